@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR Linux-OpenIB) */
+/*
+ * The migration protocol on the wire: every constant of it, and nothing else.
+ *
+ * Included by the kernel module, the libraries, the dissector and the tests.
+ * docs/protocol.md explains the packets; the two values that MigrOS (USENIX
+ * ATC'21) chose, the NAK syndrome and the RESUME opcode, are kept so that
+ * traces compare.
+ */
+#ifndef RXE_MIGR_WIRE_H
+#define RXE_MIGR_WIRE_H
+
+/* BTH opcodes, RC class (top three bits 0) */
+#define MIGR_OPCODE_RESUME 0x19	    /* request: BTH, AETH, METH */
+#define MIGR_OPCODE_RESUME_ACK 0x1a /* response: BTH, AETH, METH */
+
+/* AETH syndrome of an RC Acknowledge (0x11): NAK class, code 5 */
+#define MIGR_AETH_NAK_STOPPED 0x65
+
+/*
+ * Capability: the lowest of the six reserved bits (resv6a) of BTH byte 4,
+ * set in every RC packet that a migratable driver sends.
+ */
+#define MIGR_BTH_CAP_BYTE 4
+#define MIGR_BTH_CAP_BIT 0x01
+
+/*
+ * METH, the migration extended transport header. Follows the AETH of RESUME
+ * and RESUME_ACK. All fields are big-endian; MIGR_METH_* are byte offsets.
+ */
+#define MIGR_METH_VER_KIND 0  /* u8: version << 4 | kind */
+#define MIGR_METH_KEY_ID 1    /* u8: which cluster key signed it */
+#define MIGR_METH_RESV1 2     /* be16: sent 0, ignored */
+#define MIGR_METH_EPOCH 4     /* be32: number of restores of the sender */
+#define MIGR_METH_OLD_QPN 8   /* be32: QPN that the partner knows */
+#define MIGR_METH_NEW_QPN 12  /* be32: QPN from now on */
+#define MIGR_METH_GID 16      /* 16 bytes: GID from now on */
+#define MIGR_METH_UDP_PORT 32 /* be16: UDP source port from now on */
+#define MIGR_METH_RESV2 34    /* 6 bytes: sent 0, ignored */
+#define MIGR_METH_MAC 40      /* 16 bytes: truncated HMAC-SHA-256 */
+#define MIGR_METH_BYTES 56
+
+#define MIGR_METH_VERSION 1
+#define MIGR_METH_KIND_RESUME 1
+#define MIGR_METH_KIND_MOVED 2
+
+#define MIGR_MAC_BYTES 16
+#define MIGR_KEY_BYTES 32
+
+/*
+ * What the MAC covers, concatenated: BTH opcode (1 byte), destination QPN
+ * (3 bytes), PSN (3 bytes), AETH (4 bytes), METH with its MAC field zero.
+ */
+#define MIGR_MAC_INPUT_BYTES (1 + 3 + 3 + 4 + MIGR_METH_BYTES)
+
+/* NAK_STOPPED carries the low 24 bits of the sender's epoch as AETH.MSN */
+#define MIGR_NAK_EPOCH_MASK 0x00ffffff
+
+#endif /* RXE_MIGR_WIRE_H */
