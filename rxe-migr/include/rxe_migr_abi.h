@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
+/*
+ * The ioctl ABI of migratable rdma_rxe: driver methods and attributes that the
+ * module adds to the RDMA_VERBS_IOCTL interface of the stock ib_uverbs.
+ *
+ * Every structure is passed by address in one UVERBS_ATTR_PTR_IN or PTR_OUT
+ * attribute and has the same layout on 32 and 64 bit. Unless said otherwise a
+ * method needs CAP_CHECKPOINT_RESTORE (or CAP_SYS_ADMIN) in the initial user
+ * namespace and fails with EPERM without it.
+ */
+#ifndef RXE_MIGR_ABI_H
+#define RXE_MIGR_ABI_H
+
+#include <linux/types.h>
+
+#define RXE_MIGR_NS (1U << 12) /* UVERBS_ID_NS_SHIFT: the driver's ids */
+
+/* methods of UVERBS_OBJECT_DEVICE; each acts on the caller's context */
+enum rxe_migr_device_methods {
+	RXE_MIGR_METHOD_STOP = RXE_MIGR_NS,
+	RXE_MIGR_METHOD_COMMIT,
+	RXE_MIGR_METHOD_DUMP,
+	RXE_MIGR_METHOD_RESOLVE,
+	RXE_MIGR_METHOD_ATTACH,
+	RXE_MIGR_METHOD_RESUME,
+};
+
+enum rxe_migr_qp_methods { RXE_MIGR_METHOD_QP_REFILL = RXE_MIGR_NS };
+enum rxe_migr_cq_methods { RXE_MIGR_METHOD_CQ_REFILL = RXE_MIGR_NS };
+
+/* attributes, the same two ids in all device methods */
+enum rxe_migr_attrs {
+	RXE_MIGR_ATTR_IN = RXE_MIGR_NS,
+	RXE_MIGR_ATTR_OUT,
+};
+
+/* attributes of the REFILL methods */
+enum rxe_migr_refill_attrs {
+	RXE_MIGR_ATTR_REFILL_HANDLE = RXE_MIGR_NS,
+	RXE_MIGR_ATTR_REFILL_RECORD, /* struct rxe_migr_buf */
+};
+
+/* attribute of UVERBS_METHOD_INVOKE_WRITE; after the two UHW attributes */
+enum rxe_migr_invoke_attrs { RXE_MIGR_ATTR_RESTORE = RXE_MIGR_NS + 2 };
+
+/* attribute values are limited to 64 KiB - 1; larger data goes through this */
+struct rxe_migr_buf {
+	__aligned_u64 addr;   /* user address */
+	__aligned_u64 length; /* bytes */
+};
+
+/*
+ * STOP: check that every connected peer is migratable, then stop every QP of
+ * the context. On success the QPs stay Stopped as long as the returned guard
+ * file is open; closing it (also by the death of its owner) is UNSTOP, except
+ * after COMMIT. With RXE_MIGR_STOP_CHECK_ONLY nothing is stopped and no guard
+ * is returned.
+ *
+ * EALREADY     the context is stopped already
+ * ENOKEY       no cluster key is set
+ * EOPNOTSUPP   an object cannot be migrated; reason and handle say which
+ * EPROTO       a peer does not show the capability bit (RXE_MIGR_WHY_PEER)
+ * ETIMEDOUT    a peer does not answer (RXE_MIGR_WHY_SILENT)
+ * EBADF        fd is not the file of this context
+ */
+#define RXE_MIGR_STOP_CHECK_ONLY (1U << 0)
+
+struct rxe_migr_stop {
+	__s32 fd;	  /* the context's own file, in the caller's table */
+	__u32 flags;	  /* RXE_MIGR_STOP_* */
+	__u32 timeout_ms; /* how long to wait for silent peers; 0: 2000 */
+	__u32 reserved;	  /* 0 */
+};
+
+enum rxe_migr_why {
+	RXE_MIGR_WHY_NONE,
+	RXE_MIGR_WHY_PEER,	/* peer runs a driver without migration */
+	RXE_MIGR_WHY_SILENT,	/* peer does not answer */
+	RXE_MIGR_WHY_QP_TYPE,	/* not an RC QP */
+	RXE_MIGR_WHY_SRQ,	/* shared receive queue */
+	RXE_MIGR_WHY_AH,	/* address handle */
+	RXE_MIGR_WHY_MW,	/* memory window */
+	RXE_MIGR_WHY_CHANNEL,	/* CQ with a completion channel */
+	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried */
+	RXE_MIGR_WHY_MR_TYPE,	/* MR that is not plain user memory */
+	RXE_MIGR_WHY_KERNEL_QP, /* object without a user handle */
+	RXE_MIGR_WHY_RESIZED,	/* CQ whose ring was resized and not mapped */
+	RXE_MIGR_WHY_RECORD,	/* REFILL: field `detail` of the record is bad */
+	RXE_MIGR_WHY_PIN,	/* ATTACH: pages of an MR cannot be pinned */
+	RXE_MIGR_WHY_INVALIDATE,/* SEND with invalidate in the send queue */
+};
+
+/* OUT of STOP, ATTACH and RESUME; filled on success and on failure */
+struct rxe_migr_status {
+	__s32 guard_fd; /* STOP: close-on-exec; -1 if there is none */
+	__u32 why;	/* enum rxe_migr_why */
+	__u32 type;	/* enum rxe_migr_type of the object at fault */
+	__u32 handle;	/* its uverbs handle */
+	__u32 qpn;	/* its QPN, for a QP */
+	__u32 peer_qpn; /* destination QPN */
+	__u8 peer_gid[16];
+	__u32 objects; /* how many objects the method acted on */
+	__u32 detail;  /* see enum rxe_migr_why */
+};
+
+/*
+ * COMMIT: the image is safe elsewhere and the application will be destroyed;
+ * closing the guard no longer means UNSTOP. No attributes. EINVAL: not stopped
+ */
+
+/*
+ * DUMP: write the image of the context (rxe_migr_image.h). All QPs must be
+ * Stopped (EINVAL). IN: struct rxe_migr_buf; OUT: struct rxe_migr_dump_resp,
+ * filled also with ENOSPC, when `length` is smaller than `needed`.
+ */
+struct rxe_migr_dump_resp {
+	__aligned_u64 needed; /* bytes */
+	__u32 count;	      /* objects, without the context itself */
+	__u32 reserved;
+};
+
+/*
+ * RESOLVE: tell what a file in the caller's table is to this context.
+ * ENOENT: nothing of it.
+ */
+struct rxe_migr_resolve {
+	__s32 fd;	 /* the file in question */
+	__s32 context_fd; /* the context's own file */
+};
+
+struct rxe_migr_resolve_resp {
+	__u32 type; /* enum rxe_migr_type: CONTEXT, ASYNC_FD or COMP_CHANNEL */
+	__u32 handle;
+};
+
+/*
+ * RESTORE attribute of the create commands (INVOKE_WRITE of CREATE_CQ,
+ * CREATE_QP, REG_MR): wanted identities. The context becomes a restored one.
+ * EBUSY: index or key index taken. ERANGE: index outside the device's range.
+ *
+ * REG_MR makes a shell: keys and range, no pages, no access, until ATTACH.
+ * A QP is created Stopped.
+ */
+struct rxe_migr_restore {
+	__u32 type;	       /* enum rxe_migr_type */
+	__u32 index;	       /* QP: QPN; MR: key; CQ: 0 */
+	__aligned_u64 mmap_offset[2]; /* CQ: [0]; QP: SQ, RQ */
+};
+
+/*
+ * REFILL (QP, CQ): fill a restored object from its image record. The record is
+ * checked whole first; EINVAL names the offset of the bad field in the kernel
+ * log. A QP must be in the verbs state that the record demands, or in RTS for
+ * SQD, or in INIT or RESET for ERR.
+ */
+
+/*
+ * ATTACH: called by the restored task itself: pin the pages of all MR shells
+ * of the context in the caller's memory and take the caller's credentials as
+ * those for which the doorbell (write) is open. Needs a restored context
+ * instead of the capability. IN: struct rxe_migr_attach, OUT: status.
+ */
+struct rxe_migr_attach {
+	__s32 fd; /* the context's own file, in the caller's table */
+	__u32 reserved;
+};
+
+/*
+ * RESUME: start the restored QPs: each connected one sends RESUME until its
+ * partner acknowledges. EINVAL: a shell without pages, a QP without REFILL,
+ * not a restored context; ENOKEY: no cluster key. OUT: status.
+ */
+
+#endif /* RXE_MIGR_ABI_H */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
+/*
+ * The image of a verbs context, as DUMP writes it and REFILL reads it.
+ * docs/image-format.md describes every field.
+ *
+ * One header, then records. All integers are little-endian. Each record starts
+ * with struct rxe_migr_rec, is a multiple of 8 bytes long, and can be skipped
+ * by its length. Objects refer to each other by uverbs handle. There are no
+ * pointers but the application's own (user_handle, MR addresses).
+ */
+#ifndef RXE_MIGR_IMAGE_H
+#define RXE_MIGR_IMAGE_H
+
+#include <linux/types.h>
+
+#define RXE_MIGR_MAGIC "RXEMIGR" /* with its NUL: 8 bytes */
+#define RXE_MIGR_IMAGE_VERSION 1
+
+enum rxe_migr_type {
+	RXE_MIGR_CONTEXT = 1,
+	RXE_MIGR_PD,
+	RXE_MIGR_CQ,
+	RXE_MIGR_MR,
+	RXE_MIGR_QP,
+	/* not in version 1 images, named in errors */
+	RXE_MIGR_SRQ,
+	RXE_MIGR_AH,
+	RXE_MIGR_MW,
+	RXE_MIGR_COMP_CHANNEL,
+	RXE_MIGR_ASYNC_FD,
+};
+
+struct rxe_migr_image_hdr {
+	char magic[8];
+	__u32 version;
+	__u32 hdr_length;     /* bytes of this header; records follow */
+	__aligned_u64 length; /* bytes of the whole image */
+	__u32 count;	      /* records, without the CONTEXT record */
+	__u32 crc32;	      /* CRC-32 (IEEE, as zlib) with this field 0 */
+};
+
+struct rxe_migr_rec {
+	__u32 type;	      /* enum rxe_migr_type */
+	__u32 length;	      /* bytes, this header included; multiple of 8 */
+	__u32 handle;	      /* uverbs handle; 0 for CONTEXT */
+	__u32 reserved;	      /* 0 */
+	__aligned_u64 user_handle; /* the application's cookie; 0 if none */
+};
+
+/* first record, exactly one */
+struct rxe_migr_rec_context {
+	struct rxe_migr_rec rec;
+	char device[64];   /* name of the ibdev, NUL-terminated */
+	__u8 gid[16];	   /* GID of the source's first connected QP, or 0 */
+	__u32 max_handle;  /* largest handle in use */
+	__u32 reserved;
+};
+
+struct rxe_migr_rec_pd {
+	struct rxe_migr_rec rec;
+};
+
+/*
+ * A ring shared with user space. Slots 0..slots-1 follow the record's fixed
+ * part, 1 << log2_elem bytes each; slots behind those are all zero. In a CQ
+ * only the slots of unpolled entries count.
+ */
+struct rxe_migr_ring {
+	__aligned_u64 mmap_offset;
+	__u32 mmap_size;  /* bytes, page aligned */
+	__u32 log2_elem;
+	__u32 index_mask; /* ring size in slots, minus 1 */
+	__u32 producer;	  /* index, <= index_mask */
+	__u32 consumer;
+	__u32 slots;
+};
+
+struct rxe_migr_rec_cq {
+	struct rxe_migr_rec rec;
+	__u32 cqe;	    /* to request, gives the same ring */
+	__u32 comp_channel; /* RXE_MIGR_NO_HANDLE: none */
+	__u32 comp_vector;
+	__u32 notify; /* armed: enum ib_cq_notify_flags */
+	struct rxe_migr_ring ring;
+	/* ring slots */
+};
+
+#define RXE_MIGR_NO_HANDLE 0xffffffffU
+
+struct rxe_migr_rec_mr {
+	struct rxe_migr_rec rec;
+	__u32 pd;     /* handle */
+	__u32 key;    /* lkey = rkey */
+	__u32 access; /* enum ib_access_flags */
+	__u32 reserved;
+	__aligned_u64 start; /* address in the application */
+	__aligned_u64 size;  /* bytes */
+	__aligned_u64 iova;
+};
+
+/* a responder resource: READ or ATOMIC that may be asked for again */
+enum rxe_migr_res_kind {
+	RXE_MIGR_RES_NONE,
+	RXE_MIGR_RES_READ,
+	RXE_MIGR_RES_ATOMIC,
+	RXE_MIGR_RES_ATOMIC_WRITE,
+	RXE_MIGR_RES_FLUSH,
+};
+
+struct rxe_migr_res {
+	__u32 kind;
+	__u32 first_psn;
+	__u32 last_psn;
+	__u32 cur_psn;
+	__u32 rkey;	    /* READ */
+	__u32 length;	    /* READ, FLUSH: bytes */
+	__aligned_u64 value; /* READ, FLUSH: address; ATOMIC: old value */
+	__u32 flush_type;
+	__u32 flush_level;
+};
+
+struct rxe_migr_sge {
+	__aligned_u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+#define RXE_MIGR_MAX_SGE 32
+
+/* the receive WQE that a SEND in progress is filling */
+struct rxe_migr_recv_wqe {
+	__u32 valid; /* 0 or 1 */
+	__u32 num_sge;
+	__aligned_u64 wr_id;
+	__u32 length;
+	__u32 resid;
+	__u32 cur_sge;
+	__u32 sge_offset;
+	struct rxe_migr_sge sge[RXE_MIGR_MAX_SGE];
+};
+
+struct rxe_migr_rec_qp {
+	struct rxe_migr_rec rec;
+	/* creation */
+	__u32 pd;
+	__u32 send_cq;
+	__u32 recv_cq;
+	__u32 qpn;
+	__u32 qp_type;	  /* enum ib_qp_type */
+	__u32 sq_sig_all; /* 0 or 1 */
+	__u32 max_send_wr; /* to request, gives the same ring */
+	__u32 max_send_sge;
+	__u32 max_inline_data;
+	__u32 max_recv_wr;
+	__u32 max_recv_sge;
+	/* attributes (IBA 11.2.5.3) */
+	__u32 state; /* enum ib_qp_state */
+	__u32 access_flags;
+	__u32 pkey_index;
+	__u32 port_num;
+	__u32 path_mtu; /* enum ib_mtu */
+	__u32 dest_qpn;
+	__u32 rq_psn;
+	__u32 sq_psn;
+	__u32 max_rd_atomic;
+	__u32 max_dest_rd_atomic;
+	__u32 min_rnr_timer;
+	__u32 timeout;
+	__u32 retry_cnt;
+	__u32 rnr_retry;
+	__u32 qkey;
+	__u32 sq_draining; /* SQD */
+	__u32 en_sqd_async_notify;
+	/* address vector */
+	__u8 dgid[16];
+	__u8 sgid[16]; /* of the source; the destination uses its own */
+	__u8 dmac[6];
+	__u8 network_type; /* 1 IPv4, 2 IPv6 */
+	__u8 sgid_index;
+	__u32 flow_label;
+	__u8 hop_limit;
+	__u8 traffic_class;
+	__u16 udp_sport;
+	/* migration */
+	__u32 epoch;	  /* restores so far */
+	__u32 peer_epoch; /* the last one accepted from the peer */
+	/* requester */
+	__u32 req_psn;
+	__u32 req_opcode; /* ~0: none */
+	__u32 req_wqe_index;
+	__u32 req_rd_atomic; /* credits left */
+	__u32 req_need_rd_atomic;
+	__u32 req_noack_pkts;
+	__u32 ssn;
+	/* completer */
+	__u32 comp_psn;
+	__u32 comp_opcode; /* ~0: none */
+	/* responder */
+	__u32 resp_msn;
+	__u32 resp_psn;
+	__u32 resp_ack_psn;
+	__u32 resp_opcode; /* ~0: none */
+	__u32 resp_status; /* enum ib_wc_status */
+	__u32 resp_resid;
+	__u32 resp_rkey;
+	__u32 resp_length;
+	__u32 resp_res_head;
+	__aligned_u64 resp_va;
+	__aligned_u64 resp_offset;
+	struct rxe_migr_recv_wqe wqe;
+	struct rxe_migr_ring sq;
+	struct rxe_migr_ring rq;
+	/* max_dest_rd_atomic times struct rxe_migr_res, SQ slots, RQ slots */
+};
+
+#endif /* RXE_MIGR_IMAGE_H */
