@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Looking at every byte and value that the peer or an operation of ours
+ * left in our memory.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pattern.h"
+#include "traffic.h"
+
+/*
+ * Compares one message, as it lies in @slot cut into pieces, with @op's
+ * content; names the first wrong byte. @what: whose operation it is.
+ */
+static void check_pieces(struct traffic_qp *q, const struct op *op,
+			 const char *slot, const struct piece *p,
+			 unsigned int n, const char *what)
+{
+	unsigned int i;
+	uint64_t off;
+	ssize_t at;
+
+	q->bytes += op->len;
+	for (i = 0; i < n; i++) {
+		at = pattern_check(slot + p[i].at, op->key,
+				   op->off + p[i].off, p[i].len);
+		if (at < 0)
+			continue;
+		off = p[i].off + at;
+		violation(&q->t->verdict, "QP %u %s seq %" PRIu64
+			  " (%s%s, %u bytes): byte %" PRIu64
+			  " is 0x%02x, expected 0x%02x", q->index, what,
+			  op->seq, op_info[op->kind].name,
+			  op->forward ? ", forwarded" : "", op->len, off,
+			  (uint8_t)slot[p[i].at + at],
+			  pattern_byte(op->key, op->off + off));
+		return;
+	}
+}
+
+static void check_guard(struct traffic_qp *q, const char *slot, uint32_t from,
+			uint32_t len, const char *what, uint64_t seq)
+{
+	ssize_t at = guard_check(slot + from, len);
+
+	if (at >= 0)
+		violation(&q->t->verdict, "QP %u %s %" PRIu64
+			  ": byte %zd of its slot lies outside but was"
+			  " changed to 0x%02x", q->index, what, seq,
+			  from + at, (uint8_t)slot[from + at]);
+}
+
+static void check_read(struct traffic_qp *q, const struct op *op)
+{
+	const char *slot = local_slot(&q->t->memory, q->index, op->seq);
+	struct piece p[OP_PIECES];
+	unsigned int n, i;
+
+	n = cut_pieces(p, op->cut, op->pieces, op->len);
+	check_pieces(q, op, slot, p, n, "own");
+	for (i = 0; i < n; i++)
+		check_guard(q, slot, p[i].at + p[i].len, OP_GAP, "own seq",
+			    op->seq);
+}
+
+static void check_atomic(struct traffic_qp *q, const struct sq_entry *e)
+{
+	const char *slot = local_slot(&q->t->memory, q->index, e->op.seq);
+	bool shared = e->op.kind == OP_FETCH_ADD && e->op.shared;
+	uint64_t old, expect = shared ? q->shared_least : e->expect;
+
+	memcpy(&old, slot, sizeof(old));
+	if (shared ? old < expect : old != expect)
+		violation(&q->t->verdict, "QP %u own seq %" PRIu64
+			  " (%s%s): old value 0x%" PRIx64
+			  ", expected %s0x%" PRIx64, q->index, e->op.seq,
+			  op_info[e->op.kind].name, shared ? ", shared" : "",
+			  old, shared ? "at least " : "", expect);
+	if (shared)
+		q->shared_least = old + e->op.add;
+	check_guard(q, slot, sizeof(old), OP_GAP, "own seq", e->op.seq);
+}
+
+/* An operation of ours is over: look at what it brought. */
+void check_retired(struct traffic_qp *q, const struct sq_entry *e)
+{
+	q->count[e->op.kind]++;
+	if (e->op.kind == OP_CREDIT)
+		return;
+	if (e->op.kind == OP_READ)
+		check_read(q, &e->op);
+	else if (op_has(&e->op, F_BACK))
+		check_atomic(q, e);
+	q->retired++;
+}
+
+static void check_slot(struct traffic_qp *q, const struct op *op)
+{
+	const struct shape *s = q->in.shape;
+	const char *slot = region_at(&q->t->memory, REGION_SLOTS,
+				     off_slot(s, q->index, op->seq));
+	const struct piece whole = { .len = op->len };
+
+	check_pieces(q, op, slot, &whole, 1, "peer's");
+	check_guard(q, slot, s->max, slot_size(s) - s->max, "peer's seq",
+		    op->seq);
+}
+
+/*
+ * Accounts for the peer's next operation, which is known to have been
+ * executed; what it wrote must be in place.
+ */
+static void check_next(struct traffic_qp *q, const struct op *op)
+{
+	if (op_has(op, F_SLOT)) {
+		check_slot(q, op);
+		q->slot_seq[op->seq & (q->in.shape->window - 1)] = op->seq + 1;
+	} else if (op->kind == OP_CMP_SWAP) {
+		q->in_swaps++;
+	} else if (op->kind == OP_FETCH_ADD && op->shared) {
+		q->in_shared += op->add;
+	} else if (op->kind == OP_FETCH_ADD) {
+		q->in_add += op->add;
+	}
+	q->verified++;
+	q->received++;
+}
+
+static void check_message(struct traffic_qp *q, const struct op *op,
+			  uint64_t index)
+{
+	const struct shape *s = q->in.shape;
+	const uint32_t cut[2] = { recv_cut(s, index), s->max };
+	const char *slot = local_recv(&q->t->memory, q->index, index);
+	struct piece p[2];
+	unsigned int n;
+
+	if (!op_has(op, F_SLOT)) {
+		n = cut_pieces(p, cut, 2, op->len);
+		check_pieces(q, op, slot, p, n, "peer's");
+	}
+	check_guard(q, slot, cut[0], OP_GAP, "RQ", index);
+	check_guard(q, slot, s->max + OP_GAP, slot_size(s) - s->max - OP_GAP,
+		    "RQ", index);
+}
+
+/*
+ * A receive has completed. The peer's stream says which operation that must
+ * have been and what came before it.
+ */
+void check_received(struct traffic_qp *q, const struct ibv_wc *wc)
+{
+	uint64_t index = wr_id_index(wc->wr_id);
+	struct op op;
+
+	if (!rq_complete(&q->rq, wc))
+		return;
+	stream_op(&q->in, q->verified, &op);
+	while (!op_has(&op, F_RECV)) {
+		check_next(q, &op);
+		stream_op(&q->in, q->verified, &op);
+	}
+	rq_check(&q->rq, wc, &op, q->qp_num);
+	check_message(q, &op, index);
+	check_next(q, &op);
+	post_receive(q, q->rq.posted);
+}
+
+static void check_cell(struct traffic_qp *q, const char *what, uint64_t seen,
+		       uint64_t expected)
+{
+	if (seen != expected)
+		violation(&q->t->verdict, "QP %u: %s is 0x%" PRIx64
+			  " at the end, expected 0x%" PRIx64, q->index, what,
+			  seen, expected);
+}
+
+/* Both sides are done: everything must be in its final state. */
+void check_qp_end(struct traffic_qp *q)
+{
+	uint32_t i;
+	struct op op;
+
+	while (q->verified < q->peer_final) {
+		stream_op(&q->in, q->verified, &op);
+		check_next(q, &op);
+	}
+	/* what was right once must not have been written again later */
+	for (i = 0; i < q->in.shape->window; i++) {
+		if (!q->slot_seq[i])
+			continue;
+		stream_op(&q->in, q->slot_seq[i] - 1, &op);
+		check_slot(q, &op);
+	}
+	check_cell(q, "FETCH_ADD cell", q->cells->add, q->in_add);
+	check_cell(q, "CMP_SWAP cell", q->cells->swap,
+		   stream_cas(&q->in, q->in_swaps));
+}

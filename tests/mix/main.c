@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rc_mix: mixed SEND, WRITE, READ and ATOMIC traffic in both directions on
+ * many RC QPs, with every completion, byte and sum checked.
+ *
+ *	rc_mix -s			on one node
+ *	rc_mix [options] HOST		on the other
+ *
+ * The client says what the traffic is like; either side ends it, after -t
+ * seconds or on SIGTERM or SIGINT.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conn.h"
+#include "report.h"
+#include "traffic.h"
+#include "verbs.h"
+
+#define MAGIC 0x72635f6d69780001ULL	/* "rc_mix", version 1 */
+#define NS_PER_S 1000000000ULL
+#define PROGRESS_NS (NS_PER_S / 10)
+#define HELLO_SECONDS 60
+
+struct options {
+	struct verbs_options verbs;
+	struct shape shape;	/* the client's counts */
+	const char *host;	/* NULL: server */
+	const char *port;
+	const char *progress, *result;
+	enum page_kind pages;
+	unsigned int threads, seconds, stuck_seconds;
+};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int sig)
+{
+	stop_signal = sig;
+}
+
+static const char usage[] =
+"usage: rc_mix -s [options]		server\n"
+"       rc_mix [options] HOST		client\n"
+"traffic, as the client wants it:\n"
+"  -q N		QPs (1)\n"
+"  -m BYTES	longest message (16384)\n"
+"  -w N		window: operations in flight per QP, a power of two (16)\n"
+"  -S N		seed (1)\n"
+"each side:\n"
+"  -d DEVICE	RDMA device (the first)\n"
+"  -g N		GID index (the first IPv4 address's RoCEv2 one)\n"
+"  -c 1|2	one CQ, or one to send and one to receive (1)\n"
+"  -T 1|2	threads that post (1)\n"
+"  -p 4k|thp	pages of the buffers (as the system likes)\n"
+"  -r N		retry_cnt (3)\n"
+"  -o N		timeout, 4.096 us * 2^N (14)\n"
+"  -t SECONDS	stop after so long (0: on SIGTERM or SIGINT)\n"
+"  -D SECONDS	fail when nothing completes for so long (120)\n"
+"  -l PORT	TCP port (18600)\n"
+"  -P FILE	progress, ten times a second\n"
+"  -O FILE	result\n";
+
+static unsigned int number(const char *s, unsigned int min, unsigned int max)
+{
+	char *end;
+	unsigned long n = strtoul(s, &end, 0);
+
+	if (*end || end == s || n < min || n > max) {
+		fprintf(stderr, "%s: expected %u to %u\n", s, min, max);
+		exit(2);
+	}
+	return n;
+}
+
+static enum page_kind page_kind(const char *s)
+{
+	if (!strcmp(s, "4k"))
+		return PAGES_4K;
+	if (!strcmp(s, "thp"))
+		return PAGES_THP;
+	fprintf(stderr, "%s: expected 4k or thp\n", s);
+	exit(2);
+}
+
+static void parse(struct options *o, int argc, char **argv)
+{
+	bool server = false;
+	int c;
+
+	while ((c = getopt(argc, argv, "sq:m:w:S:d:g:c:T:p:r:o:t:D:l:P:O:h")) !=
+	       -1) {
+		switch (c) {
+		case 's': server = true; break;
+		case 'q': o->shape.qps = number(optarg, 1, 1024); break;
+		case 'm': o->shape.max = number(optarg, 64, 1 << 24); break;
+		case 'w':
+			o->shape.window = number(optarg, OP_MIN_WINDOW, 4096);
+			break;
+		case 'S': o->shape.seed = strtoull(optarg, NULL, 0); break;
+		case 'd': o->verbs.device = optarg; break;
+		case 'g': o->verbs.gid_index = number(optarg, 0, 255); break;
+		case 'c': o->verbs.cqs = number(optarg, 1, 2); break;
+		case 'T': o->threads = number(optarg, 1, 2); break;
+		case 'p': o->pages = page_kind(optarg); break;
+		case 'r': o->verbs.retry_cnt = number(optarg, 0, 7); break;
+		case 'o': o->verbs.timeout = number(optarg, 0, 31); break;
+		case 't': o->seconds = number(optarg, 0, 1 << 20); break;
+		case 'D': o->stuck_seconds = number(optarg, 1, 1 << 20); break;
+		case 'l': o->port = optarg; break;
+		case 'P': o->progress = optarg; break;
+		case 'O': o->result = optarg; break;
+		case 'h': fputs(usage, stdout); exit(0);
+		default: fputs(usage, stderr); exit(2);
+		}
+	}
+	o->host = argv[optind];
+	if (server == !!o->host || argc - optind > 1 ||
+	    o->shape.window & (o->shape.window - 1)) {
+		fputs(usage, stderr);
+		exit(2);
+	}
+}
+
+/* The client proposes, the server takes it, with the smaller MTU. */
+static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu)
+{
+	uint64_t w[] = { MAGIC, s->seed, s->qps, s->window, s->max, mtu };
+	const size_t n = sizeof(w) / sizeof(*w);
+
+	if (client && conn_send(fd, w, n))
+		return -1;
+	if (conn_recv(fd, w, n, HELLO_SECONDS))
+		return -1;
+	if (w[0] != MAGIC) {
+		fprintf(stderr, "the peer is not this version of rc_mix\n");
+		return -1;
+	}
+	if (w[5] > mtu)
+		w[5] = mtu;
+	s->seed = w[1];
+	s->qps = w[2];
+	s->window = w[3];
+	s->max = w[4];
+	s->mtu = w[5];
+	return client ? 0 : conn_send(fd, w, n);
+}
+
+static int set_up(struct traffic *t, struct verbs *v, const struct options *o,
+		  int fd)
+{
+	t->shape = o->shape;
+	t->side = !!o->host;
+	if (verbs_open(v, &o->verbs) ||
+	    agree_on_shape(&t->shape, fd, t->side, v->mtu) ||
+	    verbs_create(v, &o->verbs, &t->shape) ||
+	    memory_alloc(&t->memory, &t->shape, t->side, o->pages) ||
+	    memory_register(&t->memory, v->pd))
+		return -1;
+	t->cqs = o->verbs.cqs;
+	memcpy(t->cq, v->cq, sizeof(t->cq));
+	t->max_inline = v->max_inline;
+	if (traffic_init(t, v->qp) || traffic_post_receives(t))
+		return -1;
+	return verbs_connect(v, &o->verbs, &t->shape, &t->memory, &t->remote,
+			     fd);
+}
+
+/* Leaves the CPU to others after a few rounds with nothing to do. */
+static void idle(unsigned int *rounds)
+{
+	const struct timespec nap = { .tv_nsec = 100000 };
+
+	if ((*rounds)++ < 16)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+}
+
+/* The second thread posts on the same QPs, from the other end. */
+static void *post_too(void *arg)
+{
+	struct traffic *t = arg;
+	unsigned int rounds = 0;
+
+	while (!traffic_stopping(t) && !verdict_fatal(&t->verdict)) {
+		if (traffic_post(t, true))
+			rounds = 0;
+		else
+			idle(&rounds);
+	}
+	return NULL;
+}
+
+static bool should_stop(struct traffic *t, const struct options *o,
+			const struct run_clock *c)
+{
+	return stop_signal || traffic_peer_stopped(t) ||
+	       (o->seconds && c->active >= o->seconds * NS_PER_S);
+}
+
+static void run(struct traffic *t, const struct options *o,
+		struct run_clock *c)
+{
+	uint64_t next_progress = 0;
+	unsigned int rounds = 0;
+	bool done;
+
+	run_clock_start(c);
+	while (!verdict_fatal(&t->verdict)) {
+		done = traffic_poll(t);
+		run_clock_tick(c, done);
+		if (!traffic_stopping(t) && should_stop(t, o, c))
+			traffic_stop(t);
+		if (o->progress && c->active >= next_progress) {
+			if (report_progress(o->progress, t, c))
+				violation_fatal(&t->verdict, "%s: %s",
+						o->progress, strerror(errno));
+			next_progress = c->active + PROGRESS_NS;
+		}
+		if (traffic_post(t, false) || done)
+			rounds = 0;
+		else if (traffic_stopping(t) && traffic_drained(t))
+			break;
+		else
+			idle(&rounds);
+		if (c->active - c->last_active > o->stuck_seconds * NS_PER_S)
+			traffic_explain_stuck(t);
+	}
+}
+
+/*
+ * Both sides say where their streams ended and what they added up. What the
+ * peer says must be what its stream says.
+ */
+static void close_run(struct traffic *t, const struct options *o, int fd)
+{
+	uint64_t mine[4] = { MAGIC }, peer[4], in[4] = { MAGIC };
+	unsigned int i;
+
+	for (i = 0; i < t->shape.qps; i++) {
+		mine[1] += t->qp[i].next;
+		mine[2] += t->qp[i].add_sum;
+		mine[3] += t->qp[i].shared_sum;
+	}
+	if (conn_send(fd, mine, 4) ||
+	    conn_recv(fd, peer, 4, o->stuck_seconds)) {
+		violation_fatal(&t->verdict, "the peer did not end the run");
+		return;
+	}
+	traffic_check_end(t);
+	for (i = 0; i < t->shape.qps; i++) {
+		in[1] += t->qp[i].verified;
+		in[2] += t->qp[i].in_add;
+		in[3] += t->qp[i].in_shared;
+	}
+	if (memcmp(in, peer, sizeof(in)))
+		violation(&t->verdict, "the peer's totals differ from its "
+			  "streams': %llu operations, expected %llu",
+			  (unsigned long long)peer[1],
+			  (unsigned long long)in[1]);
+}
+
+static int give_result(struct traffic *t, const struct options *o,
+		       const struct run_clock *c)
+{
+	bool failed = t->verdict.count;
+	FILE *f;
+
+	if (o->progress)
+		report_progress(o->progress, t, c);
+	printf("%s ", failed ? "FAIL" : "PASS");
+	report_result(stdout, t, c);
+	printf("\n");
+	if (!o->result)
+		return failed;
+	f = fopen(o->result, "we");
+	if (!f) {
+		fprintf(stderr, "%s: %s\n", o->result, strerror(errno));
+		return 1;
+	}
+	report_result(f, t, c);
+	fputc('\n', f);
+	return fclose(f) || failed;
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction act = { .sa_handler = on_signal };
+	struct options o = {
+		.verbs = {
+			.gid_index = -1,
+			.cqs = 1,
+			.timeout = 14,
+			.retry_cnt = 3,
+		},
+		.shape = { .seed = 1, .qps = 1, .window = 16, .max = 16384 },
+		.port = "18600",
+		.threads = 1,
+		.stuck_seconds = 120,
+	};
+	static struct traffic t;
+	struct run_clock clock;
+	struct verbs v = { 0 };
+	pthread_t thread;
+	int fd, rc;
+
+	parse(&o, argc, argv);
+	fd = o.host ? conn_connect(o.host, o.port) : conn_listen(o.port);
+	if (fd < 0 || set_up(&t, &v, &o, fd))
+		return 1;
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGINT, &act, NULL);
+	if (o.threads == 2 && pthread_create(&thread, NULL, post_too, &t)) {
+		perror("pthread_create");
+		return 1;
+	}
+	run(&t, &o, &clock);
+	if (o.threads == 2)
+		pthread_join(thread, NULL);
+	if (!verdict_fatal(&t.verdict))
+		close_run(&t, &o, fd);
+	rc = give_result(&t, &o, &clock);
+	traffic_free(&t);
+	memory_free(&t.memory);
+	verbs_close(&v);
+	close(fd);
+	return rc;
+}
