@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The driver's commands on a context.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "migr_cmd.h"
+#include "migr_uverbs.h"
+
+/* most images are smaller: 64 idle QPs of common size */
+#define DUMP_GUESS (256 * 1024)
+/* a stopped context does not grow; more rounds than this are a bug */
+#define DUMP_TRIES 4
+
+static int device_cmd(int fd, uint16_t method, const void *in, size_t in_length,
+		      void *out, size_t out_length)
+{
+	struct migr_ioctl cmd;
+
+	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE, method);
+	if (in)
+		migr_ioctl_in(&cmd, RXE_MIGR_ATTR_IN, in, in_length);
+	if (out)
+		migr_ioctl_out(&cmd, RXE_MIGR_ATTR_OUT, out, out_length);
+	return migr_ioctl_run(fd, &cmd);
+}
+
+static void status_init(struct rxe_migr_status *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->guard_fd = -1;
+}
+
+int migr_cmd_stop(int fd, uint32_t flags, uint32_t timeout_ms,
+		  struct rxe_migr_status *st)
+{
+	struct rxe_migr_stop in = {
+		.fd = fd,
+		.flags = flags,
+		.timeout_ms = timeout_ms,
+	};
+
+	status_init(st);
+	return device_cmd(fd, RXE_MIGR_METHOD_STOP, &in, sizeof(in), st,
+			  sizeof(*st));
+}
+
+int migr_cmd_commit(int fd)
+{
+	return device_cmd(fd, RXE_MIGR_METHOD_COMMIT, NULL, 0, NULL, 0);
+}
+
+int migr_cmd_dump_once(int fd, void *image, size_t length,
+		       struct rxe_migr_dump_resp *resp)
+{
+	struct rxe_migr_buf in = {
+		.addr = (uintptr_t)image,
+		.length = length,
+	};
+
+	memset(resp, 0, sizeof(*resp));
+	return device_cmd(fd, RXE_MIGR_METHOD_DUMP, &in, sizeof(in), resp,
+			  sizeof(*resp));
+}
+
+int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err)
+{
+	struct rxe_migr_dump_resp resp = { .needed = DUMP_GUESS };
+	struct migr_error ignored;
+	size_t room = 0;
+	void *buf = NULL;
+	int tries, ret;
+
+	if (!err)
+		err = &ignored;
+	*image = NULL;
+	*length = 0;
+
+	for (tries = 0, ret = -ENOSPC; ret == -ENOSPC; tries++) {
+		if (tries == DUMP_TRIES || resp.needed <= room) {
+			snprintf(err->text, sizeof(err->text),
+				 "context: the image does not settle: %zu bytes, then %llu",
+				 room, (unsigned long long)resp.needed);
+			break;
+		}
+		free(buf);
+		room = resp.needed;
+		buf = malloc(room);
+		if (!buf) {
+			snprintf(err->text, sizeof(err->text),
+				 "context: no memory for an image of %zu bytes",
+				 room);
+			return -ENOMEM;
+		}
+		ret = migr_cmd_dump_once(fd, buf, room, &resp);
+	}
+	if (!ret && resp.needed > room)
+		ret = -EPROTO;
+	if (ret) {
+		free(buf);
+		if (ret == -EINVAL)
+			snprintf(err->text, sizeof(err->text),
+				 "context: cannot be dumped: it is not stopped");
+		else if (ret != -ENOSPC)
+			migr_status_text(NULL, ret, err);
+		return ret;
+	}
+	*image = buf;
+	*length = resp.needed;
+	return 0;
+}
+
+int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp)
+{
+	struct rxe_migr_resolve in = {
+		.fd = other_fd,
+		.context_fd = fd,
+	};
+
+	memset(resp, 0, sizeof(*resp));
+	return device_cmd(fd, RXE_MIGR_METHOD_RESOLVE, &in, sizeof(in), resp,
+			  sizeof(*resp));
+}
+
+int migr_cmd_attach(int fd, struct rxe_migr_status *st)
+{
+	struct rxe_migr_attach in = { .fd = fd };
+
+	status_init(st);
+	return device_cmd(fd, RXE_MIGR_METHOD_ATTACH, &in, sizeof(in), st,
+			  sizeof(*st));
+}
+
+int migr_cmd_resume(int fd, struct rxe_migr_status *st)
+{
+	status_init(st);
+	return device_cmd(fd, RXE_MIGR_METHOD_RESUME, NULL, 0, st, sizeof(*st));
+}
+
+struct attach_blob {
+	struct ib_uverbs_ioctl_hdr hdr;
+	struct ib_uverbs_attr attr[2];
+	struct rxe_migr_status status;
+};
+
+/* what goes in must fit into the attribute: the blob has one pointer only */
+_Static_assert(sizeof(struct rxe_migr_attach) <= sizeof(__u64),
+	       "ATTACH's input is passed inline");
+
+size_t migr_cmd_attach_blob(void *buf, size_t length, uint64_t base,
+			    int target_fd, size_t *status_offset)
+{
+	const size_t status_at = offsetof(struct attach_blob, status);
+	struct rxe_migr_attach in = { .fd = target_fd };
+	struct attach_blob blob = {};
+	struct migr_ioctl cmd;
+
+	if (status_offset)
+		*status_offset = status_at;
+	if (!buf)
+		return sizeof(blob);
+	if (length < sizeof(blob))
+		return 0;
+
+	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE, RXE_MIGR_METHOD_ATTACH);
+	migr_ioctl_in(&cmd, RXE_MIGR_ATTR_IN, &in, sizeof(in));
+	migr_ioctl_out(&cmd, RXE_MIGR_ATTR_OUT, NULL, sizeof(blob.status));
+	cmd.attr[1].data = base + status_at;
+
+	blob.hdr = cmd.hdr;
+	blob.hdr.length = sizeof(blob.hdr) + sizeof(blob.attr);
+	memcpy(blob.attr, cmd.attr, sizeof(blob.attr));
+	blob.status.guard_fd = -1;
+	memcpy(buf, &blob, sizeof(blob));
+	return sizeof(blob);
+}

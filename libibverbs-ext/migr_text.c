@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What went wrong, in words: one table for reasons, one for object types, one
+ * for errors that speak of the whole context.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "migr_cmd.h"
+
+#define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const why_texts[] = {
+	[RXE_MIGR_WHY_NONE] = "no reason given",
+	[RXE_MIGR_WHY_PEER] = "the peer runs a driver without migration",
+	[RXE_MIGR_WHY_SILENT] = "the peer does not answer",
+	[RXE_MIGR_WHY_QP_TYPE] = "not an RC QP",
+	[RXE_MIGR_WHY_SRQ] = "shared receive queues cannot be migrated",
+	[RXE_MIGR_WHY_AH] = "address handles cannot be migrated",
+	[RXE_MIGR_WHY_MW] = "memory windows cannot be migrated",
+	[RXE_MIGR_WHY_CHANNEL] =
+		"CQs with a completion channel cannot be migrated",
+	[RXE_MIGR_WHY_QP_STATE] = "in a state that cannot be carried",
+	[RXE_MIGR_WHY_MR_TYPE] = "not plain user memory",
+	[RXE_MIGR_WHY_KERNEL_QP] = "has no user handle",
+	[RXE_MIGR_WHY_RESIZED] = "resized, and the new ring is not mapped",
+	[RXE_MIGR_WHY_RECORD] = "bad field in the record",
+	[RXE_MIGR_WHY_PIN] = "pages cannot be pinned",
+	[RXE_MIGR_WHY_INVALIDATE] = "SEND with invalidate in the send queue",
+};
+
+static const char *const type_texts[] = {
+	[RXE_MIGR_CONTEXT] = "context",
+	[RXE_MIGR_PD] = "PD",
+	[RXE_MIGR_CQ] = "CQ",
+	[RXE_MIGR_MR] = "MR",
+	[RXE_MIGR_QP] = "QP",
+	[RXE_MIGR_SRQ] = "SRQ",
+	[RXE_MIGR_AH] = "AH",
+	[RXE_MIGR_MW] = "MW",
+	[RXE_MIGR_COMP_CHANNEL] = "completion channel",
+	[RXE_MIGR_ASYNC_FD] = "async event file",
+};
+
+static const struct {
+	int err;
+	const char *text;
+} errno_texts[] = {
+	{ EALREADY, "stopped already" },
+	{ EBADF, "the file does not belong to this context" },
+	{ ENOENT, "the file is nothing of this context" },
+	{ ENOKEY, "no cluster key is set on this host" },
+	{ EOPNOTSUPP, "the device is not a migratable rdma_rxe" },
+	{ EPERM, "CAP_CHECKPOINT_RESTORE is needed" },
+};
+
+static const char *lookup(const char *const *texts, size_t n, uint32_t i,
+			  const char *otherwise)
+{
+	return i < n && texts[i] ? texts[i] : otherwise;
+}
+
+const char *migr_why_text(uint32_t why)
+{
+	return lookup(why_texts, N_ELEM(why_texts), why, "unknown reason");
+}
+
+const char *migr_type_text(uint32_t type)
+{
+	return lookup(type_texts, N_ELEM(type_texts), type, "object");
+}
+
+static const char *err_text(int err)
+{
+	size_t i;
+
+	for (i = 0; i < N_ELEM(errno_texts); i++)
+		if (errno_texts[i].err == err)
+			return errno_texts[i].text;
+	return strerror(err);
+}
+
+void migr_status_text(const struct rxe_migr_status *st, int err,
+		      struct migr_error *out)
+{
+	char name[48], who[128] = "", detail[32] = "";
+	char gid[INET6_ADDRSTRLEN];
+
+	if (!st || st->why == RXE_MIGR_WHY_NONE) {
+		snprintf(out->text, sizeof(out->text), "context: %s",
+			 err_text(abs(err)));
+		return;
+	}
+
+	if (!st->type || st->type == RXE_MIGR_CONTEXT)
+		snprintf(name, sizeof(name), "context");
+	else
+		snprintf(name, sizeof(name), "%s %u", migr_type_text(st->type),
+			 st->handle);
+
+	if (st->peer_qpn)
+		snprintf(who, sizeof(who), " (QPN %#x, peer %s QPN %#x)",
+			 st->qpn,
+			 inet_ntop(AF_INET6, st->peer_gid, gid, sizeof(gid)),
+			 st->peer_qpn);
+	else if (st->qpn)
+		snprintf(who, sizeof(who), " (QPN %#x)", st->qpn);
+
+	if (st->why == RXE_MIGR_WHY_RECORD)
+		snprintf(detail, sizeof(detail), " at offset %u", st->detail);
+
+	snprintf(out->text, sizeof(out->text), "%s%s: %s%s", name, who,
+		 migr_why_text(st->why), detail);
+}
