@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The front door. Everything is compiled in the toolbox (vm-images/toolbox) and
+# delivered to the nodes through build/stage.
+#
+#   make demo            the cluster, a migration, and what it looked like
+#   make check           all tests; the last line is "N passed, N failed"
+#   make lint            style and static checks
+#   make bench-hotpath   what the data path costs
+#   make bench-scale     how migration grows with its load
+#   make clean           remove what was built (not the images)
+#   make distclean       remove everything under build/
+
+TOOLBOX := vm-images/toolbox
+STAGE   := build/stage
+
+build: toolbox module user scripts
+
+toolbox:
+	@vm-images/mkroot toolbox >/dev/null
+
+images: toolbox
+	@vm-images/mkimage >/dev/null
+
+# The modified rdma_rxe, as $(STAGE)/rdma_rxe.ko
+module: toolbox
+	@mkdir -p $(STAGE)
+	@if [ -x rxe-migr/build ]; then $(TOOLBOX) rxe-migr/build; fi
+
+user: toolbox
+	@$(TOOLBOX) sh -ec '\
+		[ -e build/user/build.ninja ] || cmake -S . -B build/user -G Ninja; \
+		cmake --build build/user; \
+		DESTDIR=$(CURDIR)/$(STAGE) cmake --install build/user --prefix / \
+			>build/install.log'
+
+# The same for unit tests, with sanitizers
+asan: toolbox
+	@$(TOOLBOX) sh -ec '\
+		[ -e build/asan/build.ninja ] || \
+			cmake -S . -B build/asan -G Ninja -DSANITIZE=ON; \
+		cmake --build build/asan'
+
+scripts:
+	@mkdir -p $(STAGE)/bin
+	@install -C vm-images/migr-ctr $(STAGE)/bin/
+
+check: build asan images
+	@tests/unit tests/run
+
+demo: build images
+	@./lab up
+	@if [ -x tests/demo ]; then tests/demo; else ./lab status; fi
+
+bench-hotpath bench-scale: bench-%: build images
+	@bench/$*
+
+lint: toolbox
+	@$(TOOLBOX) tests/lint
+
+clean:
+	@./lab down
+	@rm -rf build/user build/asan build/module build/stage build/tests
+
+distclean: clean
+	@rm -rf --one-file-system build
+
+.PHONY: build toolbox images module user asan scripts check demo lint clean \
+	distclean bench-hotpath bench-scale

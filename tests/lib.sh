@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What every cluster test starts with:  . "$(dirname "$0")/lib.sh"
+#
+# A test is a bash script that says what it does, waits for conditions instead
+# of sleeping, and ends with an error as soon as something is not as it should
+# be. Containers it makes are removed when it ends.
+
+set -euo pipefail
+
+tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+lab=$tree/lab
+out=${LAB_DIR:-$tree/build/lab}/out	# the nodes see it as /mnt/out
+mine=()
+
+say() { echo "# $*"; }
+fail() { echo "FAILED: $*"; exit 1; }
+skip() { echo "skipped: $*"; exit 77; }
+seconds() { echo $(($1 * ${LAB_TIMEOUT_FACTOR:-1})); }
+
+# on NODE CMD: run CMD there, as ssh would, and say so.
+on()
+{
+	echo "$1# ${*:2}" >&2
+	"$lab" ssh "$@"
+}
+
+# The same for values to work with, in silence.
+ask() { "$lab" ssh "$@" </dev/null 2>/dev/null; }
+
+# poll_until SECONDS CMD...: try CMD until it succeeds.
+poll_until()
+{
+	local deadline=$((SECONDS + $(seconds "$1")))
+
+	echo "... until ${*:2}" >&2
+	until "${@:2}" >/dev/null 2>&1; do
+		[ $SECONDS -lt $deadline ] || fail "not within $1 s: ${*:2}"
+		sleep 0.1
+	done
+}
+
+listening() # NODE PORT
+{
+	ask "$1" "ss -Hltn sport = :$2" | grep -q .
+}
+
+# ---- containers -----------------------------------------------------------
+
+ctr_create() # NODE NAME IP -- CMD...
+{
+	mine+=("$2")
+	on "$1" "migr-ctr create $(printf '%q ' "${@:2}")"
+}
+
+ctr_checkpoint() { on "$1" "migr-ctr checkpoint ${*:2}"; } # NODE NAME [OPT...]
+ctr_send() { on "$1" "migr-ctr send $2 $3"; }              # NODE NAME TO
+ctr_restore() { on "$1" "migr-ctr restore ${*:2}"; }       # NODE NAME IP [OPT...]
+ctr_out() { ask "$1" "migr-ctr out $2"; }                  # NODE NAME
+
+ctr_delete_mine()
+{
+	local n
+
+	[ ${#mine[@]} -gt 0 ] || return 0
+	for n in $("$lab" status | awk '/ready/ { print $1 }'); do
+		ask "$n" "for c in ${mine[*]}; do migr-ctr delete \$c; done" ||
+			true
+	done
+}
+
+trap ctr_delete_mine EXIT
