@@ -6,6 +6,7 @@
 #   make demo            the cluster, a migration, and what it looked like
 #   make check           all tests; the last line is "N passed, N failed"
 #   make lint            style and static checks
+#   make format          bring C into the style that lint wants
 #   make bench-hotpath   what the data path costs
 #   make bench-scale     how migration grows with its load
 #   make clean           remove what was built (not the images)
@@ -58,6 +59,11 @@ bench-hotpath bench-scale: bench-%: build images
 lint: toolbox
 	@$(TOOLBOX) tests/lint
 
+# Brings user-space C into the style that lint wants: make format [FILES=...]
+FILES ?= $(shell git ls-files '*.c' '*.h' | grep -v ^rxe-migr/)
+format: toolbox
+	@$(TOOLBOX) clang-format -i $(FILES)
+
 clean:
 	@./lab down
 	@rm -rf build/user build/asan build/module build/stage build/tests
@@ -65,5 +71,5 @@ clean:
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox images module user asan scripts check demo lint clean \
+.PHONY: build toolbox images module user asan scripts check demo lint format clean \
 	distclean bench-hotpath bench-scale
