@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Packets of other drivers look as they do without the plug-in, but for the one
+# line that says whether their sender can migrate.
+
+. "$(dirname "$0")/lib.sh"
+
+capture stock >"$tmp/in.pcap"
+shark -V -r "$tmp/in.pcap" | grep -v 'Migratable sender' >"$tmp/with"
+HOME=$tmp run tshark -V -r "$tmp/in.pcap" >"$tmp/without" 2>"$tmp/errors"
+same "$tmp/without" "$tmp/with"
