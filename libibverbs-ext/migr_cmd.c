@@ -82,9 +82,10 @@ int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err)
 
 	for (tries = 0, ret = -ENOSPC; ret == -ENOSPC; tries++) {
 		if (tries == DUMP_TRIES || resp.needed <= room) {
-			snprintf(err->text, sizeof(err->text),
-				 "context: the image does not settle: %zu bytes, then %llu",
-				 room, (unsigned long long)resp.needed);
+			snprintf(
+				err->text, sizeof(err->text),
+				"context: the image does not settle: %zu bytes, then %llu",
+				room, (unsigned long long)resp.needed);
 			break;
 		}
 		free(buf);

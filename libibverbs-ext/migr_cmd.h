@@ -50,8 +50,7 @@ int migr_cmd_dump_once(int fd, void *image, size_t length,
  * The image of a stopped context in a buffer from malloc(), which grows until
  * the image fits; the caller frees it. `err` may be NULL.
  */
-int migr_cmd_dump(int fd, void **image, size_t *length,
-		  struct migr_error *err);
+int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err);
 
 /*
  * What is the file `other_fd` to the context? -ENOENT: nothing of it. Both
@@ -86,6 +85,9 @@ const char *migr_why_text(uint32_t why);
 
 /* "PD", "CQ", ...; "object" for an unknown enum rxe_migr_type; never NULL */
 const char *migr_type_text(uint32_t type);
+
+/* What an errno (either sign) means to a command on a context; never NULL */
+const char *migr_errno_text(int err);
 
 /*
  * One line that names object, QPN, peer and reason. `err` is what the command

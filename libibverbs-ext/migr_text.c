@@ -75,10 +75,11 @@ const char *migr_type_text(uint32_t type)
 	return lookup(type_texts, N_ELEM(type_texts), type, "object");
 }
 
-static const char *err_text(int err)
+const char *migr_errno_text(int err)
 {
 	size_t i;
 
+	err = abs(err);
 	for (i = 0; i < N_ELEM(errno_texts); i++)
 		if (errno_texts[i].err == err)
 			return errno_texts[i].text;
@@ -93,7 +94,7 @@ void migr_status_text(const struct rxe_migr_status *st, int err,
 
 	if (!st || st->why == RXE_MIGR_WHY_NONE) {
 		snprintf(out->text, sizeof(out->text), "context: %s",
-			 err_text(abs(err)));
+			 migr_errno_text(err));
 		return;
 	}
 

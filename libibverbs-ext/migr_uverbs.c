@@ -65,8 +65,8 @@ const struct ib_uverbs_attr *migr_ioctl_new_fd(struct migr_ioctl *cmd,
 
 static int run(int fd, struct migr_ioctl *cmd)
 {
-	cmd->hdr.length = sizeof(cmd->hdr) +
-			  cmd->hdr.num_attrs * sizeof(cmd->attr[0]);
+	cmd->hdr.length =
+		sizeof(cmd->hdr) + cmd->hdr.num_attrs * sizeof(cmd->attr[0]);
 	return ioctl(fd, RDMA_VERBS_IOCTL, cmd) ? -errno : 0;
 }
 

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Single objects: made with the identities of their record, then filled.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <rdma/rdma_user_rxe.h>
+
+#include "migr_check.h"
+#include "migr_restore.h"
+
+#define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
+
+int migr_restore_error(struct migr_restore *r, const struct rxe_migr_rec *rec,
+		       const char *doing, int ret)
+{
+	migr_bad(r->err, rec, "%s: %s", doing, migr_errno_text(ret));
+	return ret;
+}
+
+static int create_error(struct migr_restore *r, const struct rxe_migr_rec *rec,
+			const char *identity, int ret)
+{
+	if (ret == -EBUSY)
+		migr_bad(r->err, rec, "%s is taken on this host", identity);
+	else if (ret == -ERANGE)
+		migr_bad(r->err, rec,
+			 "%s is outside the range of this host's device",
+			 identity);
+	else
+		migr_restore_error(r, rec, identity, ret);
+	return ret;
+}
+
+/* Did the driver make the ring of the record? */
+static int same_ring(struct migr_restore *r, const struct rxe_migr_rec *rec,
+		     const char *name, const struct rxe_migr_ring *ring,
+		     const struct mminfo *made)
+{
+	if (made->offset == ring->mmap_offset && made->size == ring->mmap_size)
+		return 0;
+	migr_bad(r->err, rec,
+		 "%s: the driver made %u bytes at offset %#llx, not %u at %#llx",
+		 name, made->size, (unsigned long long)made->offset,
+		 ring->mmap_size, (unsigned long long)ring->mmap_offset);
+	return -EPROTO;
+}
+
+int migr_alloc_pd(int fd, uint32_t *handle)
+{
+	const struct ib_uverbs_alloc_pd in = {};
+	struct ib_uverbs_alloc_pd_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_ALLOC_PD,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+	int ret = migr_write_run(fd, &cmd);
+
+	*handle = out.pd_handle;
+	return ret;
+}
+
+int migr_free_pd(int fd, uint32_t handle)
+{
+	const struct ib_uverbs_dealloc_pd in = { .pd_handle = handle };
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_DEALLOC_PD,
+		.in = &in,
+		.in_length = sizeof(in),
+	};
+
+	return migr_write_run(fd, &cmd);
+}
+
+/* Did it get the identity that it asked for? */
+static int check_number(struct migr_restore *r, const struct rxe_migr_rec *rec,
+			const char *what, uint32_t wanted, uint32_t got)
+{
+	if (got == wanted)
+		return 0;
+	migr_bad(r->err, rec, "%s %#x came out as %#x", what, wanted, got);
+	return -EPROTO;
+}
+
+static int check_handle(struct migr_restore *r, const struct rxe_migr_rec *rec,
+			uint32_t handle)
+{
+	return check_number(r, rec, "handle", rec->handle, handle);
+}
+
+static int create_pd(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	uint32_t handle;
+	int ret = migr_alloc_pd(r->fd, &handle);
+
+	if (ret)
+		return migr_restore_error(r, rec, "allocation", ret);
+	return check_handle(r, rec, handle);
+}
+
+static int create_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_cq *cq = (const void *)rec;
+	const struct ib_uverbs_create_cq in = {
+		.user_handle = rec->user_handle,
+		.cqe = cq->cqe,
+		/* a hint, and this host may have fewer of them */
+		.comp_vector = r->comp_vectors
+				       ? cq->comp_vector % r->comp_vectors
+				       : cq->comp_vector,
+		.comp_channel = -1,
+	};
+	const struct rxe_migr_restore restore = {
+		.type = RXE_MIGR_CQ,
+		.mmap_offset = { cq->ring.mmap_offset },
+	};
+	struct ib_uverbs_create_cq_resp out = {};
+	struct rxe_create_cq_resp ring = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_CQ,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.driver_out = &ring,
+		.driver_out_length = sizeof(ring),
+		.restore = &restore,
+	};
+	char identity[48];
+	int ret = migr_write_run(r->fd, &cmd);
+
+	if (ret) {
+		snprintf(identity, sizeof(identity), "mmap_offset %#llx",
+			 (unsigned long long)cq->ring.mmap_offset);
+		return create_error(r, rec, identity, ret);
+	}
+	ret = check_handle(r, rec, out.cq_handle);
+	if (!ret)
+		ret = same_ring(r, rec, "ring", &cq->ring, &ring.mi);
+	return ret;
+}
+
+static int create_mr(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_mr *mr = (const void *)rec;
+	const struct ib_uverbs_reg_mr in = {
+		.start = mr->start,
+		.length = mr->size,
+		.hca_va = mr->iova,
+		.pd_handle = mr->pd,
+		.access_flags = mr->access,
+	};
+	const struct rxe_migr_restore restore = {
+		.type = RXE_MIGR_MR,
+		.index = mr->key,
+	};
+	struct ib_uverbs_reg_mr_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_REG_MR,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.restore = &restore,
+	};
+	char identity[32];
+	int ret = migr_write_run(r->fd, &cmd);
+
+	if (ret) {
+		snprintf(identity, sizeof(identity), "key %#x", mr->key);
+		return create_error(r, rec, identity, ret);
+	}
+	ret = check_handle(r, rec, out.mr_handle);
+	if (!ret)
+		ret = check_number(r, rec, "lkey", mr->key, out.lkey);
+	if (!ret)
+		ret = check_number(r, rec, "rkey", mr->key, out.rkey);
+	return ret;
+}
+
+static int create_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+	const struct ib_uverbs_create_qp in = {
+		.user_handle = rec->user_handle,
+		.pd_handle = qp->pd,
+		.send_cq_handle = qp->send_cq,
+		.recv_cq_handle = qp->recv_cq,
+		.max_send_wr = qp->max_send_wr,
+		.max_recv_wr = qp->max_recv_wr,
+		.max_send_sge = qp->max_send_sge,
+		.max_recv_sge = qp->max_recv_sge,
+		.max_inline_data = qp->max_inline_data,
+		.sq_sig_all = (uint8_t)qp->sq_sig_all,
+		.qp_type = (uint8_t)qp->qp_type,
+	};
+	const struct rxe_migr_restore restore = {
+		.type = RXE_MIGR_QP,
+		.index = qp->qpn,
+		.mmap_offset = { qp->sq.mmap_offset, qp->rq.mmap_offset },
+	};
+	struct ib_uverbs_create_qp_resp out = {};
+	struct rxe_create_qp_resp rings = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_QP,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.driver_out = &rings,
+		.driver_out_length = sizeof(rings),
+		.restore = &restore,
+	};
+	char identity[32];
+	int ret = migr_write_run(r->fd, &cmd);
+
+	if (ret) {
+		snprintf(identity, sizeof(identity), "QPN %#x", qp->qpn);
+		return create_error(r, rec, identity, ret);
+	}
+	ret = check_handle(r, rec, out.qp_handle);
+	if (!ret)
+		ret = check_number(r, rec, "QPN", qp->qpn, out.qpn);
+	if (!ret)
+		ret = same_ring(r, rec, "sq", &qp->sq, &rings.sq_mi);
+	if (!ret)
+		ret = same_ring(r, rec, "rq", &qp->rq, &rings.rq_mi);
+	return ret;
+}
+
+static int refill(struct migr_restore *r, const struct rxe_migr_rec *rec,
+		  uint16_t object, uint16_t method)
+{
+	const struct rxe_migr_buf buf = {
+		.addr = (uintptr_t)rec,
+		.length = rec->length,
+	};
+	struct migr_ioctl cmd;
+	int ret;
+
+	migr_ioctl_init(&cmd, object, method);
+	migr_ioctl_handle(&cmd, RXE_MIGR_ATTR_REFILL_HANDLE, rec->handle);
+	migr_ioctl_in(&cmd, RXE_MIGR_ATTR_REFILL_RECORD, &buf, sizeof(buf));
+	ret = migr_ioctl_run(r->fd, &cmd);
+	if (ret)
+		migr_restore_error(r, rec,
+				   ret == -EINVAL
+					   ? "REFILL (the kernel log says more)"
+					   : "REFILL",
+				   ret);
+	return ret;
+}
+
+static int refill_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	return refill(r, rec, UVERBS_OBJECT_CQ, RXE_MIGR_METHOD_CQ_REFILL);
+}
+
+static int refill_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	int ret = migr_connect_qp(r, rec);
+
+	return ret ? ret
+		   : refill(r, rec, UVERBS_OBJECT_QP,
+			    RXE_MIGR_METHOD_QP_REFILL);
+}
+
+/* in the order of what needs what */
+static const struct {
+	uint32_t type;
+	int (*create)(struct migr_restore *r, const struct rxe_migr_rec *rec);
+	int (*refill)(struct migr_restore *r, const struct rxe_migr_rec *rec);
+} kinds[] = {
+	{ RXE_MIGR_PD, create_pd, NULL },
+	{ RXE_MIGR_CQ, create_cq, refill_cq },
+	{ RXE_MIGR_MR, create_mr, NULL },
+	{ RXE_MIGR_QP, create_qp, refill_qp },
+};
+
+int migr_create_object(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	size_t i;
+
+	for (i = 0; i < N_ELEM(kinds); i++)
+		if (kinds[i].type == rec->type)
+			return kinds[i].create(r, rec);
+	return migr_restore_error(r, rec, "creation", -EINVAL);
+}
+
+int migr_refill_object(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	size_t i;
+
+	for (i = 0; i < N_ELEM(kinds); i++)
+		if (kinds[i].type == rec->type && kinds[i].refill)
+			return kinds[i].refill(r, rec);
+	return 0;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Taking a QP through the verbs states (IBA 11.2.5.3).
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "migr_check.h"
+#include "migr_qp.h"
+#include "migr_restore.h"
+
+/* one command serves all steps: the kernel reads what the mask says */
+static const struct {
+	const char *doing;
+	uint8_t state;
+	uint32_t mask;
+} steps[] = {
+	{ "to INIT", IBV_QPS_INIT,
+	  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		  IBV_QP_ACCESS_FLAGS },
+	{ "to RTR", IBV_QPS_RTR,
+	  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		  IBV_QP_MIN_RNR_TIMER },
+	{ "to RTS", IBV_QPS_RTS,
+	  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC },
+};
+
+/* how many of the steps; the driver's REFILL does the rest for SQD and ERR */
+static size_t steps_to(const struct rxe_migr_rec_qp *qp)
+{
+	switch (qp->state) {
+	case IBV_QPS_INIT:
+		return 1;
+	case IBV_QPS_RTR:
+		return 2;
+	case IBV_QPS_RTS:
+	case IBV_QPS_SQD:
+		return 3;
+	case IBV_QPS_ERR:
+		return qp->port_num ? 1 : 0; /* 0: it has never seen INIT */
+	default:
+		return 0;
+	}
+}
+
+static void fill_modify(struct ib_uverbs_modify_qp *in,
+			const struct rxe_migr_rec_qp *qp, uint8_t sgid_index)
+{
+	*in = (struct ib_uverbs_modify_qp){
+		.qp_handle = qp->rec.handle,
+		.qp_access_flags = qp->access_flags,
+		.pkey_index = (uint16_t)qp->pkey_index,
+		.port_num = (uint8_t)qp->port_num,
+		.path_mtu = (uint8_t)qp->path_mtu,
+		.dest_qp_num = qp->dest_qpn,
+		.rq_psn = qp->rq_psn,
+		.sq_psn = qp->sq_psn,
+		.max_rd_atomic = (uint8_t)qp->max_rd_atomic,
+		/* 256 is what the driver makes of 129 to 255 */
+		.max_dest_rd_atomic = qp->max_dest_rd_atomic > 255 ?
+			255 : (uint8_t)qp->max_dest_rd_atomic,
+		.min_rnr_timer = (uint8_t)qp->min_rnr_timer,
+		.timeout = (uint8_t)qp->timeout,
+		.retry_cnt = (uint8_t)qp->retry_cnt,
+		.rnr_retry = (uint8_t)qp->rnr_retry,
+		.dest = {
+			.flow_label = qp->flow_label,
+			.sgid_index = sgid_index,
+			.hop_limit = qp->hop_limit,
+			.traffic_class = qp->traffic_class,
+			.is_global = 1,
+			.port_num = (uint8_t)qp->port_num,
+		},
+	};
+	memcpy(in->dest.dgid, qp->dgid, sizeof(in->dest.dgid));
+}
+
+static int pick_sgid(struct migr_restore *r, const struct rxe_migr_rec_qp *qp,
+		     uint8_t *index)
+{
+	int ret = migr_query_gids(r);
+
+	if (ret)
+		return migr_restore_error(r, &qp->rec, "GID table", ret);
+	ret = migr_pick_gid(r->gids, r->gid_count, qp->sgid, qp->sgid_index);
+	if (ret < 0) {
+		migr_bad(
+			r->err, &qp->rec,
+			"sgid: this host's device has no %s RoCEv2 GID of the same scope",
+			migr_gid_is_ipv4(qp->sgid) ? "IPv4" : "IPv6");
+		return ret;
+	}
+	*index = (uint8_t)ret;
+	return 0;
+}
+
+int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+	char doing[160], gid[INET6_ADDRSTRLEN];
+	struct ib_uverbs_modify_qp in;
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_MODIFY_QP,
+		.in = &in,
+		.in_length = sizeof(in),
+	};
+	uint8_t sgid_index = 0;
+	size_t i;
+	int ret;
+
+	if (migr_qp_connected(qp)) {
+		ret = pick_sgid(r, qp, &sgid_index);
+		if (ret)
+			return ret;
+	}
+	fill_modify(&in, qp, sgid_index);
+	for (i = 0; i < steps_to(qp); i++) {
+		in.qp_state = steps[i].state;
+		in.attr_mask = steps[i].mask;
+		ret = migr_write_run(r->fd, &cmd);
+		if (!ret)
+			continue;
+		snprintf(
+			doing, sizeof(doing),
+			"QPN %#x %s (peer %s QPN %#x, GID index %u, path_mtu %u)",
+			qp->qpn, steps[i].doing,
+			inet_ntop(AF_INET6, qp->dgid, gid, sizeof(gid)),
+			qp->dest_qpn, sgid_index, qp->path_mtu);
+		return migr_restore_error(r, rec, doing, ret);
+	}
+	return 0;
+}
