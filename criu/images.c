@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The plug-in's image files. What is read is checked whole, because an image
+ * may come from anywhere; what is written lies where only root can read it,
+ * for a context's image contains the application's data.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "rdma_plugin.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "the images are little-endian");
+
+#define MAX_FILE (1U << 30)
+#define MAX_FD 0x3fffffffU
+#define PAGE_MASK_BITS 0xfffU
+
+static uint32_t image_crc(const void *img, size_t length)
+{
+	static const uint32_t zero;
+	size_t at = offsetof(struct rp_image_hdr, crc32);
+	size_t after = at + sizeof(zero);
+	uLong crc;
+
+	crc = crc32(0, img, at);
+	crc = crc32(crc, (const Bytef *)&zero, sizeof(zero));
+	return crc32(crc, (const Bytef *)img + after, length - after);
+}
+
+const struct rp_vma *rp_image_vmas(const struct rp_task_image *img)
+{
+	return (const struct rp_vma *)(img + 1);
+}
+
+const uint32_t *rp_image_fds(const struct rp_task_image *img)
+{
+	return (const uint32_t *)(rp_image_vmas(img) + img->nr_vmas);
+}
+
+size_t rp_task_image_size(size_t nr_vmas, size_t nr_fds)
+{
+	return sizeof(struct rp_task_image) + nr_vmas * sizeof(struct rp_vma) +
+	       nr_fds * sizeof(uint32_t);
+}
+
+void rp_image_seal(void *img, enum rp_image_kind kind, size_t length)
+{
+	struct rp_image_hdr *hdr = img;
+
+	memcpy(hdr->magic, RP_IMAGE_MAGIC, sizeof(hdr->magic));
+	hdr->version = RP_IMAGE_VERSION;
+	hdr->kind = kind;
+	hdr->length = length;
+	hdr->crc32 = image_crc(img, length);
+}
+
+static const char *check_file(const struct rp_file_image *img, size_t length)
+{
+	if (length != sizeof(*img))
+		return "wrong length";
+	if (img->type != RXE_MIGR_CONTEXT && img->type != RXE_MIGR_ASYNC_FD)
+		return "unknown type of file";
+	if (img->reserved)
+		return "reserved field is set";
+	return NULL;
+}
+
+static const char *check_task(const struct rp_task_image *img, size_t length)
+{
+	const struct rp_vma *vma;
+	uint64_t last = 0;
+	bool found = false;
+
+	if (length < sizeof(*img) || img->nr_vmas > length ||
+	    img->nr_fds > length ||
+	    length != rp_task_image_size(img->nr_vmas, img->nr_fds))
+		return "wrong length";
+	if (img->reserved)
+		return "reserved field is set";
+	if (!img->vpid || img->vpid > INT_MAX)
+		return "bad pid";
+	if (!img->contexts)
+		return "bad number of contexts";
+	if (img->max_fd > MAX_FD)
+		return "bad file descriptor";
+	for (uint32_t i = 0; i < img->nr_fds; i++) {
+		if (rp_image_fds(img)[i] > img->max_fd)
+			return "bad file descriptor";
+		found |= rp_image_fds(img)[i] == img->fd;
+	}
+	if (!found)
+		return "the context's file is not among its files";
+	for (uint32_t i = 0; i < img->nr_vmas; i++) {
+		vma = rp_image_vmas(img) + i;
+		if (vma->start < last || vma->start >= vma->end ||
+		    (vma->start | vma->end | vma->offset) & PAGE_MASK_BITS)
+			return "bad mapping";
+		if (vma->prot & ~(PROT_READ | PROT_WRITE) || vma->reserved)
+			return "bad protection of a mapping";
+		last = vma->end;
+	}
+	return NULL;
+}
+
+const char *rp_image_check(const void *img, size_t length,
+			   enum rp_image_kind kind)
+{
+	const struct rp_image_hdr *hdr = img;
+
+	if (length < sizeof(*hdr))
+		return "truncated";
+	if (memcmp(hdr->magic, RP_IMAGE_MAGIC, sizeof(hdr->magic)))
+		return "not an image of this plug-in";
+	if (hdr->version != RP_IMAGE_VERSION)
+		return "unknown version";
+	if (hdr->length != length)
+		return "wrong length";
+	if (hdr->crc32 != image_crc(img, length))
+		return "wrong checksum";
+	if (hdr->kind != kind)
+		return "wrong kind of image";
+	return kind == RP_IMAGE_FILE ? check_file(img, length) :
+				       check_task(img, length);
+}
+
+const struct rp_vma *rp_image_find_vma(const struct rp_task_image *img,
+				       uint64_t start, uint64_t offset)
+{
+	const struct rp_vma *vma = rp_image_vmas(img);
+
+	for (uint32_t i = 0; i < img->nr_vmas; i++)
+		if (vma[i].start == start && vma[i].offset == offset)
+			return vma + i;
+	return NULL;
+}
+
+static bool is_ring(const struct rxe_migr_ring *ring, uint64_t offset)
+{
+	return ring->mmap_size && ring->mmap_offset == offset;
+}
+
+const struct rxe_migr_ring *rp_find_ring(const struct migr_image *img,
+					 uint64_t offset)
+{
+	const struct rxe_migr_rec *rec;
+	const struct rxe_migr_rec_cq *cq;
+	const struct rxe_migr_rec_qp *qp;
+
+	for (unsigned int i = 0; i < img->count; i++) {
+		rec = img->records[i];
+		if (rec->type == RXE_MIGR_CQ) {
+			cq = (const void *)rec;
+			if (is_ring(&cq->ring, offset))
+				return &cq->ring;
+		} else if (rec->type == RXE_MIGR_QP) {
+			qp = (const void *)rec;
+			if (is_ring(&qp->sq, offset))
+				return &qp->sq;
+			if (is_ring(&qp->rq, offset))
+				return &qp->rq;
+		}
+	}
+	return NULL;
+}
+
+int rp_write_file(int dir, const char *name, const void *data, size_t length)
+{
+	const char *p = data;
+	int err = 0;
+	ssize_t n;
+	int fd;
+
+	fd = openat(dir, name,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	while (length && !err) {
+		n = write(fd, p, length);
+		if (n > 0) {
+			p += n;
+			length -= n;
+		} else if (n == 0 || errno != EINTR) {
+			err = n ? -errno : -EIO;
+		}
+	}
+	if (close(fd) && !err)
+		err = -errno;
+	if (err)
+		unlinkat(dir, name, 0);
+	return err;
+}
+
+static int read_all(int fd, char *p, size_t length)
+{
+	ssize_t n;
+
+	while (length) {
+		n = read(fd, p, length);
+		if (n > 0) {
+			p += n;
+			length -= n;
+		} else if (n == 0 || errno != EINTR) {
+			return n ? -errno : -EIO;
+		}
+	}
+	return 0;
+}
+
+int rp_read_file(int dir, const char *name, void **data, size_t *length)
+{
+	struct stat st;
+	int err = 0;
+	int fd;
+
+	*data = NULL;
+	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL;
+	else if (st.st_size > MAX_FILE)
+		err = -EFBIG;
+	if (!err) {
+		*length = st.st_size;
+		*data = malloc(*length + 1); /* never NULL when empty */
+		err = *data ? read_all(fd, *data, *length) : -ENOMEM;
+	}
+	close(fd);
+	if (err) {
+		free(*data);
+		*data = NULL;
+	}
+	return err;
+}
+
+/* <prefix><number>.img, the number as printf() writes it */
+static bool parse_name(const char *name, const char *prefix, int base,
+		       uint32_t *number)
+{
+	size_t n = strlen(prefix);
+	unsigned long value;
+	char *end;
+
+	if (strncmp(name, prefix, n) || !name[n] || name[n] == '-' ||
+	    name[n] == '+' || name[n] == ' ')
+		return false;
+	errno = 0;
+	value = strtoul(name + n, &end, base);
+	if (errno || value > UINT32_MAX || end == name + n ||
+	    strcmp(end, ".img"))
+		return false;
+	*number = value;
+	return true;
+}
+
+int rp_for_each_image(int dir, const char *prefix, int base,
+		      int (*fn)(int dir, const char *name, uint32_t number))
+{
+	struct dirent *de;
+	uint32_t number;
+	int ret = 0;
+	DIR *d;
+	int fd;
+
+	/* a file of its own: the read position must not be shared */
+	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	d = fdopendir(fd);
+	if (!d) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	while (!ret && (de = readdir(d)))
+		if (parse_name(de->d_name, prefix, base, &number))
+			ret = fn(dir, de->d_name, number);
+	closedir(d);
+	return ret;
+}
+
+static int remove_one(int dir, const char *name, uint32_t number)
+{
+	(void)number;
+	return unlinkat(dir, name, 0) ? -errno : 0;
+}
+
+int rp_remove_images(int dir)
+{
+	static const char *const prefix[] = { "rdma-ctx-", "rdma-task-",
+					      "rdma-file-" };
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
+		err = rp_for_each_image(dir, prefix[i], 16, remove_one) ?: err;
+	return err;
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The last step of a restore, in CRIU's master: the tasks have their memory
+ * and credentials back and stand still before their first own instruction.
+ *
+ * Each context gets its MR pages in its own task. No QP starts before every
+ * context of the tree is complete: until then a failure loses nothing, for the
+ * partners have not heard of this host.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rdma_plugin.h"
+
+static bool resumed;
+
+static bool is_file_of(const struct rp_context *c, int fd)
+{
+	const uint32_t *fds = rp_image_fds(c->task);
+
+	for (uint32_t i = 0; i < c->task->nr_fds; i++)
+		if (fds[i] == (uint32_t)fd)
+			return true;
+	return false;
+}
+
+/* Files that the restore needed and CRIU did not close */
+static int close_leaked(struct rp_inject *inj, const struct rp_task *task)
+{
+	struct rp_context *c;
+	int err = 0;
+
+	for (size_t i = 0; i < task->nr_fds && !err; i++) {
+		for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
+			if (c->task->vpid == (uint32_t)task->vpid &&
+			    is_file_of(c, task->fds[i].fd))
+				break;
+		if (c == rp_contexts + rp_nr_contexts)
+			err = rp_inject_close(inj, task->fds[i].fd);
+	}
+	return err;
+}
+
+/* Take the context's file from the task and see that it is what it should */
+static int take_file(struct rp_context *c, pid_t pid)
+{
+	struct rxe_migr_resolve_resp resp;
+	struct stat st;
+	int err = 0;
+
+	c->late_fd = rp_take_fd(pid, c->task->fd);
+	if (c->late_fd < 0)
+		err = -errno;
+	else if (fstat(c->late_fd, &st))
+		err = -errno;
+	else if (!S_ISCHR(st.st_mode) || st.st_rdev != c->dev.rdev)
+		err = -EBADF;
+	if (!err)
+		err = migr_cmd_resolve(c->late_fd, c->late_fd, &resp);
+	if (!err && resp.type != RXE_MIGR_CONTEXT)
+		err = -EBADF;
+	if (err)
+		rp_err("pid %d, fd %u is not a context of %s: %s", pid,
+		       c->task->fd, c->dev.ibdev, strerror(-err));
+	return err;
+}
+
+static int attach_context(struct rp_inject *inj, struct rp_context *c,
+			  pid_t pid)
+{
+	const struct rp_vma *vma = rp_image_vmas(c->task);
+	struct rxe_migr_status st;
+	struct migr_error why;
+	int err;
+
+	err = take_file(c, pid);
+	/* with several contexts there are stand-ins: see rp_restore_vma() */
+	for (uint32_t i = 0;
+	     c->task->contexts > 1 && i < c->task->nr_vmas && !err; i++)
+		err = rp_inject_mmap(inj, vma + i, c->task->fd);
+	if (err)
+		return err;
+	err = rp_inject_attach(inj, c->task->fd, &st);
+	if (err) {
+		migr_status_text(&st, err, &why);
+		rp_err("pid %d, fd %u (%s): cannot attach: %s", pid,
+		       c->task->fd, c->dev.ibdev, why.text);
+	}
+	return err;
+}
+
+static int attach_task(struct rp_task *task)
+{
+	struct rp_inject *inj = rp_inject_begin(task->pid);
+	struct rp_context *c;
+	int err = 0;
+
+	if (!inj)
+		return -EIO;
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts && !err; c++)
+		if (c->task->vpid == (uint32_t)task->vpid)
+			err = attach_context(inj, c, task->pid);
+	if (!err)
+		err = close_leaked(inj, task);
+	rp_inject_end(inj);
+	return err;
+}
+
+static int resume_all(void)
+{
+	struct rxe_migr_status st;
+	struct migr_error why;
+	struct rp_context *c;
+	int err;
+
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
+		err = migr_cmd_resume(c->late_fd, &st);
+		if (err) {
+			migr_status_text(&st, err, &why);
+			rp_err("fd %u (%s): cannot resume: %s", c->task->fd,
+			       c->dev.ibdev, why.text);
+			return err;
+		}
+		rp_info("fd %u (%s): resumed", c->task->fd, c->dev.ibdev);
+		/* or the context would live as long as CRIU does */
+		close(c->late_fd);
+		c->late_fd = -1;
+	}
+	resumed = true;
+	return 0;
+}
+
+int rp_late_attach(pid_t pid)
+{
+	pid_t vpid = rp_nr_contexts ? rp_task_vpid(pid) : 0;
+	struct rp_context *c;
+	struct rp_task task;
+	bool found = false;
+	int err;
+
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
+		found |= c->task->vpid == (uint32_t)vpid;
+	if (!found)
+		return -ENOTSUP;
+	err = rp_task_scan(pid, &task);
+	if (err)
+		return err;
+	task.vpid = vpid;
+	err = attach_task(&task);
+	rp_task_free(&task);
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts && !err; c++)
+		if (c->late_fd < 0)
+			return 0; /* its task comes later */
+	return err ?: resume_all();
+}
+
+bool rp_late_done(void)
+{
+	return !rp_nr_contexts || resumed;
+}
+
+static pid_t tracer_of(const char *pid)
+{
+	pid_t tracer = 0;
+	char line[300];
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%s/status", pid);
+	f = fopen(line, "re");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	fclose(f);
+	return tracer;
+}
+
+/*
+ * CRIU 4.1 only logs that a late hook has failed, and goes on. It traces every
+ * task of the tree at this point; with the tasks dead it cannot detach from
+ * them, and that it takes as a failed restore: it cleans up and says so.
+ */
+void rp_late_kill(void)
+{
+	struct dirent *de;
+	DIR *d;
+
+	rp_err("killing the restored tasks");
+	d = opendir("/proc");
+	if (!d)
+		abort(); /* takes the traced tasks along (PTRACE_O_EXITKILL) */
+	while ((de = readdir(d)))
+		if (atoi(de->d_name) > 0 && tracer_of(de->d_name) == getpid())
+			kill(atoi(de->d_name), SIGKILL);
+	closedir(d);
+}

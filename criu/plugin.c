@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CRIU plug-in for processes with RDMA objects: the hooks. They do nothing for
+ * processes without such objects.
+ */
+#include <criu/criu-plugin.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma_plugin.h"
+
+static int stage = -1;
+
+/*
+ * CRIU's options; the first member of struct cr_options is what becomes of the
+ * tasks after a dump. CRIU exports the variable but installs no header for it.
+ */
+extern struct {
+	int final_state;
+} opts __attribute__((weak));
+
+enum { TASK_ALIVE = 1, TASK_DEAD = 2, TASK_STOPPED = 3 };
+
+/*
+ * Will the tasks live on after a good dump? "No" is safe when in doubt: the QPs
+ * then run on when the tasks turn out to live, just a little later.
+ */
+static bool tasks_live(void)
+{
+	return &opts && (opts.final_state == TASK_ALIVE ||
+			 opts.final_state == TASK_STOPPED);
+}
+
+static int rdma_init(int now)
+{
+	stage = now;
+	if (stage == CR_PLUGIN_STAGE__RESTORE)
+		return rp_restore_init();
+	if (stage == CR_PLUGIN_STAGE__DUMP && criu_get_image_dir() >= 0 &&
+	    rp_remove_images(criu_get_image_dir()))
+		rp_warn("cannot remove the files of an older dump");
+	return 0;
+}
+
+static void rdma_exit(int now, int ret)
+{
+	if (now == CR_PLUGIN_STAGE__DUMP)
+		rp_dump_finish(ret, tasks_live());
+	if (now != CR_PLUGIN_STAGE__RESTORE)
+		return;
+	if (!ret && !rp_late_done())
+		rp_err("a task with RDMA objects was not resumed");
+	rp_restore_fini();
+}
+
+CR_PLUGIN_REGISTER(RP_NAME, rdma_init, rdma_exit)
+
+/* the descriptor is the one name that CRIU looks for */
+extern cr_plugin_desc_t CR_PLUGIN_DESC __attribute__((visibility("default")));
+
+static int rdma_pause(int pid)
+{
+	return stage == CR_PLUGIN_STAGE__PRE_DUMP ? rp_pre_dump_check(pid) :
+						    -ENOTSUP;
+}
+CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__PAUSE_DEVICES, rdma_pause)
+
+static int rdma_checkpoint(int pid)
+{
+	return rp_dump_take(pid);
+}
+CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__CHECKPOINT_DEVICES, rdma_checkpoint)
+
+static int rdma_handle_vma(int fd, const struct stat *st)
+{
+	(void)fd;
+	return S_ISCHR(st->st_mode) ? rp_dump_claim_vma(st->st_rdev) :
+				      -ENOTSUP;
+}
+CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__HANDLE_DEVICE_VMA, rdma_handle_vma)
+
+static int rdma_dump_file(int lfd, int id)
+{
+	return rp_dump_file(lfd, id);
+}
+CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__DUMP_EXT_FILE, rdma_dump_file)
+
+static int rdma_restore_file(int id)
+{
+	return rp_restore_file(id);
+}
+CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__RESTORE_EXT_FILE, rdma_restore_file)
+
+static int rdma_update_vma(const char *path, const uint64_t addr,
+			   const uint64_t old_pgoff, uint64_t *new_pgoff,
+			   int *fd)
+{
+	(void)path;
+	return rp_restore_vma(addr, old_pgoff, new_pgoff, fd);
+}
+CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__UPDATE_VMA_MAP, rdma_update_vma)
+
+static int rdma_late(int pid)
+{
+	int err = rp_late_attach(pid);
+
+	if (err && err != -ENOTSUP)
+		rp_late_kill();
+	return err;
+}
+CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__RESUME_DEVICES_LATE, rdma_late)

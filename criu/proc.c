@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What /proc and /sys tell about tasks, their files and verbs devices */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/kcmp.h>
+#include <rdma/ib_user_verbs.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "rdma_plugin.h"
+
+#define CLASS_DIR "/sys/class/infiniband_verbs"
+
+enum rp_kind rp_char_kind(dev_t rdev)
+{
+	char path[64], link[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u", major(rdev),
+		 minor(rdev));
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return RP_OTHER;
+	link[n] = '\0';
+	if (strstr(link, "/infiniband_verbs/uverbs"))
+		return RP_UVERBS;
+	if (strstr(link, "/misc/rdma_cm"))
+		return RP_CM;
+	return RP_OTHER;
+}
+
+enum rp_kind rp_link_kind(const char *target)
+{
+	if (!strcmp(target, "anon_inode:[infinibandevent]"))
+		return RP_EVENT;
+	if (!strcmp(target, "/memfd:" RP_STANDIN_NAME " (deleted)"))
+		return RP_STANDIN;
+	return RP_OTHER;
+}
+
+/* start-end perms offset dev inode path */
+bool rp_parse_map(const char *line, struct rp_map *map)
+{
+	unsigned long inode;
+	char perms[5];
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %lu",
+		   &map->start, &map->end, perms, &map->offset, &inode) != 5)
+		return false;
+	if (perms[3] != 's' || !inode || map->start >= map->end)
+		return false;
+	map->prot = (perms[0] == 'r' ? PROT_READ : 0) |
+		    (perms[1] == 'w' ? PROT_WRITE : 0);
+	return true;
+}
+
+static void *grow(void *array, size_t nr, size_t size)
+{
+	/* capacities are powers of two, so they need not be stored */
+	if (nr & (nr - 1) || (nr && nr < 8))
+		return array;
+	return reallocarray(array, nr ? nr * 2 : 8, size);
+}
+
+static int scan_fd(struct rp_task *task, int dirfd, const char *name)
+{
+	struct rp_fd f = { .fd = atoi(name) };
+	char link[64];
+	struct stat st;
+	ssize_t n;
+	void *p;
+
+	if (f.fd > task->max_fd)
+		task->max_fd = f.fd;
+	n = readlinkat(dirfd, name, link, sizeof(link) - 1);
+	if (n < 0)
+		return -errno;
+	link[n] = '\0';
+	f.kind = rp_link_kind(link);
+	if (f.kind == RP_OTHER) {
+		/* only a device can be ours: others have no path below /dev */
+		if (fstatat(dirfd, name, &st, 0) || !S_ISCHR(st.st_mode))
+			return 0;
+		f.kind = rp_char_kind(st.st_rdev);
+		f.rdev = st.st_rdev;
+	}
+	if (f.kind == RP_OTHER)
+		return 0;
+	p = grow(task->fds, task->nr_fds, sizeof(f));
+	if (!p)
+		return -ENOMEM;
+	task->fds = p;
+	task->fds[task->nr_fds++] = f;
+	return 0;
+}
+
+static int scan_fds(struct rp_task *task)
+{
+	struct dirent *de;
+	char path[32];
+	int err = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", task->pid);
+	d = opendir(path);
+	if (!d)
+		return -errno;
+	while (!err && (de = readdir(d)))
+		if (de->d_name[0] != '.')
+			err = scan_fd(task, dirfd(d), de->d_name);
+	closedir(d);
+	return err;
+}
+
+static int add_map(struct rp_task *task, const struct rp_map *map)
+{
+	void *p = grow(task->maps, task->nr_maps, sizeof(*map));
+
+	if (!p)
+		return -ENOMEM;
+	task->maps = p;
+	task->maps[task->nr_maps++] = *map;
+	return 0;
+}
+
+static int scan_maps(struct rp_task *task)
+{
+	char path[96], *line = NULL;
+	struct rp_map map;
+	struct stat st;
+	size_t size = 0;
+	int err = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", task->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	while (!err && getline(&line, &size, f) > 0) {
+		if (!rp_parse_map(line, &map))
+			continue;
+		snprintf(path, sizeof(path),
+			 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, task->pid,
+			 map.start, map.end);
+		if (stat(path, &st) || !S_ISCHR(st.st_mode) ||
+		    rp_char_kind(st.st_rdev) != RP_UVERBS)
+			continue;
+		map.rdev = st.st_rdev;
+		err = add_map(task, &map);
+	}
+	free(line);
+	fclose(f);
+	return err;
+}
+
+int rp_task_scan(pid_t pid, struct rp_task *task)
+{
+	int err;
+
+	memset(task, 0, sizeof(*task));
+	task->pid = pid;
+	task->max_fd = -1;
+	err = scan_fds(task);
+	if (!err)
+		err = scan_maps(task);
+	if (err) {
+		rp_err("cannot look at the files of pid %d: %s", pid,
+		       strerror(-err));
+		rp_task_free(task);
+	}
+	return err;
+}
+
+void rp_task_free(struct rp_task *task)
+{
+	free(task->fds);
+	free(task->maps);
+	memset(task, 0, sizeof(*task));
+}
+
+/* The rest of the line of /proc/PID/status that starts with `key` */
+static bool status_line(pid_t pid, const char *key, char *buf, size_t size)
+{
+	size_t n = strlen(key);
+	bool found = false;
+	char path[32];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (!found && fgets(buf, size, f))
+		found = !strncmp(buf, key, n);
+	fclose(f);
+	if (found)
+		memmove(buf, buf + n, strlen(buf + n) + 1);
+	return found;
+}
+
+pid_t rp_task_vpid(pid_t pid)
+{
+	char line[256], *last;
+
+	if (!status_line(pid, "NSpid:", line, sizeof(line)))
+		return -1;
+	last = strrchr(line, '\t');
+	return last ? atoi(last) : -1;
+}
+
+bool rp_task_dying(pid_t pid)
+{
+	static const char *const pending[] = { "SigPnd:", "ShdPnd:" };
+	unsigned int flags;
+	char line[512], *p;
+	FILE *f;
+
+	for (int i = 0; i < 2; i++) {
+		if (!status_line(pid, pending[i], line, sizeof(line)))
+			return true; /* gone */
+		if (strtoull(line, NULL, 16) & 1ULL << (SIGKILL - 1))
+			return true;
+	}
+	snprintf(line, sizeof(line), "/proc/%d/stat", pid);
+	f = fopen(line, "re");
+	if (!f)
+		return true;
+	p = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	if (!p)
+		return true;
+	if (p[1] && (p[2] == 'Z' || p[2] == 'X'))
+		return true;
+	/* state ppid pgrp session tty tpgid flags; 4 is PF_EXITING */
+	return sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & 4;
+}
+
+int rp_take_fd(pid_t pid, int fd)
+{
+	int pidfd, ret;
+
+	pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -1;
+	ret = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	close(pidfd);
+	return ret;
+}
+
+bool rp_same_file(int a, int b)
+{
+	pid_t pid = getpid();
+
+	return syscall(SYS_kcmp, pid, pid, KCMP_FILE, a, b) == 0;
+}
+
+static bool read_word(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	bool ok;
+
+	if (!f)
+		return false;
+	ok = fgets(buf, size, f);
+	fclose(f);
+	if (ok)
+		buf[strcspn(buf, "\n")] = '\0';
+	return ok;
+}
+
+static bool read_device(const char *name, struct rp_device *dev)
+{
+	unsigned int maj, min;
+	char path[300], id[32];
+
+	if (strlen(name) >= sizeof(dev->name))
+		return false;
+	strcpy(dev->name, name);
+	snprintf(path, sizeof(path), CLASS_DIR "/%s/ibdev", name);
+	if (!read_word(path, dev->ibdev, sizeof(dev->ibdev)))
+		return false;
+	snprintf(path, sizeof(path), CLASS_DIR "/%s/dev", name);
+	if (!read_word(path, id, sizeof(id)) ||
+	    sscanf(id, "%u:%u", &maj, &min) != 2)
+		return false;
+	dev->rdev = makedev(maj, min);
+	return true;
+}
+
+/* The device of which either the number or the name is given */
+static int find_device(dev_t rdev, const char *ibdev, struct rp_device *dev)
+{
+	struct dirent *de;
+	int ret = -ENODEV;
+	DIR *d;
+
+	d = opendir(CLASS_DIR);
+	if (!d)
+		return -ENODEV;
+	while (ret && (de = readdir(d)))
+		if (!strncmp(de->d_name, "uverbs", 6) &&
+		    read_device(de->d_name, dev) &&
+		    (ibdev ? !strcmp(dev->ibdev, ibdev) : dev->rdev == rdev))
+			ret = 0;
+	closedir(d);
+	return ret;
+}
+
+int rp_device_of(dev_t rdev, struct rp_device *dev)
+{
+	return find_device(rdev, NULL, dev);
+}
+
+int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev)
+{
+	return find_device(0, ibdev, dev);
+}
+
+int rp_device_open(const struct rp_device *dev)
+{
+	struct stat st;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", dev->name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		rp_err("cannot open %s (%s): %s", path, dev->ibdev,
+		       strerror(errno));
+		return -1;
+	}
+	if (fstat(fd, &st) || !S_ISCHR(st.st_mode) ||
+	    st.st_rdev != dev->rdev) {
+		rp_err("%s is not the device file of %s", path, dev->ibdev);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* RESOLVE needs a context; this one dies with `fd` */
+static int get_context(int fd)
+{
+	struct ib_uverbs_get_context_resp resp = { .async_fd = -1 };
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_get_context cmd;
+	} req = {
+		.hdr.command = IB_USER_VERBS_CMD_GET_CONTEXT,
+		.hdr.in_words = sizeof(req) / 4,
+		.hdr.out_words = sizeof(resp) / 4,
+		.cmd.response = (uintptr_t)&resp,
+	};
+
+	if (write(fd, &req, sizeof(req)) != sizeof(req))
+		return -errno;
+	close(resp.async_fd);
+	return 0;
+}
+
+int rp_device_probe(const struct rp_device *dev)
+{
+	struct rxe_migr_resolve_resp resp;
+	int fd, err;
+
+	fd = rp_device_open(dev);
+	if (fd < 0)
+		return -ENODEV;
+	err = get_context(fd);
+	if (!err)
+		err = migr_cmd_resolve(fd, fd, &resp);
+	if (err == -EPROTONOSUPPORT)
+		rp_err("%s: this host runs the stock rdma_rxe, which cannot migrate",
+		       dev->ibdev);
+	else if (err)
+		rp_err("%s is not a migratable rdma_rxe device: %s",
+		       dev->ibdev, strerror(-err));
+	close(fd);
+	return err;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * CRIU plug-in for processes with RDMA objects on a migratable rdma_rxe.
+ * README.md says which hook does what.
+ */
+#ifndef RDMA_PLUGIN_H
+#define RDMA_PLUGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "migr_cmd.h"
+
+#define RP_NAME "rdma_plugin" /* also in CRIU's inventory image */
+#define RP_STANDIN_NAME "rdma_plugin_ring" /* of a memfd */
+
+/*
+ * ---- log: CRIU exports print_on_level(), but installs no header for it.
+ * The levels are those of compel/loglevels.h. ----
+ */
+void print_on_level(unsigned int level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#define rp_err(fmt, ...)                                                 \
+	print_on_level(1, "Error (%s:%d): rdma: " fmt "\n", __FILE_NAME__, \
+		       __LINE__, ##__VA_ARGS__)
+#define rp_warn(fmt, ...)                                                \
+	print_on_level(2, "Warn  (%s:%d): rdma: " fmt "\n", __FILE_NAME__, \
+		       __LINE__, ##__VA_ARGS__)
+#define rp_info(fmt, ...) print_on_level(3, "rdma: " fmt "\n", ##__VA_ARGS__)
+
+/* ---- what /proc and /sys tell (proc.c) ---- */
+
+enum rp_kind {
+	RP_OTHER,
+	RP_UVERBS, /* a verbs device */
+	RP_CM,	   /* /dev/infiniband/rdma_cm */
+	RP_EVENT,  /* async or completion events: only RESOLVE knows which */
+	RP_STANDIN, /* ours: stands in for a ring during a restore */
+};
+
+struct rp_fd {
+	int fd; /* number in the task */
+	enum rp_kind kind;
+	dev_t rdev; /* of a verbs device */
+};
+
+/* a mapping of a verbs device */
+struct rp_map {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint32_t prot; /* PROT_* */
+	dev_t rdev;
+};
+
+struct rp_task {
+	pid_t pid;  /* as seen by CRIU */
+	pid_t vpid; /* in its own, innermost pid namespace */
+	int max_fd; /* the largest number in use, -1: no files at all */
+	struct rp_fd *fds; /* RDMA files only */
+	size_t nr_fds;
+	struct rp_map *maps;
+	size_t nr_maps;
+};
+
+struct rp_device {
+	char name[32];	/* uverbs0 */
+	char ibdev[64]; /* rxe0 */
+	dev_t rdev;
+};
+
+/* What is the character device, by its class in sysfs? */
+enum rp_kind rp_char_kind(dev_t rdev);
+/* What is the target of a /proc/PID/fd link that is no device? */
+enum rp_kind rp_link_kind(const char *target);
+/* One line of /proc/PID/maps; false if it is no shared file mapping */
+bool rp_parse_map(const char *line, struct rp_map *map);
+
+int rp_task_scan(pid_t pid, struct rp_task *task);
+void rp_task_free(struct rp_task *task);
+pid_t rp_task_vpid(pid_t pid);
+/* Has SIGKILL been sent, or is it dead already? */
+bool rp_task_dying(pid_t pid);
+/* A duplicate of another task's file; -1 and errno */
+int rp_take_fd(pid_t pid, int fd);
+bool rp_same_file(int a, int b);
+
+int rp_device_of(dev_t rdev, struct rp_device *dev);
+int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev);
+/* Open the device's file as this mount namespace shows it; -1 and log */
+int rp_device_open(const struct rp_device *dev);
+/* Does the driver know our methods? 0, or a negative errno and log */
+int rp_device_probe(const struct rp_device *dev);
+
+/* ---- image files (images.c) ---- */
+
+#define RP_IMAGE_MAGIC "RDMACRIU" /* without NUL */
+#define RP_IMAGE_VERSION 1
+
+enum rp_image_kind { RP_IMAGE_FILE = 1, RP_IMAGE_TASK };
+
+/* little-endian; crc32 as zlib's, with the field 0 */
+struct rp_image_hdr {
+	char magic[8];
+	uint32_t version;
+	uint32_t kind;
+	uint32_t length; /* of the whole file */
+	uint32_t crc32;
+};
+
+/* rdma-file-<id>.img: one per struct file, <id> is CRIU's */
+struct rp_file_image {
+	struct rp_image_hdr hdr;
+	uint32_t context; /* number of its rdma-ctx-<n>.img */
+	uint32_t type;	  /* RXE_MIGR_CONTEXT or RXE_MIGR_ASYNC_FD */
+	uint32_t flags;	  /* F_GETFL */
+	uint32_t reserved;
+};
+
+struct rp_vma {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint32_t prot;
+	uint32_t reserved;
+};
+
+/* rdma-task-<n>.img: how the task uses context <n> */
+struct rp_task_image {
+	struct rp_image_hdr hdr;
+	uint32_t context;
+	uint32_t vpid;
+	uint32_t fd;	   /* the context's file in the task */
+	uint32_t max_fd;   /* the largest number the task uses */
+	uint32_t contexts; /* how many the task has */
+	uint32_t nr_fds;   /* RDMA files of the context, duplicates too */
+	uint32_t nr_vmas;
+	uint32_t reserved;
+	/* nr_vmas times struct rp_vma, nr_fds times uint32_t */
+};
+
+const struct rp_vma *rp_image_vmas(const struct rp_task_image *img);
+const uint32_t *rp_image_fds(const struct rp_task_image *img);
+size_t rp_task_image_size(size_t nr_vmas, size_t nr_fds);
+/* Fill in the header, the rest must be in place */
+void rp_image_seal(void *img, enum rp_image_kind kind, size_t length);
+/* NULL if the image is whole and sane, else what is wrong with it */
+const char *rp_image_check(const void *img, size_t length,
+			   enum rp_image_kind kind);
+const struct rp_vma *rp_image_find_vma(const struct rp_task_image *img,
+				       uint64_t start, uint64_t offset);
+/* The ring of a context's image at this mmap offset; NULL: none */
+const struct rxe_migr_ring *rp_find_ring(const struct migr_image *img,
+					 uint64_t offset);
+
+int rp_write_file(int dir, const char *name, const void *data, size_t length);
+/* A buffer from malloc(); -errno */
+int rp_read_file(int dir, const char *name, void **data, size_t *length);
+/*
+ * Call `fn` for each file <prefix><number>.img; the number is written in
+ * `base`. Stops at the first result that is not 0 and returns it.
+ */
+int rp_for_each_image(int dir, const char *prefix, int base,
+		      int (*fn)(int dir, const char *name, uint32_t number));
+/* Remove the files of a dump that failed, or of an older one */
+int rp_remove_images(int dir);
+
+/* ---- dump side (dump.c) ---- */
+
+int rp_pre_dump_check(pid_t pid);
+/* Take and stop the contexts of a task; -ENOTSUP: it has none */
+int rp_dump_take(pid_t pid);
+int rp_dump_file(int lfd, uint32_t id);
+int rp_dump_claim_vma(dev_t rdev);
+/* CRIU is done: restart the QPs now, or when the tasks turn out to live */
+void rp_dump_finish(bool failed, bool tasks_live);
+
+/* ---- restore side (restore.c, late.c) ---- */
+
+struct rp_context {
+	struct rp_task_image *task;
+	void *data;
+	struct migr_image img;
+	struct rp_device dev;
+	bool has_file;	/* there is an image of the context's file */
+	bool has_async; /* and one of its async event file */
+	/* in the restored task */
+	bool open;
+	int fd;	  /* until handed out, else -1 */
+	int async_fd;
+	/* in the master */
+	int late_fd; /* attached, to be resumed; -1 */
+};
+
+extern struct rp_context *rp_contexts;
+extern unsigned int rp_nr_contexts;
+
+int rp_restore_init(void);
+void rp_restore_fini(void);
+/* The new fd; -ENOTSUP: not a file of ours */
+int rp_restore_file(uint32_t id);
+int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
+		   int *fd);
+
+/* ---- tasks restored but not yet running (late.c) ---- */
+
+/* Attach the contexts of a task; with the last one, resume them all */
+int rp_late_attach(pid_t pid);
+/* Nothing has been left behind */
+bool rp_late_done(void);
+/* Kill every task that CRIU is restoring */
+void rp_late_kill(void);
+
+/* ---- system calls in a stopped task (inject.c) ---- */
+
+struct rp_inject;
+
+struct rp_inject *rp_inject_begin(pid_t pid);
+void rp_inject_end(struct rp_inject *inj);
+int rp_inject_close(struct rp_inject *inj, int fd);
+int rp_inject_mmap(struct rp_inject *inj, const struct rp_vma *vma, int fd);
+int rp_inject_attach(struct rp_inject *inj, int fd,
+		     struct rxe_migr_status *st);
+
+#endif /* RDMA_PLUGIN_H */

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The restore side up to the point where CRIU's restorer takes over.
+ *
+ * The master reads and checks every image before a task exists. The tasks are
+ * its children and inherit what was read; each makes its own contexts when CRIU
+ * opens their first file. MRs are still shells then and QPs stopped; the rest
+ * is done in late.c.
+ */
+#define _GNU_SOURCE
+#include <criu/criu-plugin.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rdma_plugin.h"
+
+#define MAX_CONTEXTS 4096U
+
+struct rp_context *rp_contexts;
+unsigned int rp_nr_contexts;
+
+static struct file {
+	uint32_t id;
+	struct rp_file_image *img;
+} *files;
+static unsigned int nr_files;
+
+/* was the plug-in in use at the dump? CRIU >= 4.1 */
+bool check_and_remove_inventory_plugin(const char *name, size_t n)
+	__attribute__((weak));
+
+/* ---- reading ---- */
+
+static int bad(const char *name, const char *why)
+{
+	rp_err("%s: %s", name, why);
+	return -EINVAL;
+}
+
+static int read_checked(int dir, const char *name, enum rp_image_kind kind,
+			void **img)
+{
+	const char *why;
+	size_t length;
+	int err;
+
+	err = rp_read_file(dir, name, img, &length);
+	if (err)
+		return bad(name, strerror(-err));
+	why = rp_image_check(*img, length, kind);
+	if (!why)
+		return 0;
+	free(*img);
+	*img = NULL;
+	return bad(name, why);
+}
+
+static int read_context(int dir, struct rp_context *c, uint32_t number)
+{
+	const struct rxe_migr_ring *ring;
+	const struct rp_vma *vma;
+	struct migr_error why;
+	size_t length;
+	char name[32];
+	int err;
+
+	snprintf(name, sizeof(name), "rdma-ctx-%u.img", number);
+	err = rp_read_file(dir, name, &c->data, &length);
+	if (err)
+		return bad(name, strerror(-err));
+	if (migr_image_parse(c->data, length, &c->img, &why))
+		return bad(name, why.text);
+	vma = rp_image_vmas(c->task);
+	for (uint32_t i = 0; i < c->task->nr_vmas; i++) {
+		ring = rp_find_ring(&c->img, vma[i].offset);
+		if (!ring || ring->mmap_size != vma[i].end - vma[i].start)
+			return bad(name, "a mapping of the task is no ring");
+	}
+	return 0;
+}
+
+static int read_task(int dir, const char *name, uint32_t number)
+{
+	struct rp_context *c;
+	void *img;
+	int err;
+
+	if (number >= MAX_CONTEXTS)
+		return bad(name, "too many contexts");
+	err = read_checked(dir, name, RP_IMAGE_TASK, &img);
+	if (err)
+		return err;
+	if (number >= rp_nr_contexts) {
+		c = reallocarray(rp_contexts, number + 1, sizeof(*c));
+		if (!c)
+			return -ENOMEM;
+		memset(c + rp_nr_contexts, 0,
+		       (number + 1 - rp_nr_contexts) * sizeof(*c));
+		rp_contexts = c;
+		rp_nr_contexts = number + 1;
+	}
+	c = rp_contexts + number;
+	c->task = img;
+	c->fd = c->async_fd = c->late_fd = -1;
+	if (c->task->context != number)
+		return bad(name, "another context's image");
+	return read_context(dir, c, number);
+}
+
+static int read_file(int dir, const char *name, uint32_t id)
+{
+	struct rp_context *c;
+	struct file *f;
+	void *img;
+	int err;
+
+	err = read_checked(dir, name, RP_IMAGE_FILE, &img);
+	if (err)
+		return err;
+	f = reallocarray(files, nr_files + 1, sizeof(*f));
+	if (!f) {
+		free(img);
+		return -ENOMEM;
+	}
+	files = f;
+	f += nr_files++;
+	f->id = id;
+	f->img = img;
+	if (f->img->context >= rp_nr_contexts)
+		return bad(name, "a file of no context");
+	c = rp_contexts + f->img->context;
+	if (f->img->type == RXE_MIGR_ASYNC_FD ? c->has_async : c->has_file)
+		return bad(name, "a second file of the same type");
+	if (f->img->type == RXE_MIGR_ASYNC_FD)
+		c->has_async = true;
+	else
+		c->has_file = true;
+	return 0;
+}
+
+/* The device of each context, asked only once */
+static int find_devices(void)
+{
+	struct rp_context *c, *known;
+	const char *ibdev;
+
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
+		if (!c->task || !c->has_file)
+			return bad("images", "an image is missing");
+		ibdev = c->img.context->device;
+		for (known = rp_contexts; known < c; known++)
+			if (!strcmp(known->dev.ibdev, ibdev))
+				break;
+		if (known < c) {
+			c->dev = known->dev;
+			continue;
+		}
+		if (rp_device_by_ibdev(ibdev, &c->dev)) {
+			rp_err("this host has no RDMA device %s", ibdev);
+			return -ENODEV;
+		}
+		if (rp_device_probe(&c->dev))
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int rp_restore_init(void)
+{
+	int dir = criu_get_image_dir();
+	int err;
+
+	/* without us at the dump: any files are left over from another one */
+	if (check_and_remove_inventory_plugin &&
+	    !check_and_remove_inventory_plugin(RP_NAME, sizeof(RP_NAME)))
+		return 0;
+	if (dir < 0)
+		return 0;
+	err = rp_for_each_image(dir, "rdma-task-", 10, read_task);
+	if (!err)
+		err = rp_for_each_image(dir, "rdma-file-", 16, read_file);
+	if (!err)
+		err = find_devices();
+	if (err)
+		rp_err("refusing to restore: %s", strerror(-err));
+	return err;
+}
+
+void rp_restore_fini(void)
+{
+	struct rp_context *c;
+
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
+		if (c->late_fd >= 0)
+			close(c->late_fd);
+		migr_image_free(&c->img);
+		free(c->data);
+		free(c->task);
+	}
+	free(rp_contexts);
+	rp_contexts = NULL;
+	rp_nr_contexts = 0;
+	while (nr_files)
+		free(files[--nr_files].img);
+	free(files);
+	files = NULL;
+}
+
+/* ---- in the restored task ---- */
+
+/*
+ * Out of the way: above the task's own numbers and above CRIU's service files,
+ * which lie below a power of two that is at most 2 * (max_fd + 29).
+ */
+static int move_high(const struct rp_context *c, int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 512 + 4 * c->task->max_fd);
+
+	if (high < 0)
+		rp_err("no free file descriptor: %s", strerror(errno));
+	close(fd);
+	return high;
+}
+
+static int open_context(struct rp_context *c)
+{
+	unsigned int number = c - rp_contexts;
+	struct migr_error why;
+	int async;
+
+	c->fd = rp_device_open(&c->dev);
+	if (c->fd >= 0)
+		c->fd = move_high(c, c->fd);
+	if (c->fd < 0)
+		return -1;
+	if (migr_restore_context(c->fd, &c->img, &async, &why)) {
+		rp_err("context %u (%s): %s", number, c->dev.ibdev, why.text);
+		goto err;
+	}
+	if (c->has_async) {
+		c->async_fd = move_high(c, async);
+		if (c->async_fd < 0)
+			goto err;
+	} else {
+		close(async); /* the application has closed its own */
+	}
+	c->open = true;
+	rp_info("context %u (%s): %u objects made", number, c->dev.ibdev,
+		c->img.count);
+	return 0;
+err:
+	close(c->fd);
+	c->fd = -1;
+	return -1;
+}
+
+int rp_restore_file(uint32_t id)
+{
+	struct rp_context *c;
+	unsigned int i;
+	int *slot, fd;
+
+	for (i = 0; i < nr_files; i++)
+		if (files[i].id == id)
+			break;
+	if (i == nr_files)
+		return -ENOTSUP;
+	c = rp_contexts + files[i].img->context;
+	if (!c->open && open_context(c))
+		return -1;
+	slot = files[i].img->type == RXE_MIGR_ASYNC_FD ? &c->async_fd : &c->fd;
+	fd = *slot;
+	*slot = -1;
+	if (fd < 0) {
+		rp_err("file %#x is asked for twice", id);
+		return -1;
+	}
+	if (fcntl(fd, F_SETFL, files[i].img->flags)) {
+		rp_err("file %#x: cannot set its flags: %s", id,
+		       strerror(errno));
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static struct rp_context *find_vma(uint64_t start, uint64_t offset,
+				   const struct rp_vma **vma)
+{
+	struct rp_context *c;
+
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
+		*vma = c->open ? rp_image_find_vma(c->task, start, offset) :
+				 NULL;
+		if (*vma)
+			return c;
+	}
+	return NULL;
+}
+
+/* As large as the largest ring: CRIU may use it for several of them */
+static int make_standin(void)
+{
+	const struct rp_vma *vma;
+	struct rp_context *c;
+	uint64_t size = 0;
+	int fd;
+
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
+		vma = rp_image_vmas(c->task);
+		for (uint32_t i = 0; c->open && i < c->task->nr_vmas; i++)
+			if (vma[i].end - vma[i].start > size)
+				size = vma[i].end - vma[i].start;
+	}
+	fd = memfd_create(RP_STANDIN_NAME, MFD_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, size)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * CRIU wants a file and an offset for a mapping and closes that file itself.
+ * But when mappings of one device follow each other it maps all of them from
+ * the file it got for the first, and the file we give for the second one leaks
+ * (open_filemap() in files-reg.c). With one context in the task both files are
+ * the same, and late.c closes what has leaked. With several contexts the wrong
+ * one would be mapped, so the mappings get memory as a stand-in, which late.c
+ * replaces by the rings.
+ */
+int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
+		   int *fd)
+{
+	const struct rp_vma *vma;
+	struct rp_context *c = find_vma(start, offset, &vma);
+
+	if (!c)
+		return -ENOTSUP;
+	if (c->task->contexts > 1) {
+		*fd = make_standin();
+		*new_offset = 0;
+	} else {
+		/* files come before mappings: it is at its place */
+		*fd = dup(c->task->fd);
+		*new_offset = vma->offset;
+	}
+	if (*fd < 0) {
+		rp_err("mapping at %#llx: %s", (unsigned long long)start,
+		       strerror(errno));
+		return -1;
+	}
+	*fd = move_high(c, *fd);
+	return *fd < 0 ? -1 : 1;
+}

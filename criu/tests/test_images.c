@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Image files: round trip, and refusal of everything that is not whole */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "rdma_plugin.h"
+
+static int dir;
+
+static const struct rp_vma vmas[] = {
+	{ .start = 0x7000, .end = 0x9000, .offset = 0x1000, .prot = 3 },
+	{ .start = 0x9000, .end = 0xa000, .offset = 0x4000, .prot = 1 },
+};
+static const uint32_t fds[] = { 3, 4, 9 };
+
+static struct rp_task_image *make_task(size_t *size)
+{
+	struct rp_task_image *img;
+
+	*size = rp_task_image_size(2, 3);
+	img = calloc(1, *size);
+	CHECK(img);
+	img->context = 1;
+	img->vpid = 17;
+	img->fd = 3;
+	img->max_fd = 9;
+	img->contexts = 1;
+	img->nr_vmas = 2;
+	img->nr_fds = 3;
+	memcpy((void *)rp_image_vmas(img), vmas, sizeof(vmas));
+	memcpy((void *)rp_image_fds(img), fds, sizeof(fds));
+	rp_image_seal(img, RP_IMAGE_TASK, *size);
+	return img;
+}
+
+static void round_trip(void)
+{
+	struct rp_file_image file = { .context = 2,
+				      .type = RXE_MIGR_ASYNC_FD,
+				      .flags = O_RDWR | O_NONBLOCK };
+	struct stat st;
+	size_t length;
+	void *back;
+
+	rp_image_seal(&file, RP_IMAGE_FILE, sizeof(file));
+	CHECK(!rp_write_file(dir, "rdma-file-2a.img", &file, sizeof(file)));
+	CHECK(!fstatat(dir, "rdma-file-2a.img", &st, 0));
+	CHECK((st.st_mode & 0777) == 0600);
+	CHECK(!rp_read_file(dir, "rdma-file-2a.img", &back, &length));
+	CHECK(length == sizeof(file) && !memcmp(back, &file, length));
+	CHECK(!rp_image_check(back, length, RP_IMAGE_FILE));
+	CHECK(rp_image_check(back, length, RP_IMAGE_TASK));
+	free(back);
+	CHECK(rp_read_file(dir, "absent", &back, &length) == -ENOENT);
+	CHECK(!symlinkat("rdma-file-2a.img", dir, "link"));
+	CHECK(rp_read_file(dir, "link", &back, &length) == -ELOOP);
+	CHECK(rp_write_file(dir, "link", &file, sizeof(file)) == -ELOOP);
+}
+
+static void every_byte_counts(void)
+{
+	struct rp_task_image *img;
+	size_t size;
+
+	img = make_task(&size);
+	CHECK(!rp_image_check(img, size, RP_IMAGE_TASK));
+	for (size_t n = 0; n < size; n++)
+		CHECK(rp_image_check(img, n, RP_IMAGE_TASK));
+	for (size_t n = 0; n < size; n++) {
+		((uint8_t *)img)[n] ^= 0x10;
+		CHECK(rp_image_check(img, size, RP_IMAGE_TASK));
+		((uint8_t *)img)[n] ^= 0x10;
+	}
+	CHECK(!rp_image_check(img, size, RP_IMAGE_TASK));
+	free(img);
+}
+
+/* a valid checksum does not make a sane image */
+static void insane(void)
+{
+	struct rp_task_image *img;
+	size_t size;
+
+#define REFUSED(change)                                         \
+	do {                                                    \
+		img = make_task(&size);                         \
+		change;                                         \
+		rp_image_seal(img, RP_IMAGE_TASK, size);        \
+		CHECK(rp_image_check(img, size, RP_IMAGE_TASK)); \
+		free(img);                                      \
+	} while (0)
+
+	REFUSED(img->vpid = 0);
+	REFUSED(img->fd = 5);
+	REFUSED(img->max_fd = 8);
+	REFUSED(img->contexts = 0);
+	REFUSED(img->nr_vmas = 1);
+	REFUSED(img->nr_vmas = 0xffffffff);
+	REFUSED(img->nr_fds = 0xfffffffd);
+	REFUSED(img->reserved = 1);
+	REFUSED(((struct rp_vma *)rp_image_vmas(img))[1].start = 0x8000);
+	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].end = 0x6000);
+	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].offset = 0x10);
+	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].prot = PROT_EXEC);
+}
+
+static void lookup(void)
+{
+	struct rxe_migr_rec_cq cq = { .rec.type = RXE_MIGR_CQ };
+	struct rxe_migr_rec_qp qp = { .rec.type = RXE_MIGR_QP };
+	struct rxe_migr_rec_pd pd = { .rec.type = RXE_MIGR_PD };
+	const struct rxe_migr_rec *records[] = { &pd.rec, &cq.rec, &qp.rec };
+	struct migr_image img = { .records = records, .count = 3 };
+	struct rp_task_image *task;
+	size_t size;
+
+	task = make_task(&size);
+	CHECK(rp_image_find_vma(task, 0x7000, 0x1000) == rp_image_vmas(task));
+	CHECK(!rp_image_find_vma(task, 0x7000, 0x4000));
+	CHECK(!rp_image_find_vma(task, 0x8000, 0x1000));
+	free(task);
+
+	cq.ring.mmap_size = 0x1000; /* at offset 0 */
+	qp.sq = (struct rxe_migr_ring){ .mmap_offset = 0x1000,
+					.mmap_size = 0x3000 };
+	qp.rq.mmap_offset = 0x9000; /* none: no size */
+	CHECK(rp_find_ring(&img, 0) == &cq.ring);
+	CHECK(rp_find_ring(&img, 0x1000) == &qp.sq);
+	CHECK(!rp_find_ring(&img, 0x2000));
+	CHECK(!rp_find_ring(&img, 0x9000));
+}
+
+static uint32_t seen[4];
+static int nr_seen;
+
+static int see(int d, const char *name, uint32_t number)
+{
+	(void)d;
+	(void)name;
+	CHECK(nr_seen < 4);
+	seen[nr_seen++] = number;
+	return 0;
+}
+
+static void names(void)
+{
+	static const char *const file[] = { "rdma-task-1.img", "rdma-task-.img",
+					    "rdma-task-1.img.x", "rdma-task--1.img",
+					    "rdma-task-99999999999.img",
+					    "rdma-ctx-0.img", "pages-1.img" };
+
+	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
+		CHECK(!rp_write_file(dir, file[i], "", 0));
+	CHECK(!rp_for_each_image(dir, "rdma-task-", 10, see));
+	CHECK(nr_seen == 1 && seen[0] == 1);
+	CHECK(!rp_for_each_image(dir, "rdma-file-", 16, see));
+	CHECK(nr_seen == 2 && seen[1] == 0x2a);
+	CHECK(!rp_remove_images(dir));
+	CHECK(faccessat(dir, "rdma-ctx-0.img", F_OK, 0));
+	CHECK(faccessat(dir, "rdma-task-1.img", F_OK, 0));
+	CHECK(faccessat(dir, "rdma-file-2a.img", F_OK, 0));
+	CHECK(!faccessat(dir, "pages-1.img", F_OK, 0));
+}
+
+int main(void)
+{
+	char path[] = "/tmp/criu-test-XXXXXX", cmd[64];
+
+	CHECK(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY);
+	CHECK(dir >= 0);
+	round_trip();
+	every_byte_counts();
+	insane();
+	lookup();
+	names();
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", path);
+	return system(cmd);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What /proc says, on this very process */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "rdma_plugin.h"
+
+static void kinds(void)
+{
+	struct stat st;
+
+	CHECK(rp_link_kind("anon_inode:[infinibandevent]") == RP_EVENT);
+	CHECK(rp_link_kind("anon_inode:[eventpoll]") == RP_OTHER);
+	CHECK(rp_link_kind("/memfd:rdma_plugin_ring (deleted)") == RP_STANDIN);
+	CHECK(rp_link_kind("/dev/infiniband/uverbs0") == RP_OTHER);
+	CHECK(!stat("/dev/null", &st));
+	CHECK(rp_char_kind(st.st_rdev) == RP_OTHER);
+}
+
+static void maps(void)
+{
+	struct rp_map m;
+
+	CHECK(rp_parse_map("7f01000-7f03000 rw-s 00005000 00:06 481      /dev/infiniband/uverbs0\n",
+			   &m));
+	CHECK(m.start == 0x7f01000 && m.end == 0x7f03000);
+	CHECK(m.offset == 0x5000 && m.prot == (PROT_READ | PROT_WRITE));
+	CHECK(!rp_parse_map("7f01000-7f03000 rw-p 00005000 00:06 481 /lib/x\n",
+			    &m)); /* private */
+	CHECK(!rp_parse_map("7f01000-7f03000 rw-s 00000000 00:01 0 x\n", &m));
+	CHECK(!rp_parse_map("garbage\n", &m));
+	CHECK(!rp_parse_map("", &m));
+}
+
+static void scan(void)
+{
+	int fd = memfd_create(RP_STANDIN_NAME, 0);
+	int high = fcntl(fd, F_DUPFD, 100);
+	struct rp_task task;
+
+	CHECK(rp_same_file(fd, high) && !rp_same_file(fd, 0));
+	CHECK(!rp_task_scan(getpid(), &task));
+	CHECK(task.max_fd >= high && task.nr_fds == 2 && !task.nr_maps);
+	CHECK(task.fds[0].kind == RP_STANDIN);
+	rp_task_free(&task);
+	for (int i = 0; i < 40; i++) /* the arrays grow */
+		CHECK(dup(fd) >= 0);
+	CHECK(!rp_task_scan(getpid(), &task));
+	CHECK(task.nr_fds == 42);
+	rp_task_free(&task);
+	CHECK(rp_task_vpid(getpid()) > 0);
+}
+
+static void dying(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	CHECK(!rp_task_dying(pid) && !rp_task_dying(getpid()));
+	kill(pid, SIGKILL);
+	CHECK(rp_task_dying(pid)); /* pending, exiting or a zombie */
+	waitpid(pid, NULL, 0);
+	CHECK(rp_task_dying(pid)); /* gone */
+}
+
+int main(void)
+{
+	kinds();
+	maps();
+	scan();
+	dying();
+	return 0;
+}
