@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The driver's own uverbs methods, see rxe_migr_abi.h, and the guard file that
+ * keeps a context Stopped.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/file.h>
+#include <linux/module.h>
+
+#define UVERBS_MODULE_NAME rdma_rxe
+#include <rdma/uverbs_named_ioctl.h>
+#include <rdma/uverbs_std_types.h>
+
+#include "rxe.h"
+
+#define STOP_TIMEOUT_MS	2000
+
+/* links between contexts and guards; taken before the locks of QPs */
+DEFINE_MUTEX(rxe_migr_mutex);
+
+/**
+ * struct rxe_migr_guard - as long as this is open the context is Stopped
+ * @uc: the context; NULL once it is gone. Under rxe_migr_mutex
+ * @dev: its device, with a reference
+ * @file: the context's own file, with a reference
+ * @committed: closing does not mean UNSTOP
+ */
+struct rxe_migr_guard {
+	struct ib_ucontext	*uc;
+	struct ib_device	*dev;
+	struct file		*file;
+	bool			committed;
+};
+
+static int may_migrate(void)
+{
+	return checkpoint_restore_ns_capable(&init_user_ns) ? 0 : -EPERM;
+}
+
+/* the file of this very context, from the caller's table */
+static struct file *get_own_file(struct uverbs_attr_bundle *attrs, int fd)
+{
+	struct file *file = fget(fd);
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->private_data != attrs->ufile) {
+		fput(file);
+		return ERR_PTR(-EBADF);
+	}
+	return file;
+}
+
+/* --- guard --- */
+
+/* undo whatever STOP did. Context: rxe_migr_mutex held */
+static void unstop(struct ib_ucontext *uc)
+{
+	struct rxe_qp **qps;
+	unsigned int n;
+
+	/* nobody is there to hear of a failure; the next STOP can mend it */
+	if (rxe_migr_collect(uc, &qps, &n))
+		return;
+	rxe_migr_unstop_qps(qps, n);
+	rxe_migr_release(qps, n);
+}
+
+static void guard_free(struct rxe_migr_guard *guard)
+{
+	ib_device_put(guard->dev);
+	fput(guard->file);
+	kfree(guard);
+}
+
+static int guard_release(struct inode *inode, struct file *file)
+{
+	struct rxe_migr_guard *guard = file->private_data;
+
+	mutex_lock(&rxe_migr_mutex);
+	if (guard->uc) {
+		to_migr_uc(guard->uc)->guard = NULL;
+		if (!guard->committed)
+			unstop(guard->uc);
+	}
+	mutex_unlock(&rxe_migr_mutex);
+
+	guard_free(guard);
+	return 0;
+}
+
+static const struct file_operations guard_fops = {
+	.owner		= THIS_MODULE,
+	.release	= guard_release,
+	.llseek		= noop_llseek,
+};
+
+/* a guard for this context, linked to it; nobody else can stop it meanwhile */
+static struct rxe_migr_guard *guard_new(struct ib_ucontext *uc,
+					struct uverbs_attr_bundle *attrs,
+					int fd)
+{
+	struct rxe_migr_uc *muc = to_migr_uc(uc);
+	struct rxe_migr_guard *guard;
+	struct file *file;
+
+	file = get_own_file(attrs, fd);
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+
+	guard = kzalloc(sizeof(*guard), GFP_KERNEL);
+	if (!guard || !ib_device_try_get(uc->device)) {
+		kfree(guard);
+		fput(file);
+		return ERR_PTR(guard ? -ENODEV : -ENOMEM);
+	}
+	guard->uc = uc;
+	guard->dev = uc->device;
+	guard->file = file;
+
+	mutex_lock(&rxe_migr_mutex);
+	if (muc->guard) {
+		mutex_unlock(&rxe_migr_mutex);
+		guard_free(guard);
+		return ERR_PTR(-EALREADY);
+	}
+	muc->guard = guard;
+	mutex_unlock(&rxe_migr_mutex);
+
+	return guard;
+}
+
+static void guard_unlink(struct rxe_migr_guard *guard)
+{
+	mutex_lock(&rxe_migr_mutex);
+	if (guard->uc)
+		to_migr_uc(guard->uc)->guard = NULL;
+	mutex_unlock(&rxe_migr_mutex);
+	guard_free(guard);
+}
+
+/**
+ * rxe_migr_uc_cleanup - hook in rxe_dealloc_ucontext()
+ * @uc: the context
+ */
+void rxe_migr_uc_cleanup(struct rxe_ucontext *uc)
+{
+	struct rxe_migr_uc *muc = to_migr_uc(&uc->ibuc);
+
+	mutex_lock(&rxe_migr_mutex);
+	if (muc->guard)
+		muc->guard->uc = NULL;
+	mutex_unlock(&rxe_migr_mutex);
+}
+
+/* --- STOP, COMMIT, DUMP --- */
+
+/* check everything that can be checked without disturbing the application */
+static int stop_check(struct ib_ucontext *uc, struct rxe_qp **qps,
+		      unsigned int n, const struct rxe_migr_stop *in,
+		      struct rxe_migr_status *st)
+{
+	int err;
+
+	err = rxe_migr_key_active();
+	if (!err)
+		err = rxe_migr_chk_context(uc, qps, n, st);
+	if (!err)
+		err = rxe_migr_ask(qps, n, in->timeout_ms ?: STOP_TIMEOUT_MS,
+				   st);
+	return err;
+}
+
+/* a guard's file with a descriptor that is not visible yet */
+static int guard_file(struct rxe_migr_guard *guard, struct file **file)
+{
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+
+	*file = anon_inode_getfile("[rxe_migr_guard]", &guard_fops, guard,
+				   O_CLOEXEC);
+	if (IS_ERR(*file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(*file);
+	}
+
+	return fd;
+}
+
+static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
+		const struct rxe_migr_stop *in, struct rxe_migr_status *st)
+{
+	struct rxe_migr_guard *guard;
+	struct file *file = NULL;
+	struct rxe_qp **qps;
+	unsigned int n;
+	int err;
+	int fd = -1;
+
+	guard = guard_new(uc, attrs, in->fd);
+	if (IS_ERR(guard))
+		return PTR_ERR(guard);
+
+	err = rxe_migr_collect(uc, &qps, &n);
+	if (err)
+		goto err_guard;
+
+	err = stop_check(uc, qps, n, in, st);
+	if (err || in->flags & RXE_MIGR_STOP_CHECK_ONLY)
+		goto err_qps;
+
+	fd = guard_file(guard, &file);
+	if (fd < 0) {
+		err = fd;
+		goto err_qps;
+	}
+
+	rxe_migr_stop_qps(qps, n);
+	rxe_migr_release(qps, n);
+
+	st->guard_fd = fd;
+	st->objects = n;
+	err = uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, st, sizeof(*st));
+	if (err) {
+		put_unused_fd(fd);
+		fput(file);	/* UNSTOP */
+		return err;
+	}
+	fd_install(fd, file);
+
+	return 0;
+
+err_qps:
+	rxe_migr_release(qps, n);
+err_guard:
+	guard_unlink(guard);
+	return err;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_STOP)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	struct rxe_migr_status st = { .guard_fd = -1 };
+	struct rxe_migr_stop in;
+	int err;
+
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&in, attrs, RXE_MIGR_ATTR_IN);
+	if (err)
+		return err;
+	if (in.reserved || in.flags & ~RXE_MIGR_STOP_CHECK_ONLY)
+		return -EINVAL;
+
+	err = stop(attrs, uc, &in, &st);
+	if (err || in.flags & RXE_MIGR_STOP_CHECK_ONLY)
+		if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &st, sizeof(st)))
+			err = -EFAULT;
+
+	return err;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	int err;
+
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	err = may_migrate();
+	if (err)
+		return err;
+
+	mutex_lock(&rxe_migr_mutex);
+	if (to_migr_uc(uc)->guard)
+		to_migr_uc(uc)->guard->committed = true;
+	else
+		err = -EINVAL;
+	mutex_unlock(&rxe_migr_mutex);
+
+	return err;
+}
+
+/* every QP of the context must be Stopped, also one made after STOP */
+static int all_stopped(struct ib_ucontext *uc)
+{
+	struct rxe_qp **qps;
+	unsigned int n, i;
+	int err;
+
+	err = rxe_migr_collect(uc, &qps, &n);
+	if (err)
+		return err;
+	for (i = 0; i < n && !err; i++)
+		if (qps[i]->migr != RXE_MIGR_STOPPED)
+			err = -EINVAL;
+	rxe_migr_release(qps, n);
+
+	return err;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	struct rxe_migr_dump_resp resp = {};
+	struct rxe_migr_buf buf;
+	int err;
+
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&buf, attrs, RXE_MIGR_ATTR_IN);
+	if (err)
+		return err;
+
+	/* the guard cannot go while the image is taken */
+	mutex_lock(&rxe_migr_mutex);
+	if (!to_migr_uc(uc)->guard)
+		err = -EINVAL;
+	if (!err)
+		err = all_stopped(uc);
+	if (!err)
+		err = rxe_migr_dump(uc, &buf, &resp);
+	mutex_unlock(&rxe_migr_mutex);
+
+	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &resp, sizeof(resp)))
+		err = -EFAULT;
+
+	return err;
+}
+
+/* --- RESOLVE --- */
+
+/*
+ * Event files have no type that a driver could ask for, but they come from the
+ * same module as the context's file and have this name.
+ */
+static bool is_event_file(struct file *file, struct file *own)
+{
+	return file->f_op->owner == own->f_op->owner &&
+	       !strcmp(file->f_path.dentry->d_name.name, "[infinibandevent]");
+}
+
+static int resolve(struct uverbs_attr_bundle *attrs, struct file *file,
+		   struct file *own, struct rxe_migr_resolve_resp *resp)
+{
+	struct ib_uobject *uobj;
+
+	if (file->private_data == attrs->ufile) {
+		resp->type = RXE_MIGR_CONTEXT;
+		return 0;
+	}
+
+	if (!is_event_file(file, own))
+		return -ENOENT;
+
+	uobj = file->private_data;
+	if (uobj->ufile != attrs->ufile)
+		return -ENOENT;
+
+	resp->type = uobj->uapi_object->id == UVERBS_OBJECT_COMP_CHANNEL ?
+		     RXE_MIGR_COMP_CHANNEL : RXE_MIGR_ASYNC_FD;
+	return 0;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESOLVE)(struct uverbs_attr_bundle *attrs)
+{
+	struct rxe_migr_resolve_resp resp = {};
+	struct rxe_migr_resolve in;
+	struct file *file, *own;
+	int err;
+
+	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&in, attrs, RXE_MIGR_ATTR_IN);
+	if (err)
+		return err;
+
+	own = get_own_file(attrs, in.context_fd);
+	if (IS_ERR(own))
+		return PTR_ERR(own);
+	file = fget(in.fd);
+	if (!file) {
+		err = -EBADF;
+		goto out_own;
+	}
+
+	err = resolve(attrs, file, own, &resp);
+	if (!err)
+		err = uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &resp,
+				     sizeof(resp));
+	fput(file);
+out_own:
+	fput(own);
+	return err;
+}
+
+/* --- REFILL, ATTACH, RESUME --- */
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_QP_REFILL)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
+						RXE_MIGR_ATTR_REFILL_HANDLE);
+	struct rxe_migr_buf buf;
+	int err;
+
+	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&buf, attrs,
+				       RXE_MIGR_ATTR_REFILL_RECORD);
+	if (err)
+		return err;
+
+	return rxe_migr_refill_qp(to_rqp(uobj->object), uobj->id, &buf);
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_CQ_REFILL)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
+						RXE_MIGR_ATTR_REFILL_HANDLE);
+	struct rxe_migr_buf buf;
+	int err;
+
+	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&buf, attrs,
+				       RXE_MIGR_ATTR_REFILL_RECORD);
+	if (err)
+		return err;
+
+	return rxe_migr_refill_cq(to_rcq(uobj->object), uobj->id, &buf);
+}
+
+static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
+		  int fd, struct rxe_migr_status *st)
+{
+	struct rxe_migr_uc *muc = to_migr_uc(uc);
+	struct file *file;
+	int err;
+
+	file = get_own_file(attrs, fd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+
+	mutex_lock(&rxe_migr_mutex);
+	if (!muc->restored)
+		err = -EINVAL;
+	else if (muc->attached)
+		err = -EALREADY;
+	else
+		err = rxe_migr_attach_mrs(uc, st);
+	if (!err)
+		err = rxe_migr_open_doorbell(file);
+	if (!err)
+		muc->attached = true;
+	mutex_unlock(&rxe_migr_mutex);
+
+	fput(file);
+	return err;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_ATTACH)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	struct rxe_migr_status st = { .guard_fd = -1 };
+	struct rxe_migr_attach in;
+	int err;
+
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	err = uverbs_copy_from(&in, attrs, RXE_MIGR_ATTR_IN);
+	if (err)
+		return err;
+	if (in.reserved)
+		return -EINVAL;
+
+	err = attach(attrs, uc, in.fd, &st);
+	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &st, sizeof(st)))
+		err = -EFAULT;
+
+	return err;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	struct rxe_migr_status st = { .guard_fd = -1 };
+	int err;
+
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	err = may_migrate();
+	if (err)
+		return err;
+
+	mutex_lock(&rxe_migr_mutex);
+	err = rxe_migr_resume(uc, &st);
+	mutex_unlock(&rxe_migr_mutex);
+
+	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &st, sizeof(st)))
+		err = -EFAULT;
+
+	return err;
+}
+
+/* --- tables --- */
+
+#define IN_OUT(in_type, out_type)					\
+	UVERBS_ATTR_PTR_IN(RXE_MIGR_ATTR_IN,				\
+			   UVERBS_ATTR_TYPE(struct in_type), UA_MANDATORY), \
+	UVERBS_ATTR_PTR_OUT(RXE_MIGR_ATTR_OUT,				\
+			    UVERBS_ATTR_TYPE(struct out_type), UA_MANDATORY)
+
+#define REFILL(object)							\
+	UVERBS_ATTR_IDR(RXE_MIGR_ATTR_REFILL_HANDLE, object,		\
+			UVERBS_ACCESS_WRITE, UA_MANDATORY),		\
+	UVERBS_ATTR_PTR_IN(RXE_MIGR_ATTR_REFILL_RECORD,			\
+			   UVERBS_ATTR_TYPE(struct rxe_migr_buf),	\
+			   UA_MANDATORY)
+
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_STOP,
+			    IN_OUT(rxe_migr_stop, rxe_migr_status));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_COMMIT);
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_DUMP,
+			    IN_OUT(rxe_migr_buf, rxe_migr_dump_resp));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESOLVE,
+			    IN_OUT(rxe_migr_resolve, rxe_migr_resolve_resp));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_ATTACH,
+			    IN_OUT(rxe_migr_attach, rxe_migr_status));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESUME,
+	UVERBS_ATTR_PTR_OUT(RXE_MIGR_ATTR_OUT,
+			    UVERBS_ATTR_TYPE(struct rxe_migr_status),
+			    UA_MANDATORY));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_QP_REFILL,
+			    REFILL(UVERBS_OBJECT_QP));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_CQ_REFILL,
+			    REFILL(UVERBS_OBJECT_CQ));
+
+ADD_UVERBS_METHODS(rxe_migr_device, UVERBS_OBJECT_DEVICE,
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_STOP),
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_COMMIT),
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_DUMP),
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_RESOLVE),
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_ATTACH),
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_RESUME));
+ADD_UVERBS_METHODS(rxe_migr_qp_methods, UVERBS_OBJECT_QP,
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_QP_REFILL));
+ADD_UVERBS_METHODS(rxe_migr_cq_methods, UVERBS_OBJECT_CQ,
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_CQ_REFILL));
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(rxe_migr_invoke, UVERBS_OBJECT_DEVICE,
+			     UVERBS_METHOD_INVOKE_WRITE,
+	UVERBS_ATTR_PTR_IN(RXE_MIGR_ATTR_RESTORE,
+			   UVERBS_ATTR_TYPE(struct rxe_migr_restore),
+			   UA_OPTIONAL));
+
+const struct uapi_definition rxe_migr_uapi_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &rxe_migr_device),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &rxe_migr_invoke),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &rxe_migr_qp_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_CQ, &rxe_migr_cq_methods),
+	{}
+};
+
+int rxe_migr_init(void)
+{
+	return rxe_migr_proto_init();
+}
+
+void rxe_migr_exit(void)
+{
+	rxe_migr_proto_exit();
+	rxe_migr_key_exit();
+}

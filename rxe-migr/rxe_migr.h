@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Migration of RC queue pairs: interface between its parts, and the hooks that
+ * patches/ puts into the stock driver. Included at the end of rxe_loc.h.
+ */
+#ifndef RXE_MIGR_H
+#define RXE_MIGR_H
+
+#include <linux/workqueue.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "rxe_migr_abi.h"
+#include "rxe_migr_image.h"
+
+/*
+ * State of a QP with respect to migration, rxe_qp.migr. The order matters:
+ * from PAUSED on the requester does nothing, from HELD on the responder
+ * doesn't either, in STOPPED nothing is received.
+ */
+enum rxe_migr_state {
+	RXE_MIGR_RUNNING,
+	RXE_MIGR_ASKING,	/* as RUNNING; STOP wants to know the peer */
+	RXE_MIGR_PAUSED,	/* the peer said NAK_STOPPED */
+	RXE_MIGR_RESUMING,	/* restored; RESUME is not acknowledged yet */
+	RXE_MIGR_HELD,		/* for a moment, while the address changes */
+	RXE_MIGR_STOPPED,
+};
+
+enum rxe_migr_peer {
+	RXE_MIGR_PEER_UNKNOWN,
+	RXE_MIGR_PEER_CAPABLE,
+	RXE_MIGR_PEER_STOCK,
+};
+
+/**
+ * struct rxe_migr_qp - what every QP object of this driver is
+ * @qp: the stock object; first, so that it keeps its size and layout
+ * @work: handles @pkts and does what is due at @next
+ * @pkts: RESUME and RESUME_ACK packets; each holds a reference to the QP
+ * @lock: serializes @work against STOP, UNSTOP and RESUME
+ * @restore: wanted identities; .type is 0 in a QP that was not restored
+ * @epoch: how many times the QP has been restored
+ * @peer_epoch: of the last RESUME accepted from the peer
+ * @since: jiffies when PAUSED or RESUMING began
+ * @next: jiffies of the next probe or RESUME
+ * @last_nak: jiffies of the last NAK_STOPPED
+ * @interval_ms: between probes or RESUMEs, doubles
+ * @peer: enum rxe_migr_peer, valid in ASKING and after
+ * @before: state before STOPPED, for UNSTOP
+ * @refilled: REFILL has filled the QP
+ */
+struct rxe_migr_qp {
+	struct rxe_qp		qp;
+	struct delayed_work	work;
+	struct sk_buff_head	pkts;
+	struct mutex		lock;
+	struct rxe_migr_restore	restore;
+	u32			epoch;
+	u32			peer_epoch;
+	unsigned long		since;
+	unsigned long		next;
+	unsigned long		last_nak;
+	unsigned int		interval_ms;
+	u8			peer;
+	u8			before;
+	bool			refilled;
+};
+
+struct rxe_migr_guard;
+
+/**
+ * struct rxe_migr_uc - what every ucontext of this driver is
+ * @uc: the stock object
+ * @guard: keeps the QPs Stopped; under rxe_migr_mutex
+ * @restored: a RESTORE attribute was used
+ * @attached: ATTACH succeeded
+ * @resumed: RESUME succeeded
+ */
+struct rxe_migr_uc {
+	struct rxe_ucontext	uc;
+	struct rxe_migr_guard	*guard;
+	bool			restored;
+	bool			attached;
+	bool			resumed;
+};
+
+static inline struct rxe_migr_qp *to_migr_qp(struct rxe_qp *qp)
+{
+	return container_of(qp, struct rxe_migr_qp, qp);
+}
+
+static inline struct rxe_migr_uc *to_migr_uc(struct ib_ucontext *uc)
+{
+	return container_of(uc, struct rxe_migr_uc, uc.ibuc);
+}
+
+/* does this QP have a peer? true from RTR on, but not in ERR */
+static inline bool rxe_migr_connected(struct rxe_qp *qp)
+{
+	enum ib_qp_state state = qp_state(qp);
+
+	return state == IB_QPS_RTR || state == IB_QPS_RTS ||
+	       state == IB_QPS_SQD;
+}
+
+static inline bool rxe_migr_is_nak(struct rxe_pkt_info *pkt)
+{
+	return pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
+	       aeth_syn(pkt) == MIGR_AETH_NAK_STOPPED;
+}
+
+/* hook in rxe_rcv_pkt(): must rxe_migr_rcv() see this packet? */
+static inline bool rxe_migr_is_special(struct rxe_pkt_info *pkt)
+{
+	return pkt->qp->migr || (pkt->mask & RXE_MIGR_MASK) ||
+	       rxe_migr_is_nak(pkt);
+}
+
+/* rxe_migr.c */
+extern struct mutex rxe_migr_mutex;
+extern const struct uapi_definition rxe_migr_uapi_defs[];
+int rxe_migr_init(void);
+void rxe_migr_exit(void);
+
+/* rxe_migr_key.c */
+int rxe_migr_key_active(void);
+int rxe_migr_key_sign(u8 *key_id, const u8 *data, u8 *mac);
+int rxe_migr_key_check(u8 key_id, const u8 *data, const u8 *mac);
+void rxe_migr_key_exit(void);
+
+/* rxe_migr_proto.c */
+bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
+bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
+void rxe_migr_send_probe(struct rxe_qp *qp);
+int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
+		 struct rxe_migr_status *st);
+void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state state);
+void rxe_migr_proto_init_qp(struct rxe_migr_qp *m);
+int rxe_migr_proto_init(void);
+void rxe_migr_proto_exit(void);
+
+/* rxe_migr_stop.c */
+int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
+		     unsigned int *n);
+void rxe_migr_release(struct rxe_qp **qps, unsigned int n);
+void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
+void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n);
+void rxe_migr_quiesce(struct rxe_qp *qp);
+int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
+			 unsigned int n, struct rxe_migr_status *st);
+void rxe_migr_qp_destroy(struct rxe_qp *qp);
+void rxe_migr_qp_cleanup(struct rxe_qp *qp);
+void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
+
+/* rxe_migr_dump.c */
+int rxe_migr_dump(struct ib_ucontext *uc, struct rxe_migr_buf *buf,
+		  struct rxe_migr_dump_resp *resp);
+
+/* rxe_migr_restore.c: creation hooks */
+int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
+		    struct ib_udata *udata);
+void rxe_migr_finish_qp(struct rxe_qp *qp);
+int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata);
+int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
+		    struct ib_udata *udata);
+int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
+		     struct rxe_mr *mr, struct ib_udata *udata);
+int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st);
+int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st);
+
+/* rxe_migr_refill.c */
+int rxe_migr_refill_qp(struct rxe_qp *qp, u32 handle,
+		       const struct rxe_migr_buf *buf);
+int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
+		       const struct rxe_migr_buf *buf);
+
+/* rxe_migr_cred.c */
+int rxe_migr_open_doorbell(struct file *file);
+
+#endif /* RXE_MIGR_H */

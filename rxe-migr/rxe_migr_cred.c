@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The doorbell of a restored context.
+ *
+ * ib_uverbs_write() accepts a write only from the very struct cred that opened
+ * the file (ib_safe_file_access()), so that nobody can trick a more privileged
+ * process into writing to it. A restored process has other credentials than
+ * the restorer that opened its files, and each of its threads has a struct
+ * cred of its own. So the file of a restored context, and no other, gets
+ * file operations whose write lets in callers whose credentials equal, in
+ * every respect, those with which the process attached itself to the context.
+ */
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/security.h>
+
+#include "rxe.h"
+
+static const struct file_operations *stock_fops;
+static struct file_operations doorbell_fops;
+
+static bool groups_equal(const struct group_info *a, const struct group_info *b)
+{
+	int i;
+
+	if (a == b)
+		return true;
+	if (!a || !b || a->ngroups != b->ngroups)
+		return false;
+	for (i = 0; i < a->ngroups; i++)
+		if (!gid_eq(a->gid[i], b->gid[i]))
+			return false;
+	return true;
+}
+
+static bool caps_equal(kernel_cap_t a, kernel_cap_t b)
+{
+	return cap_issubset(a, b) && cap_issubset(b, a);
+}
+
+static bool creds_equal(const struct cred *a, const struct cred *b)
+{
+	u32 secid_a, secid_b;
+
+	security_cred_getsecid(a, &secid_a);
+	security_cred_getsecid(b, &secid_b);
+
+	return uid_eq(a->uid, b->uid) && uid_eq(a->euid, b->euid) &&
+	       uid_eq(a->suid, b->suid) && uid_eq(a->fsuid, b->fsuid) &&
+	       gid_eq(a->gid, b->gid) && gid_eq(a->egid, b->egid) &&
+	       gid_eq(a->sgid, b->sgid) && gid_eq(a->fsgid, b->fsgid) &&
+	       groups_equal(a->group_info, b->group_info) &&
+	       caps_equal(a->cap_inheritable, b->cap_inheritable) &&
+	       caps_equal(a->cap_permitted, b->cap_permitted) &&
+	       caps_equal(a->cap_effective, b->cap_effective) &&
+	       caps_equal(a->cap_bset, b->cap_bset) &&
+	       caps_equal(a->cap_ambient, b->cap_ambient) &&
+	       a->securebits == b->securebits && a->user_ns == b->user_ns &&
+	       secid_a == secid_b;
+}
+
+/* --- files with an open doorbell --- */
+
+struct doorbell {
+	struct hlist_node	node;
+	struct file		*file;	/* not a reference; release removes */
+	const struct cred	*cred;
+	struct rcu_head		rcu;
+};
+
+static DEFINE_HASHTABLE(doorbells, 6);
+static DEFINE_SPINLOCK(doorbells_lock);
+
+/* Context: caller holds @file, or the lock; the entry lives as long as it */
+static struct doorbell *find_doorbell(struct file *file)
+{
+	struct doorbell *db;
+
+	rcu_read_lock();
+	hash_for_each_possible_rcu(doorbells, db, node, (unsigned long)file)
+		if (db->file == file)
+			break;
+	rcu_read_unlock();
+
+	return db;
+}
+
+static ssize_t doorbell_write(struct file *file, const char __user *buf,
+			      size_t len, loff_t *pos)
+{
+	struct doorbell *db = find_doorbell(file);
+	const struct cred *old;
+	ssize_t ret;
+
+	/* everybody else meets the stock check */
+	if (!db || !creds_equal(current_cred(), db->cred))
+		return stock_fops->write(file, buf, len, pos);
+
+	old = override_creds(file->f_cred);
+	ret = stock_fops->write(file, buf, len, pos);
+	revert_creds(old);
+
+	return ret;
+}
+
+static int doorbell_release(struct inode *inode, struct file *file)
+{
+	struct doorbell *db = find_doorbell(file);
+
+	if (db) {
+		spin_lock(&doorbells_lock);
+		hash_del_rcu(&db->node);
+		spin_unlock(&doorbells_lock);
+		put_cred(db->cred);
+		kfree_rcu(db, rcu);
+	}
+
+	return stock_fops->release(inode, file);
+}
+
+/**
+ * rxe_migr_open_doorbell - let the caller's credentials ring the doorbell
+ * @file: the uverbs file of a restored context, held by the caller
+ *
+ * Context: process, the application itself; rxe_migr_mutex held.
+ * Return: 0, -EALREADY or -ENOMEM
+ */
+int rxe_migr_open_doorbell(struct file *file)
+{
+	struct doorbell *db;
+
+	if (find_doorbell(file))
+		return -EALREADY;
+
+	if (!stock_fops) {
+		stock_fops = file->f_op;
+		doorbell_fops = *stock_fops;
+		doorbell_fops.owner = THIS_MODULE;
+		doorbell_fops.write = doorbell_write;
+		doorbell_fops.release = doorbell_release;
+	}
+	if (WARN_ON_ONCE(file->f_op != stock_fops))
+		return -EALREADY;
+
+	db = kzalloc(sizeof(*db), GFP_KERNEL);
+	if (!db)
+		return -ENOMEM;
+	db->file = file;
+	db->cred = get_current_cred();
+
+	spin_lock(&doorbells_lock);
+	hash_add_rcu(doorbells, &db->node, (unsigned long)file);
+	spin_unlock(&doorbells_lock);
+
+	/* the module stays as long as a file uses its operations */
+	__module_get(THIS_MODULE);
+	replace_fops(file, &doorbell_fops);
+
+	return 0;
+}

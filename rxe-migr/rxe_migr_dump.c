@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The image of a context whose QPs are Stopped. rxe_migr_image.h describes it.
+ */
+#include <linux/crc32.h>
+#include <linux/vmalloc.h>
+
+#include "rxe.h"
+#include "rxe_queue.h"
+
+/*
+ * Where the image goes. The writer counts on when there is no more room, so
+ * one pass with no room at all tells how much is needed.
+ */
+struct out {
+	u8	*buf;
+	size_t	room;	/* bytes of @buf */
+	size_t	used;	/* bytes written or wanted */
+	u32	count;
+	u32	max_handle;
+};
+
+/* @n zeroed bytes at the end of the image, or NULL if there is no room */
+static void *out_reserve(struct out *out, size_t n)
+{
+	u8 *p = NULL;
+
+	if (out->used + n <= out->room) {
+		p = out->buf + out->used;
+		memset(p, 0, n);
+	}
+	out->used += n;
+
+	return p;
+}
+
+static void *out_object(struct out *out, enum rxe_migr_type type,
+			size_t fixed, size_t tail, struct ib_uobject *uobj)
+{
+	struct rxe_migr_rec *rec = out_reserve(out, fixed + tail);
+
+	out->count++;
+	out->max_handle = max_t(u32, out->max_handle, uobj->id);
+	if (rec) {
+		rec->type = type;
+		rec->length = fixed + tail;
+		rec->handle = uobj->id;
+		rec->user_handle = uobj->user_handle;
+	}
+
+	return rec;
+}
+
+/* ib_uobject is the first member of the core's private uobjects */
+static u32 cq_handle(struct ib_cq *ibcq)
+{
+	return ((struct ib_uobject *)ibcq->uobject)->id;
+}
+
+/* number of entries to ask for so that the same ring comes out */
+static u32 ring_request(struct rxe_queue *q)
+{
+	return (q->index_mask + 1) / 2;
+}
+
+/*
+ * How many slots of the ring go into the image: the application may be in the
+ * middle of writing a WQE behind the producer, so all but those that nobody
+ * ever used. A CQ is written by the driver alone, its live slots are enough.
+ */
+static u32 ring_slots(struct rxe_queue *q)
+{
+	u32 n = q->index_mask + 1;
+
+	if (q->type == QUEUE_TYPE_TO_CLIENT)
+		return queue_count(q, q->type);
+
+	while (n && !memchr_inv(queue_addr_from_index(q, n - 1), 0,
+				1 << q->log2_elem_size))
+		n--;
+
+	return n;
+}
+
+static void put_ring(struct rxe_queue *q, struct rxe_migr_ring *ring,
+		     u32 slots)
+{
+	ring->mmap_offset = q->ip->info.offset;
+	ring->mmap_size = q->ip->info.size;
+	ring->log2_elem = q->log2_elem_size;
+	ring->index_mask = q->index_mask;
+	ring->producer = queue_get_producer(q, q->type) & q->index_mask;
+	ring->consumer = queue_get_consumer(q, q->type) & q->index_mask;
+	ring->slots = slots;
+}
+
+static u8 *put_slots(struct rxe_queue *q, u8 *to, u32 first, u32 slots)
+{
+	size_t size = 1 << q->log2_elem_size;
+	u32 i;
+
+	for (i = 0; i < slots; i++, to += size)
+		memcpy(to, queue_addr_from_index(q, first + i), size);
+
+	return to;
+}
+
+static void dump_pd(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	out_object(out, RXE_MIGR_PD, sizeof(struct rxe_migr_rec_pd), 0, uobj);
+}
+
+static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	struct rxe_cq *cq = obj;
+	struct rxe_queue *q = cq->queue;
+	u32 slots = ring_slots(q);
+	struct rxe_migr_rec_cq *rec;
+
+	rec = out_object(out, RXE_MIGR_CQ, sizeof(*rec),
+			 (size_t)slots << q->log2_elem_size, uobj);
+	if (!rec)
+		return;
+
+	rec->cqe = ring_request(q);
+	rec->comp_channel = RXE_MIGR_NO_HANDLE;
+	rec->notify = cq->notify;
+	put_ring(q, &rec->ring, slots);
+	put_slots(q, (u8 *)(rec + 1), rec->ring.consumer, slots);
+}
+
+static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	struct rxe_mr *mr = obj;
+	struct rxe_migr_rec_mr *rec;
+
+	rec = out_object(out, RXE_MIGR_MR, sizeof(*rec), 0, uobj);
+	if (!rec)
+		return;
+
+	rec->pd = mr->ibmr.pd->uobject->id;
+	rec->key = mr->rkey;
+	rec->access = mr->access;
+	rec->start = mr->umem->address;
+	rec->size = mr->ibmr.length;
+	rec->iova = mr->ibmr.iova;
+}
+
+static void put_res(const struct resp_res *res, struct rxe_migr_res *to)
+{
+	to->first_psn = res->first_psn;
+	to->last_psn = res->last_psn;
+	to->cur_psn = res->cur_psn;
+
+	switch (res->type) {
+	case RXE_READ_MASK:
+		to->kind = RXE_MIGR_RES_READ;
+		to->rkey = res->read.rkey;
+		to->length = res->read.length;
+		to->value = res->read.va_org;
+		break;
+	case RXE_ATOMIC_MASK:
+		to->kind = RXE_MIGR_RES_ATOMIC;
+		to->value = res->atomic.orig_val;
+		break;
+	case RXE_ATOMIC_WRITE_MASK:
+		to->kind = RXE_MIGR_RES_ATOMIC_WRITE;
+		break;
+	case RXE_FLUSH_MASK:
+		to->kind = RXE_MIGR_RES_FLUSH;
+		to->length = res->flush.length;
+		to->value = res->flush.va;
+		to->flush_type = res->flush.type;
+		to->flush_level = res->flush.level;
+		break;
+	default:
+		memset(to, 0, sizeof(*to));
+		break;
+	}
+}
+
+static void put_recv_wqe(const struct rxe_recv_wqe *wqe, u32 max_sge,
+			 struct rxe_migr_recv_wqe *to)
+{
+	u32 i;
+
+	to->valid = 1;
+	to->num_sge = min_t(u32, wqe->dma.num_sge, max_sge);
+	to->wr_id = wqe->wr_id;
+	to->length = wqe->dma.length;
+	to->resid = wqe->dma.resid;
+	to->cur_sge = wqe->dma.cur_sge;
+	to->sge_offset = wqe->dma.sge_offset;
+	for (i = 0; i < to->num_sge; i++) {
+		to->sge[i].addr = wqe->dma.sge[i].addr;
+		to->sge[i].length = wqe->dma.sge[i].length;
+		to->sge[i].lkey = wqe->dma.sge[i].lkey;
+	}
+}
+
+static void put_qp_attr(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
+{
+	const struct ib_qp_attr *attr = &qp->attr;
+	const struct rxe_av *av = &qp->pri_av;
+
+	rec->state = qp_state(qp);
+	rec->access_flags = attr->qp_access_flags;
+	rec->pkey_index = attr->pkey_index;
+	rec->port_num = attr->port_num;
+	rec->path_mtu = attr->path_mtu;
+	rec->dest_qpn = attr->dest_qp_num;
+	rec->rq_psn = attr->rq_psn;
+	rec->sq_psn = attr->sq_psn;
+	rec->max_rd_atomic = attr->max_rd_atomic;
+	rec->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	rec->min_rnr_timer = attr->min_rnr_timer;
+	rec->timeout = attr->timeout;
+	rec->retry_cnt = attr->retry_cnt;
+	rec->rnr_retry = attr->rnr_retry;
+	rec->qkey = attr->qkey;
+	rec->sq_draining = attr->sq_draining;
+	rec->en_sqd_async_notify = attr->en_sqd_async_notify;
+
+	memcpy(rec->dgid, av->grh.dgid.raw, sizeof(rec->dgid));
+	if (av->network_type == RXE_NETWORK_TYPE_IPV4)
+		ipv6_addr_set_v4mapped(av->sgid_addr._sockaddr_in.sin_addr.s_addr,
+				       (struct in6_addr *)rec->sgid);
+	else if (av->network_type == RXE_NETWORK_TYPE_IPV6)
+		memcpy(rec->sgid, &av->sgid_addr._sockaddr_in6.sin6_addr,
+		       sizeof(rec->sgid));
+	memcpy(rec->dmac, av->dmac, sizeof(rec->dmac));
+	rec->network_type = av->network_type;
+	rec->sgid_index = av->grh.sgid_index;
+	rec->flow_label = av->grh.flow_label;
+	rec->hop_limit = av->grh.hop_limit;
+	rec->traffic_class = av->grh.traffic_class;
+	rec->udp_sport = qp->src_port;
+}
+
+static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
+{
+	rec->epoch = to_migr_qp(qp)->epoch;
+	rec->peer_epoch = to_migr_qp(qp)->peer_epoch;
+
+	rec->req_psn = qp->req.psn & BTH_PSN_MASK;
+	rec->req_opcode = qp->req.opcode;
+	rec->req_wqe_index = qp->req.wqe_index & qp->sq.queue->index_mask;
+	rec->req_rd_atomic = atomic_read(&qp->req.rd_atomic);
+	rec->req_need_rd_atomic = qp->req.need_rd_atomic;
+	rec->req_noack_pkts = qp->req.noack_pkts;
+	rec->ssn = atomic_read(&qp->ssn);
+
+	rec->comp_psn = qp->comp.psn & BTH_PSN_MASK;
+	rec->comp_opcode = qp->comp.opcode;
+
+	rec->resp_msn = qp->resp.msn;
+	rec->resp_psn = qp->resp.psn & BTH_PSN_MASK;
+	rec->resp_ack_psn = qp->resp.ack_psn & BTH_PSN_MASK;
+	rec->resp_opcode = qp->resp.opcode;
+	rec->resp_status = qp->resp.status;
+	rec->resp_resid = qp->resp.resid;
+	rec->resp_rkey = qp->resp.rkey;
+	rec->resp_length = qp->resp.length;
+	rec->resp_res_head = qp->resp.res_head;
+	rec->resp_va = qp->resp.va;
+	rec->resp_offset = qp->resp.offset;
+	if (qp->resp.wqe)
+		put_recv_wqe(qp->resp.wqe, qp->rq.max_sge, &rec->wqe);
+}
+
+static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	struct rxe_qp *qp = obj;
+	struct rxe_queue *sq = qp->sq.queue;
+	struct rxe_queue *rq = qp->rq.queue;
+	u32 n_res = qp->resp.resources ? qp->attr.max_dest_rd_atomic : 0;
+	u32 sq_slots = ring_slots(sq);
+	u32 rq_slots = ring_slots(rq);
+	struct rxe_migr_rec_qp *rec;
+	struct rxe_migr_res *res;
+	u32 i;
+
+	rec = out_object(out, RXE_MIGR_QP, sizeof(*rec),
+			 n_res * sizeof(*res) +
+			 ((size_t)sq_slots << sq->log2_elem_size) +
+			 ((size_t)rq_slots << rq->log2_elem_size), uobj);
+	if (!rec)
+		return;
+
+	rec->pd = qp->ibqp.pd->uobject->id;
+	rec->send_cq = cq_handle(qp->ibqp.send_cq);
+	rec->recv_cq = cq_handle(qp->ibqp.recv_cq);
+	rec->qpn = qp_num(qp);
+	rec->qp_type = qp_type(qp);
+	rec->sq_sig_all = qp->sq_sig_type == IB_SIGNAL_ALL_WR;
+	rec->max_send_wr = ring_request(sq);
+	rec->max_send_sge = qp->sq.max_sge;
+	rec->max_inline_data = qp->sq.max_inline;
+	rec->max_recv_wr = ring_request(rq);
+	rec->max_recv_sge = qp->rq.max_sge;
+	put_qp_attr(qp, rec);
+	if (!n_res)
+		rec->max_dest_rd_atomic = 0;
+	put_qp_tasks(qp, rec);
+	put_ring(sq, &rec->sq, sq_slots);
+	put_ring(rq, &rec->rq, rq_slots);
+
+	res = (struct rxe_migr_res *)(rec + 1);
+	for (i = 0; i < n_res; i++)
+		put_res(&qp->resp.resources[i], &res[i]);
+	put_slots(rq, put_slots(sq, (u8 *)&res[n_res], 0, sq_slots), 0,
+		  rq_slots);
+}
+
+/* --- all objects of a context --- */
+
+static struct ib_uobject *pd_uobject(void *obj)
+{
+	return ((struct rxe_pd *)obj)->ibpd.uobject;
+}
+
+static struct ib_uobject *cq_uobject(void *obj)
+{
+	return (struct ib_uobject *)((struct rxe_cq *)obj)->ibcq.uobject;
+}
+
+static struct ib_uobject *mr_uobject(void *obj)
+{
+	return ((struct rxe_mr *)obj)->ibmr.uobject;
+}
+
+static struct ib_uobject *qp_uobject(void *obj)
+{
+	return (struct ib_uobject *)((struct rxe_qp *)obj)->ibqp.uobject;
+}
+
+static void dump_pool(struct out *out, struct rxe_pool *pool,
+		      struct ib_ucontext *uc,
+		      struct ib_uobject *(*uobject)(void *),
+		      void (*dump)(struct out *, void *, struct ib_uobject *))
+{
+	struct rxe_pool_elem *elem;
+	struct ib_uobject *uobj;
+	unsigned long i;
+
+	xa_for_each(&pool->xa, i, elem) {
+		void *obj = rxe_pool_get_index(pool, i);
+
+		if (!obj)
+			continue;
+		uobj = uobject(obj);
+		if (uobj && uobj->context == uc)
+			dump(out, obj, uobj);
+		__rxe_put(elem);
+		cond_resched();
+	}
+}
+
+static void dump_context(struct out *out, struct ib_ucontext *uc)
+{
+	struct rxe_dev *rxe = to_rdev(uc->device);
+	struct rxe_migr_image_hdr *hdr = out_reserve(out, sizeof(*hdr));
+	struct rxe_migr_rec_context *rec = out_reserve(out, sizeof(*rec));
+
+	dump_pool(out, &rxe->pd_pool, uc, pd_uobject, dump_pd);
+	dump_pool(out, &rxe->cq_pool, uc, cq_uobject, dump_cq);
+	dump_pool(out, &rxe->mr_pool, uc, mr_uobject, dump_mr);
+	dump_pool(out, &rxe->qp_pool, uc, qp_uobject, dump_qp);
+
+	if (out->used > out->room)
+		return;
+
+	rec->rec.type = RXE_MIGR_CONTEXT;
+	rec->rec.length = sizeof(*rec);
+	strscpy_pad(rec->device, dev_name(&uc->device->dev),
+		    sizeof(rec->device));
+	rec->max_handle = out->max_handle;
+
+	memcpy(hdr->magic, RXE_MIGR_MAGIC, sizeof(hdr->magic));
+	hdr->version = RXE_MIGR_IMAGE_VERSION;
+	hdr->hdr_length = sizeof(*hdr);
+	hdr->length = out->used;
+	hdr->count = out->count;
+	hdr->crc32 = ~crc32_le(~0, out->buf, out->used);
+}
+
+/**
+ * rxe_migr_dump - write the image of a context
+ * @uc: context whose QPs are all Stopped
+ * @buf: where to, in user space
+ * @resp: receives the size needed and the number of objects
+ *
+ * Context: process; sleeps.
+ * Return: 0, -ENOSPC if @buf is too small, -EAGAIN if objects were created
+ * meanwhile, -ENOMEM or -EFAULT
+ */
+int rxe_migr_dump(struct ib_ucontext *uc, struct rxe_migr_buf *buf,
+		  struct rxe_migr_dump_resp *resp)
+{
+	struct out out = {};
+	int err = 0;
+
+	dump_context(&out, uc);
+	resp->needed = out.used;
+	resp->count = out.count;
+	if (buf->length < out.used)
+		return -ENOSPC;
+
+	out.room = out.used;
+	out.buf = vmalloc(out.room);
+	if (!out.buf)
+		return -ENOMEM;
+	out.used = 0;
+	out.count = 0;
+
+	dump_context(&out, uc);
+	resp->needed = out.used;
+	resp->count = out.count;
+	if (out.used > out.room)
+		err = -EAGAIN;
+	else if (copy_to_user(u64_to_user_ptr(buf->addr), out.buf, out.used))
+		err = -EFAULT;
+	vfree(out.buf);
+
+	return err;
+}

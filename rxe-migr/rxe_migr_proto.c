@@ -1,0 +1,692 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The migration protocol: what a QP does with NAK_STOPPED, RESUME, RESUME_ACK
+ * and in the states Paused, Resuming and Stopped. docs/protocol.md has the
+ * rules; this file has nothing to do with images.
+ *
+ * Packets of the protocol are handled in a work item of the QP, because
+ * checking a MAC and waiting for the QP's tasks sleep. Everything else happens
+ * where the packet comes in.
+ */
+#include <linux/etherdevice.h>
+#include <linux/ip.h>
+#include <linux/module.h>
+
+#include "rxe.h"
+#include "rxe_queue.h"
+
+#define PROBE_MIN_MS	200
+#define PROBE_MAX_MS	2000
+#define RESUME_MIN_MS	10
+#define RESUME_MAX_MS	1000
+#define ASK_INTERVAL_MS	100
+#define MAX_QUEUED	8	/* unhandled protocol packets of one QP */
+
+/* what follows the BTH in RESUME and RESUME_ACK */
+#define BODY_BYTES	(RXE_AETH_BYTES + MIGR_METH_BYTES)
+
+static unsigned int migr_paused_timeout = 600;
+module_param(migr_paused_timeout, uint, 0644);
+MODULE_PARM_DESC(migr_paused_timeout,
+		 "Seconds until a Paused or Resuming QP fails, 0 = never");
+
+static struct workqueue_struct *migr_wq;
+static DECLARE_WAIT_QUEUE_HEAD(ask_wait);
+
+static void count(struct rxe_qp *qp, enum rxe_counters index)
+{
+	rxe_counter_inc(to_rdev(qp->ibqp.device), index);
+}
+
+/* --- sending --- */
+
+/* send a packet that is not a request or response to the rest of the driver */
+static int send_packet(struct rxe_qp *qp, u8 opcode, u32 psn, int ack_req,
+		       const u8 *body, size_t len)
+{
+	struct rxe_pkt_info pkt = {};
+	struct sk_buff *skb;
+	int err;
+
+	pkt.qp = qp;
+	pkt.opcode = opcode;
+	pkt.psn = psn;
+	pkt.paylen = RXE_BTH_BYTES + len + RXE_ICRC_SIZE;
+
+	skb = rxe_init_packet(to_rdev(qp->ibqp.device), &qp->pri_av,
+			      pkt.paylen, &pkt);
+	if (!skb)
+		return -ENOMEM;
+
+	bth_init(&pkt, opcode, 0, 0, 0, IB_DEFAULT_PKEY_FULL,
+		 qp->attr.dest_qp_num, ack_req, psn);
+	memcpy(pkt.hdr + RXE_BTH_BYTES, body, len);
+
+	err = rxe_prepare(&qp->pri_av, &pkt, skb);
+	if (err) {
+		kfree_skb(skb);
+		return err;
+	}
+
+	return rxe_xmit_packet(qp, &pkt, skb);
+}
+
+static void send_nak_stopped(struct rxe_migr_qp *m)
+{
+	struct rxe_qp *qp = &m->qp;
+	__be32 aeth = cpu_to_be32((u32)MIGR_AETH_NAK_STOPPED << 24 |
+				  (m->epoch & MIGR_NAK_EPOCH_MASK));
+
+	/* one per tick of the clock is enough to pause the sender */
+	if (m->last_nak == jiffies)
+		return;
+	m->last_nak = jiffies;
+
+	if (!send_packet(qp, IB_OPCODE_RC_ACKNOWLEDGE, qp->resp.psn, 0,
+			 (u8 *)&aeth, sizeof(aeth)))
+		count(qp, RXE_CNT_MIGR_NAK_STOPPED_SENT);
+}
+
+/**
+ * rxe_migr_send_probe - make the peer say something
+ * @qp: connected QP
+ *
+ * Sends what every responder must answer and nobody minds: a duplicate, a SEND
+ * Only without data whose PSN is one before the oldest unacknowledged one. A
+ * Stopped peer says NAK_STOPPED, any other acknowledges (IBA C9-105).
+ */
+void rxe_migr_send_probe(struct rxe_qp *qp)
+{
+	if (!send_packet(qp, IB_OPCODE_RC_SEND_ONLY,
+			 (qp->comp.psn - 1) & BTH_PSN_MASK, 1, NULL, 0))
+		count(qp, RXE_CNT_MIGR_PROBE_SENT);
+}
+
+static void addr_to_gid(struct rxe_av *av, u8 *gid)
+{
+	if (av->network_type == RXE_NETWORK_TYPE_IPV4)
+		ipv6_addr_set_v4mapped(av->sgid_addr._sockaddr_in.sin_addr.s_addr,
+				       (struct in6_addr *)gid);
+	else
+		memcpy(gid, &av->sgid_addr._sockaddr_in6.sin6_addr, 16);
+}
+
+/* what the MAC covers, see rxe_migr_wire.h; @body's own MAC counts as zero */
+static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body)
+{
+	*in++ = opcode;
+	put_unaligned_be24(qpn, in);
+	put_unaligned_be24(psn, in + 3);
+	memcpy(in + 6, body, BODY_BYTES);
+	memset(in + 6 + RXE_AETH_BYTES + MIGR_METH_MAC, 0, MIGR_MAC_BYTES);
+}
+
+/* offset of the METH in the input of the MAC */
+#define MAC_METH	(MIGR_MAC_INPUT_BYTES - MIGR_METH_BYTES)
+
+/* send RESUME or RESUME_ACK. Context: m->lock held */
+static void send_signed(struct rxe_migr_qp *m, u8 opcode, u32 psn, u32 epoch,
+			enum rxe_counters counter)
+{
+	struct rxe_qp *qp = &m->qp;
+	u8 in[MIGR_MAC_INPUT_BYTES];
+	u8 body[BODY_BYTES] = {};
+	u8 *meth = body + RXE_AETH_BYTES;
+	int err;
+
+	put_unaligned_be32((u32)AETH_ACK_UNLIMITED << 24 |
+			   (qp->resp.msn & 0xffffff), body);
+	meth[MIGR_METH_VER_KIND] = MIGR_METH_VERSION << 4 |
+				   MIGR_METH_KIND_RESUME;
+	put_unaligned_be32(epoch, meth + MIGR_METH_EPOCH);
+	put_unaligned_be32(qp_num(qp), meth + MIGR_METH_OLD_QPN);
+	put_unaligned_be32(qp->elem.index, meth + MIGR_METH_NEW_QPN);
+	addr_to_gid(&qp->pri_av, meth + MIGR_METH_GID);
+	put_unaligned_be16(qp->src_port, meth + MIGR_METH_UDP_PORT);
+
+	mac_input(in, opcode, qp->attr.dest_qp_num, psn, body);
+	err = rxe_migr_key_sign(&in[MAC_METH + MIGR_METH_KEY_ID], in,
+				meth + MIGR_METH_MAC);
+	if (err) {
+		rxe_err_qp(qp, "cannot sign, err = %d\n", err);
+		return;
+	}
+	meth[MIGR_METH_KEY_ID] = in[MAC_METH + MIGR_METH_KEY_ID];
+
+	if (!send_packet(qp, opcode, psn, opcode == MIGR_OPCODE_RESUME, body,
+			 sizeof(body)))
+		count(qp, counter);
+}
+
+/* --- states --- */
+
+/*
+ * Let the requester begin anew at the oldest unacknowledged packet, with all
+ * its retries. Context: state_lock held.
+ */
+static void restart_requester(struct rxe_qp *qp)
+{
+	qp->comp.timeout = 0;
+	qp->comp.started_retry = 0;
+	qp->comp.retry_cnt = qp->attr.retry_cnt;
+	qp->comp.rnr_retry = qp->attr.rnr_retry;
+	if (!qp->req.wait_for_rnr_timer)
+		qp->req.need_retry = 1;
+}
+
+/**
+ * rxe_migr_run - leave Stopped, Held, Paused or Resuming
+ * @qp: the QP, its tasks enabled
+ * @state: RUNNING, or PAUSED or RESUMING to probe or resume from now on
+ */
+void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state state)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	m->since = jiffies;
+	m->next = jiffies;
+	m->interval_ms = state == RXE_MIGR_PAUSED ? PROBE_MIN_MS :
+						    RESUME_MIN_MS;
+	restart_requester(qp);
+	qp->migr = state;
+	rxe_sched_task(&qp->send_task);
+	rxe_sched_task(&qp->recv_task);
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+
+	if (state != RXE_MIGR_RUNNING)
+		mod_delayed_work(migr_wq, &m->work, 0);
+}
+
+/* NAK_STOPPED came in. Context: softirq */
+static void nak_stopped(struct rxe_migr_qp *m, struct rxe_pkt_info *pkt)
+{
+	struct rxe_qp *qp = &m->qp;
+	u32 epoch = get_unaligned_be32(payload_addr(pkt) - RXE_AETH_BYTES);
+	unsigned long flags;
+
+	count(qp, RXE_CNT_MIGR_NAK_STOPPED_RCVD);
+
+	/* 24 bits of the epoch, compared as serial numbers */
+	if ((s32)((epoch - m->peer_epoch) << 8) < 0) {
+		count(qp, RXE_CNT_MIGR_NAK_STOPPED_STALE);
+		return;
+	}
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->migr <= RXE_MIGR_ASKING && qp_state(qp) >= IB_QPS_RTS &&
+	    rxe_migr_connected(qp)) {
+		qp->migr = RXE_MIGR_PAUSED;
+		m->since = jiffies;
+		m->next = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
+		m->interval_ms = PROBE_MIN_MS;
+		timer_delete(&qp->retrans_timer);
+		queue_delayed_work(migr_wq, &m->work, m->next - jiffies);
+		count(qp, RXE_CNT_MIGR_PAUSED);
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/* the peer acknowledged something: it is not Stopped (any more) */
+static void unpause(struct rxe_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->migr == RXE_MIGR_PAUSED) {
+		restart_requester(qp);
+		qp->migr = RXE_MIGR_RUNNING;
+		rxe_sched_task(&qp->send_task);
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/* paused or resuming for too long: fail as with a dead peer */
+static void timed_out(struct rxe_qp *qp)
+{
+	unsigned long flags;
+
+	count(qp, RXE_CNT_MIGR_TIMED_OUT);
+	rxe_err_qp(qp, "no sign of the peer for %u s\n", migr_paused_timeout);
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	qp->migr = RXE_MIGR_RUNNING;
+	qp->req.need_retry = 0;
+	qp->comp.retry_cnt = 0;
+	qp->comp.timeout = 1;
+	rxe_sched_task(&qp->send_task);
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/* --- receiving --- */
+
+/**
+ * rxe_migr_wants - hook: a packet failed check_type_state(), take it anyway?
+ * @pkt: RC packet
+ * @qp: its QP
+ *
+ * A QP in RTR sends no requests and so gets no responses; but it does get
+ * RESUME_ACK, and the answer when STOP asks for the peer's capability.
+ */
+bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp)
+{
+	if (!qp->valid || qp_type(qp) != IB_QPT_RC || pkt->opcode >> 5 ||
+	    !rxe_migr_connected(qp))
+		return false;
+
+	return (pkt->mask & RXE_MIGR_MASK) || qp->migr == RXE_MIGR_ASKING;
+}
+
+/**
+ * rxe_migr_rcv - hook: look at a packet before the driver does
+ * @pkt: valid packet with its QP
+ * @skb: holds @pkt, and references to the QP and the device
+ *
+ * Context: softirq, or the sender's task for loopback.
+ * Return: true if @skb was consumed
+ */
+bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
+{
+	struct rxe_qp *qp = pkt->qp;
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	bool capable = pkt->hdr[MIGR_BTH_CAP_BYTE] & MIGR_BTH_CAP_BIT;
+	bool request = pkt->mask & RXE_REQ_MASK;
+
+	if (pkt->mask & RXE_MIGR_MASK) {
+		if (!rxe_migr_connected(qp) ||
+		    skb_queue_len(&m->pkts) >= MAX_QUEUED) {
+			count(qp, RXE_CNT_MIGR_UNEXPECTED);
+			goto drop;
+		}
+		skb_queue_tail(&m->pkts, skb);
+		mod_delayed_work(migr_wq, &m->work, 0);
+		return true;
+	}
+
+	switch (qp->migr) {
+	case RXE_MIGR_STOPPED:
+		/* only to a peer that understands it */
+		if (request && capable)
+			send_nak_stopped(m);
+		count(qp, RXE_CNT_MIGR_STOPPED_DROPPED);
+		goto drop;
+	case RXE_MIGR_ASKING:
+		if (m->peer == RXE_MIGR_PEER_UNKNOWN) {
+			WRITE_ONCE(m->peer, capable ? RXE_MIGR_PEER_CAPABLE :
+						      RXE_MIGR_PEER_STOCK);
+			wake_up(&ask_wait);
+		}
+		if (!request && qp_state(qp) < IB_QPS_RTS)
+			goto drop;
+		break;
+	default:
+		break;
+	}
+
+	if (rxe_migr_is_nak(pkt)) {
+		nak_stopped(m, pkt);
+		goto drop;
+	}
+
+	if (!request && qp->migr == RXE_MIGR_PAUSED)
+		unpause(qp);
+
+	return false;
+
+drop:
+	rxe_put(qp);
+	kfree_skb(skb);
+	ib_device_put(qp->ibqp.device);
+	return true;
+}
+
+/* check a protocol packet; returns its METH or NULL, having counted why */
+static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
+{
+	const u8 *body = payload_addr(pkt);
+	const u8 *meth = body + RXE_AETH_BYTES;
+	u8 in[MIGR_MAC_INPUT_BYTES];
+	int err;
+
+	if (bth_pad(pkt) || payload_size(pkt) != BODY_BYTES) {
+		count(qp, RXE_CNT_MIGR_BAD_LENGTH);
+		return NULL;
+	}
+
+	if (meth[MIGR_METH_VER_KIND] !=
+	    (MIGR_METH_VERSION << 4 | MIGR_METH_KIND_RESUME)) {
+		count(qp, RXE_CNT_MIGR_BAD_VERSION);
+		return NULL;
+	}
+
+	mac_input(in, pkt->opcode, bth_qpn(pkt), pkt->psn, body);
+	err = rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in,
+				 meth + MIGR_METH_MAC);
+	if (err) {
+		count(qp, err == -ENOKEY ? RXE_CNT_MIGR_BAD_KEY :
+					   RXE_CNT_MIGR_BAD_MAC);
+		rxe_err_qp(qp, "unauthentic packet, err = %d\n", err);
+		return NULL;
+	}
+
+	return meth;
+}
+
+/* can the QP send to this GID from where it is? */
+static bool gid_fits(struct rxe_av *av, const u8 *gid)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)gid;
+
+	if (ipv6_addr_any(addr) || ipv6_addr_is_multicast(addr))
+		return false;
+
+	return ipv6_addr_v4mapped(addr) ==
+	       (av->network_type == RXE_NETWORK_TYPE_IPV4);
+}
+
+/*
+ * Take over the peer's new address. Nobody may read the address vector
+ * meanwhile, so both tasks wait. Context: m->lock held, state Held.
+ */
+static void set_address(struct rxe_qp *qp, const u8 *gid, u32 qpn,
+			struct sk_buff *skb)
+{
+	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
+	struct rxe_av *av = &qp->pri_av;
+	struct net_device *ndev;
+	u8 own[16];
+
+	rxe_disable_task(&qp->send_task);
+	rxe_disable_task(&qp->recv_task);
+
+	memcpy(av->grh.dgid.raw, gid, 16);
+	if (av->network_type == RXE_NETWORK_TYPE_IPV4)
+		memcpy(&av->dgid_addr._sockaddr_in.sin_addr, gid + 12, 4);
+	else
+		memcpy(&av->dgid_addr._sockaddr_in6.sin6_addr, gid, 16);
+
+	/* the MAC address only says whether the peer is on this host */
+	addr_to_gid(av, own);
+	eth_zero_addr(av->dmac);
+	ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
+	if (!memcmp(own, gid, 16) && ndev)
+		ether_addr_copy(av->dmac, ndev->dev_addr);
+	else if (!(SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) &&
+		 skb_mac_header_was_set(skb))
+		ether_addr_copy(av->dmac, eth_hdr(skb)->h_source);
+	dev_put(ndev);
+
+	qp->attr.dest_qp_num = qpn;
+	sk_dst_reset(qp->sk->sk);
+
+	rxe_enable_task(&qp->recv_task);
+	rxe_enable_task(&qp->send_task);
+}
+
+/* RESUME: the peer lives on at another place. Context: m->lock held */
+static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
+			  const u8 *meth)
+{
+	struct rxe_qp *qp = &m->qp;
+	u32 epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
+	u32 old_qpn = get_unaligned_be32(meth + MIGR_METH_OLD_QPN);
+	u32 new_qpn = get_unaligned_be32(meth + MIGR_METH_NEW_QPN);
+	s32 age = epoch - m->peer_epoch;
+	enum rxe_migr_state state;
+	unsigned long flags;
+
+	if (age < 0) {
+		count(qp, RXE_CNT_MIGR_OLD_EPOCH);
+		return;
+	}
+
+	if (old_qpn != qp->attr.dest_qp_num || !new_qpn ||
+	    new_qpn & ~BTH_QPN_MASK ||
+	    !gid_fits(&qp->pri_av, meth + MIGR_METH_GID)) {
+		count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
+		return;
+	}
+
+	if (age) {
+		spin_lock_irqsave(&qp->state_lock, flags);
+		state = qp->migr;
+		if (state != RXE_MIGR_STOPPED)
+			qp->migr = RXE_MIGR_HELD;
+		spin_unlock_irqrestore(&qp->state_lock, flags);
+
+		/* both ends migrate: the peer will try again */
+		if (state == RXE_MIGR_STOPPED) {
+			send_nak_stopped(m);
+			return;
+		}
+
+		set_address(qp, meth + MIGR_METH_GID, new_qpn, skb);
+		m->peer_epoch = epoch;
+		WRITE_ONCE(m->peer, RXE_MIGR_PEER_CAPABLE);
+		rxe_migr_run(qp, state == RXE_MIGR_PAUSED ? RXE_MIGR_RUNNING :
+							    state);
+	} else {
+		count(qp, RXE_CNT_MIGR_RESUME_REPEATED);
+	}
+
+	send_signed(m, MIGR_OPCODE_RESUME_ACK,
+		    (qp->resp.psn - 1) & BTH_PSN_MASK, epoch,
+		    RXE_CNT_MIGR_RESUME_ACK_SENT);
+}
+
+/* RESUME_ACK: the peer knows where this QP is now. Context: m->lock held */
+static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
+{
+	struct rxe_qp *qp = &m->qp;
+
+	if (get_unaligned_be32(meth + MIGR_METH_EPOCH) != m->epoch) {
+		count(qp, RXE_CNT_MIGR_OLD_EPOCH);
+		return;
+	}
+
+	if (qp->migr == RXE_MIGR_RESUMING)
+		rxe_migr_run(qp, RXE_MIGR_RUNNING);
+}
+
+static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
+{
+	struct rxe_pkt_info *pkt = SKB_TO_PKT(skb);
+	struct rxe_qp *qp = &m->qp;
+	bool resume = pkt->opcode == MIGR_OPCODE_RESUME;
+	const u8 *meth;
+
+	count(qp, resume ? RXE_CNT_MIGR_RESUME_RCVD :
+			   RXE_CNT_MIGR_RESUME_ACK_RCVD);
+	meth = check_packet(qp, pkt);
+	if (!meth)
+		return;
+
+	mutex_lock(&m->lock);
+	if (resume)
+		handle_resume(m, skb, meth);
+	else
+		handle_resume_ack(m, meth);
+	mutex_unlock(&m->lock);
+}
+
+/* what a Paused or Resuming QP does from time to time */
+static void tick(struct rxe_migr_qp *m)
+{
+	struct rxe_qp *qp = &m->qp;
+	unsigned int timeout = READ_ONCE(migr_paused_timeout);
+	bool paused = qp->migr == RXE_MIGR_PAUSED;
+
+	if (!paused && qp->migr != RXE_MIGR_RESUMING)
+		return;
+
+	if (time_before(jiffies, m->next)) {
+		queue_delayed_work(migr_wq, &m->work, m->next - jiffies);
+		return;
+	}
+
+	if (timeout && time_after(jiffies, m->since +
+				  (unsigned long)timeout * HZ)) {
+		timed_out(qp);
+		return;
+	}
+
+	if (paused)
+		rxe_migr_send_probe(qp);
+	else
+		send_signed(m, MIGR_OPCODE_RESUME, qp->comp.psn, m->epoch,
+			    RXE_CNT_MIGR_RESUME_SENT);
+
+	m->next = jiffies + msecs_to_jiffies(m->interval_ms);
+	m->interval_ms = min(2 * m->interval_ms,
+			     paused ? PROBE_MAX_MS : RESUME_MAX_MS);
+	queue_delayed_work(migr_wq, &m->work, m->next - jiffies);
+}
+
+static void migr_work(struct work_struct *work)
+{
+	struct rxe_migr_qp *m = container_of(to_delayed_work(work),
+					     struct rxe_migr_qp, work);
+	struct rxe_qp *qp = &m->qp;
+	struct ib_device *dev = qp->ibqp.device;
+	struct sk_buff *skb;
+
+	mutex_lock(&m->lock);
+	tick(m);
+	mutex_unlock(&m->lock);
+
+	while ((skb = skb_dequeue(&m->pkts))) {
+		handle_packet(m, skb);
+		kfree_skb(skb);
+		rxe_put(qp);
+		ib_device_put(dev);
+	}
+}
+
+/* --- asking peers --- */
+
+/* does the answer of this QP's peer matter, and is it missing? */
+static bool is_asked(struct rxe_qp *qp)
+{
+	return qp->migr == RXE_MIGR_ASKING &&
+	       READ_ONCE(to_migr_qp(qp)->peer) == RXE_MIGR_PEER_UNKNOWN;
+}
+
+static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
+{
+	while (*i < n && !is_asked(qps[*i]))
+		(*i)++;
+	return *i == n;
+}
+
+/* give RUNNING QPs the state ASKING, or the other way round */
+static void set_asking(struct rxe_qp **qps, unsigned int n, bool on)
+{
+	enum rxe_migr_state from = on ? RXE_MIGR_RUNNING : RXE_MIGR_ASKING;
+	unsigned long flags;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct rxe_qp *qp = qps[i];
+
+		if (!rxe_migr_connected(qp))
+			continue;
+		spin_lock_irqsave(&qp->state_lock, flags);
+		if (qp->migr == from) {
+			if (on)
+				to_migr_qp(qp)->peer = RXE_MIGR_PEER_UNKNOWN;
+			qp->migr = on ? RXE_MIGR_ASKING : RXE_MIGR_RUNNING;
+		}
+		spin_unlock_irqrestore(&qp->state_lock, flags);
+	}
+}
+
+static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
+{
+	u8 peer = to_migr_qp(qp)->peer;
+
+	if (!rxe_migr_connected(qp) || peer == RXE_MIGR_PEER_CAPABLE)
+		return 0;
+
+	st->why = peer == RXE_MIGR_PEER_STOCK ? RXE_MIGR_WHY_PEER :
+						RXE_MIGR_WHY_SILENT;
+	st->type = RXE_MIGR_QP;
+	st->handle = ((struct ib_uobject *)qp->ibqp.uobject)->id;
+	st->qpn = qp_num(qp);
+	st->peer_qpn = qp->attr.dest_qp_num;
+	memcpy(st->peer_gid, qp->pri_av.grh.dgid.raw, 16);
+
+	return peer == RXE_MIGR_PEER_STOCK ? -EPROTO : -ETIMEDOUT;
+}
+
+/**
+ * rxe_migr_ask - find out whether every peer can migrate
+ * @qps: QPs, with references
+ * @n: how many
+ * @timeout_ms: patience with silent peers
+ * @st: receives the first peer that cannot
+ *
+ * A QP in RTR has no PSN of its own that the peer would surely take for a
+ * duplicate, so it listens for half of the time before it speaks.
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EPROTO, -ETIMEDOUT or -EINTR
+ */
+int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
+		 struct rxe_migr_status *st)
+{
+	unsigned long begin = jiffies;
+	unsigned long end = begin + msecs_to_jiffies(timeout_ms);
+	unsigned long half = begin + msecs_to_jiffies(timeout_ms / 2);
+	unsigned int first = 0;
+	unsigned int i;
+	int err = 0;
+	long left;
+
+	set_asking(qps, n, true);
+
+	while (!all_answered(qps, n, &first) && time_before(jiffies, end)) {
+		for (i = first; i < n; i++)
+			if (is_asked(qps[i]) &&
+			    (qp_state(qps[i]) >= IB_QPS_RTS ||
+			     time_after(jiffies, half)))
+				rxe_migr_send_probe(qps[i]);
+
+		left = wait_event_interruptible_timeout(ask_wait,
+				all_answered(qps, n, &first),
+				msecs_to_jiffies(ASK_INTERVAL_MS));
+		if (left < 0) {
+			err = -EINTR;
+			break;
+		}
+	}
+
+	for (i = 0; i < n && !err; i++)
+		err = judge(qps[i], st);
+
+	set_asking(qps, n, false);
+
+	return err;
+}
+
+/* --- set up --- */
+
+void rxe_migr_proto_init_qp(struct rxe_migr_qp *m)
+{
+	INIT_DELAYED_WORK(&m->work, migr_work);
+	skb_queue_head_init(&m->pkts);
+	mutex_init(&m->lock);
+	m->last_nak = jiffies - 1;
+}
+
+int rxe_migr_proto_init(void)
+{
+	migr_wq = alloc_workqueue("rxe_migr_wq", WQ_UNBOUND, 0);
+
+	return migr_wq ? 0 : -ENOMEM;
+}
+
+void rxe_migr_proto_exit(void)
+{
+	destroy_workqueue(migr_wq);
+}

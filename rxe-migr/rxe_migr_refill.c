@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * REFILL: the state of a CQ or QP comes back from its image record.
+ *
+ * The record is untrusted. It is copied once, checked whole against the object
+ * that was created for it, and only then used. What the application could
+ * write into its own rings anyhow is checked only as far as the driver relies
+ * on it.
+ */
+#include <linux/vmalloc.h>
+
+#include "rxe.h"
+#include "rxe_queue.h"
+#include "rxe_task.h"
+
+#define MAX_RECORD	(1ULL << 30)	/* bytes */
+#define NO_OPCODE	0xffffffffU
+
+/* fail with the name of the field that is wrong */
+#define CHECK(obj, cond, field)						\
+	do {								\
+		if (!(cond)) {						\
+			obj("image: bad " field "\n");			\
+			return -EINVAL;					\
+		}							\
+	} while (0)
+
+#define bad_qp(text)	rxe_err_qp(qp, text)
+#define bad_cq(text)	rxe_err_cq(cq, text)
+
+static void *copy_record(const struct rxe_migr_buf *buf, size_t min)
+{
+	struct rxe_migr_rec *rec;
+
+	if (buf->length < min || buf->length > MAX_RECORD)
+		return ERR_PTR(-EINVAL);
+
+	rec = vmalloc(buf->length);
+	if (!rec)
+		return ERR_PTR(-ENOMEM);
+
+	if (copy_from_user(rec, u64_to_user_ptr(buf->addr), buf->length)) {
+		vfree(rec);
+		return ERR_PTR(-EFAULT);
+	}
+
+	if (rec->length != buf->length || rec->reserved) {
+		vfree(rec);
+		return ERR_PTR(-EINVAL);
+	}
+
+	return rec;
+}
+
+/* does the ring of the image fit the ring of the object? */
+static bool ring_fits(const struct rxe_queue *q,
+		      const struct rxe_migr_ring *ring)
+{
+	u32 live = (ring->producer - ring->consumer) & q->index_mask;
+
+	return ring->mmap_offset == q->ip->info.offset &&
+	       ring->mmap_size == q->ip->info.size &&
+	       ring->log2_elem == q->log2_elem_size &&
+	       ring->index_mask == q->index_mask &&
+	       ring->producer <= q->index_mask &&
+	       ring->consumer <= q->index_mask &&
+	       (q->type == QUEUE_TYPE_TO_CLIENT ?
+		ring->slots == live : ring->slots <= q->index_mask + 1);
+}
+
+static size_t slots_size(const struct rxe_migr_ring *ring)
+{
+	return (size_t)ring->slots << ring->log2_elem;
+}
+
+/* fill a ring that nobody uses yet; returns the end of the slots */
+static const u8 *fill_ring(struct rxe_queue *q,
+			   const struct rxe_migr_ring *ring, u32 first,
+			   const u8 *slots)
+{
+	size_t size = 1 << q->log2_elem_size;
+	u32 i;
+
+	for (i = 0; i < ring->slots; i++, slots += size)
+		memcpy(queue_addr_from_index(q, first + i), slots, size);
+
+	q->buf->producer_index = ring->producer;
+	q->buf->consumer_index = ring->consumer;
+	q->index = q->type == QUEUE_TYPE_TO_CLIENT ? ring->producer :
+						     ring->consumer;
+	return slots;
+}
+
+static int chk_cq(struct rxe_cq *cq, u32 handle,
+		  const struct rxe_migr_rec_cq *rec)
+{
+	CHECK(bad_cq, rec->rec.type == RXE_MIGR_CQ, "type");
+	CHECK(bad_cq, rec->rec.handle == handle, "handle");
+	CHECK(bad_cq, ring_fits(cq->queue, &rec->ring), "ring");
+	CHECK(bad_cq, rec->rec.length == sizeof(*rec) + slots_size(&rec->ring),
+	      "length");
+	CHECK(bad_cq, rec->comp_channel == RXE_MIGR_NO_HANDLE,
+	      "comp_channel");
+	CHECK(bad_cq, !(rec->notify & ~IB_CQ_SOLICITED_MASK), "notify");
+	CHECK(bad_cq, queue_empty(cq->queue, cq->queue->type),
+	      "order: CQ is in use");
+
+	return 0;
+}
+
+/**
+ * rxe_migr_refill_cq - fill a restored CQ
+ * @cq: the CQ
+ * @handle: its uverbs handle
+ * @buf: image record in user space
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL with the field in the log, -ENOMEM or -EFAULT
+ */
+int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
+		       const struct rxe_migr_buf *buf)
+{
+	struct rxe_migr_rec_cq *rec;
+	unsigned long flags;
+	int err;
+
+	rec = copy_record(buf, sizeof(*rec));
+	if (IS_ERR(rec))
+		return PTR_ERR(rec);
+
+	err = chk_cq(cq, handle, rec);
+	if (!err) {
+		spin_lock_irqsave(&cq->cq_lock, flags);
+		fill_ring(cq->queue, &rec->ring, rec->ring.consumer,
+			  (const u8 *)(rec + 1));
+		cq->notify = rec->notify;
+		spin_unlock_irqrestore(&cq->cq_lock, flags);
+	}
+
+	vfree(rec);
+	return err;
+}
+
+/* --- QP --- */
+
+static bool is_psn(u32 psn)
+{
+	return !(psn & ~BTH_PSN_MASK);
+}
+
+/* an RC opcode that rxe knows, a request or not */
+static bool is_opcode(u32 opcode, bool request)
+{
+	if (opcode == NO_OPCODE)
+		return true;
+
+	return opcode < 0x20 && rxe_opcode[opcode].mask &&
+	       !(rxe_opcode[opcode].mask & RXE_MIGR_MASK) &&
+	       !!(rxe_opcode[opcode].mask & RXE_REQ_MASK) == request;
+}
+
+/* the completer warns of anything else */
+static bool is_comp_opcode(u32 opcode)
+{
+	return opcode == NO_OPCODE ||
+	       opcode == IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST ||
+	       opcode == IB_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
+}
+
+static int chk_attr(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
+{
+	enum ib_qp_state now = qp_state(qp);
+	u32 n_res = qp->resp.resources ? qp->attr.max_dest_rd_atomic : 0;
+
+	switch (rec->state) {
+	case IB_QPS_RESET:
+	case IB_QPS_INIT:
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+		CHECK(bad_qp, now == rec->state, "state");
+		break;
+	case IB_QPS_SQD:
+		CHECK(bad_qp, now == IB_QPS_RTS, "state");
+		break;
+	case IB_QPS_ERR:
+		CHECK(bad_qp, now <= IB_QPS_INIT, "state");
+		break;
+	default:
+		CHECK(bad_qp, false, "state");
+	}
+
+	CHECK(bad_qp, rec->state == IB_QPS_ERR ||
+	      rec->max_dest_rd_atomic == n_res, "max_dest_rd_atomic");
+	CHECK(bad_qp, rec->state == IB_QPS_ERR ||
+	      rec->dest_qpn == qp->attr.dest_qp_num, "dest_qpn");
+	CHECK(bad_qp, rec->retry_cnt <= 7, "retry_cnt");
+	CHECK(bad_qp, rec->rnr_retry <= 7, "rnr_retry");
+	CHECK(bad_qp, rec->timeout <= 31, "timeout");
+	CHECK(bad_qp, rec->sq_draining <= 1, "sq_draining");
+	CHECK(bad_qp, rec->epoch != U32_MAX, "epoch");
+
+	return 0;
+}
+
+static int chk_wqe(struct rxe_qp *qp, const struct rxe_migr_recv_wqe *wqe)
+{
+	if (!wqe->valid)
+		return 0;
+
+	CHECK(bad_qp, wqe->valid == 1, "wqe.valid");
+	CHECK(bad_qp, wqe->num_sge <= qp->rq.max_sge &&
+	      wqe->num_sge <= RXE_MIGR_MAX_SGE, "wqe.num_sge");
+	CHECK(bad_qp, wqe->cur_sge < max(wqe->num_sge, 1U), "wqe.cur_sge");
+	CHECK(bad_qp, wqe->resid <= wqe->length && wqe->length <= S32_MAX,
+	      "wqe.resid");
+	CHECK(bad_qp, wqe->sge_offset <= wqe->sge[wqe->cur_sge].length,
+	      "wqe.sge_offset");
+
+	return 0;
+}
+
+static int chk_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
+{
+	u32 sq_live = (rec->sq.producer - rec->sq.consumer) &
+		      qp->sq.queue->index_mask;
+
+	CHECK(bad_qp, is_psn(rec->req_psn), "req_psn");
+	CHECK(bad_qp, is_psn(rec->comp_psn), "comp_psn");
+	CHECK(bad_qp, is_psn(rec->resp_psn), "resp_psn");
+	CHECK(bad_qp, is_psn(rec->resp_ack_psn), "resp_ack_psn");
+	CHECK(bad_qp, is_psn(rec->rq_psn), "rq_psn");
+	CHECK(bad_qp, is_psn(rec->sq_psn), "sq_psn");
+	CHECK(bad_qp, psn_compare(rec->req_psn, rec->comp_psn) >= 0,
+	      "req_psn: before comp_psn");
+	CHECK(bad_qp, is_opcode(rec->req_opcode, true), "req_opcode");
+	CHECK(bad_qp, is_comp_opcode(rec->comp_opcode), "comp_opcode");
+	CHECK(bad_qp, is_opcode(rec->resp_opcode, true), "resp_opcode");
+	CHECK(bad_qp, ((rec->req_wqe_index - rec->sq.consumer) &
+		       qp->sq.queue->index_mask) <= sq_live &&
+	      rec->req_wqe_index <= qp->sq.queue->index_mask,
+	      "req_wqe_index");
+	CHECK(bad_qp, rec->req_rd_atomic <= rec->max_rd_atomic &&
+	      rec->max_rd_atomic <= RXE_MAX_QP_RD_ATOM, "req_rd_atomic");
+	CHECK(bad_qp, rec->req_need_rd_atomic <= 1, "req_need_rd_atomic");
+	CHECK(bad_qp, rec->req_noack_pkts <= S32_MAX, "req_noack_pkts");
+	CHECK(bad_qp, rec->resp_status <= IB_WC_GENERAL_ERR, "resp_status");
+	CHECK(bad_qp, rec->resp_res_head < max(rec->max_dest_rd_atomic, 1U),
+	      "resp_res_head");
+	CHECK(bad_qp, rec->resp_resid <= rec->resp_length ||
+	      rec->resp_resid == sizeof(u64), "resp_resid");
+
+	return chk_wqe(qp, &rec->wqe);
+}
+
+/* live WQEs of the send queue: what the requester takes for granted */
+static int chk_sq(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec,
+		  const u8 *slots)
+{
+	const struct rxe_send_wqe *wqe;
+	u32 i = rec->sq.consumer;
+
+	for (; i != rec->sq.producer; i = queue_next_index(qp->sq.queue, i)) {
+		CHECK(bad_qp, i < rec->sq.slots, "sq.slots");
+		wqe = (const void *)(slots + ((size_t)i << rec->sq.log2_elem));
+		CHECK(bad_qp, wqe->wr.opcode <= IB_WR_ATOMIC_WRITE &&
+		      wqe->wr.opcode != IB_WR_REG_MR &&
+		      wqe->wr.opcode != IB_WR_SEND_WITH_INV &&
+		      wr_opcode_mask(wqe->wr.opcode, qp), "sq: opcode");
+		CHECK(bad_qp, wqe->state <= wqe_state_error, "sq: state");
+		CHECK(bad_qp, wqe->dma.num_sge <= qp->sq.max_sge,
+		      "sq: num_sge");
+		CHECK(bad_qp, wqe->dma.cur_sge <= wqe->dma.num_sge,
+		      "sq: cur_sge");
+		CHECK(bad_qp, wqe->dma.resid <= wqe->dma.length,
+		      "sq: resid");
+		CHECK(bad_qp, is_psn(wqe->first_psn) && is_psn(wqe->last_psn),
+		      "sq: psn");
+		CHECK(bad_qp, wqe->has_rd_atomic <= 1, "sq: has_rd_atomic");
+	}
+
+	return 0;
+}
+
+static int chk_res(struct rxe_qp *qp, const struct rxe_migr_res *res, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		CHECK(bad_qp, res[i].kind <= RXE_MIGR_RES_FLUSH, "res.kind");
+		CHECK(bad_qp, is_psn(res[i].first_psn) &&
+		      is_psn(res[i].last_psn) && is_psn(res[i].cur_psn),
+		      "res.psn");
+		CHECK(bad_qp, res[i].length <= 1U << 31, "res.length");
+		CHECK(bad_qp, res[i].flush_type <= U8_MAX &&
+		      res[i].flush_level <= U8_MAX, "res.flush");
+	}
+
+	return 0;
+}
+
+static int chk_qp(struct rxe_qp *qp, u32 handle,
+		  const struct rxe_migr_rec_qp *rec)
+{
+	u32 n_res = rec->max_dest_rd_atomic;
+	size_t res_size = n_res * sizeof(struct rxe_migr_res);
+	const u8 *tail = (const u8 *)(rec + 1);
+	int err;
+
+	CHECK(bad_qp, rec->rec.type == RXE_MIGR_QP, "type");
+	CHECK(bad_qp, rec->rec.handle == handle, "handle");
+	CHECK(bad_qp, rec->qpn == qp_num(qp), "qpn");
+	CHECK(bad_qp, rec->qp_type == IB_QPT_RC, "qp_type");
+	CHECK(bad_qp, ring_fits(qp->sq.queue, &rec->sq), "sq");
+	CHECK(bad_qp, ring_fits(qp->rq.queue, &rec->rq), "rq");
+	CHECK(bad_qp, n_res <= RXE_MAX_QP_RD_ATOM, "max_dest_rd_atomic");
+	CHECK(bad_qp, rec->rec.length == sizeof(*rec) + res_size +
+	      slots_size(&rec->sq) + slots_size(&rec->rq), "length");
+
+	err = chk_attr(qp, rec);
+	if (!err)
+		err = chk_tasks(qp, rec);
+	if (!err)
+		err = chk_res(qp, (const void *)tail, n_res);
+	if (!err)
+		err = chk_sq(qp, rec, tail + res_size);
+
+	return err;
+}
+
+static void get_res(const struct rxe_migr_res *from, struct resp_res *res)
+{
+	res->first_psn = from->first_psn;
+	res->last_psn = from->last_psn;
+	res->cur_psn = from->cur_psn;
+	res->replay = 1;
+	res->state = rdatm_res_state_next;
+
+	switch (from->kind) {
+	case RXE_MIGR_RES_READ:
+		res->type = RXE_READ_MASK;
+		res->read.rkey = from->rkey;
+		res->read.length = from->length;
+		res->read.va_org = from->value;
+		res->read.va = from->value;
+		break;
+	case RXE_MIGR_RES_ATOMIC:
+		res->type = RXE_ATOMIC_MASK;
+		res->atomic.orig_val = from->value;
+		break;
+	case RXE_MIGR_RES_ATOMIC_WRITE:
+		res->type = RXE_ATOMIC_WRITE_MASK;
+		break;
+	case RXE_MIGR_RES_FLUSH:
+		res->type = RXE_FLUSH_MASK;
+		res->flush.length = from->length;
+		res->flush.va = from->value;
+		res->flush.type = from->flush_type;
+		res->flush.level = from->flush_level;
+		break;
+	default:
+		memset(res, 0, sizeof(*res));
+		break;
+	}
+}
+
+static void get_recv_wqe(struct rxe_qp *qp,
+			 const struct rxe_migr_recv_wqe *from)
+{
+	struct rxe_recv_wqe *wqe = &qp->resp.srq_wqe.wqe;
+	u32 i;
+
+	qp->resp.wqe = NULL;
+	if (!from->valid)
+		return;
+
+	wqe->wr_id = from->wr_id;
+	wqe->dma.length = from->length;
+	wqe->dma.resid = from->resid;
+	wqe->dma.cur_sge = from->cur_sge;
+	wqe->dma.num_sge = from->num_sge;
+	wqe->dma.sge_offset = from->sge_offset;
+	for (i = 0; i < from->num_sge; i++) {
+		qp->resp.srq_wqe.sge[i].addr = from->sge[i].addr;
+		qp->resp.srq_wqe.sge[i].length = from->sge[i].length;
+		qp->resp.srq_wqe.sge[i].lkey = from->sge[i].lkey;
+	}
+	qp->resp.wqe = wqe;
+}
+
+static void get_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
+{
+	qp->req.psn = rec->req_psn;
+	qp->req.opcode = rec->req_opcode;
+	qp->req.wqe_index = rec->req_wqe_index;
+	atomic_set(&qp->req.rd_atomic, rec->req_rd_atomic);
+	qp->req.need_rd_atomic = rec->req_need_rd_atomic;
+	qp->req.noack_pkts = rec->req_noack_pkts;
+	atomic_set(&qp->ssn, rec->ssn);
+
+	qp->comp.psn = rec->comp_psn;
+	qp->comp.opcode = rec->comp_opcode;
+
+	qp->resp.msn = rec->resp_msn;
+	qp->resp.psn = rec->resp_psn;
+	qp->resp.ack_psn = rec->resp_ack_psn;
+	qp->resp.opcode = rec->resp_opcode;
+	qp->resp.status = rec->resp_status;
+	qp->resp.resid = rec->resp_resid;
+	qp->resp.rkey = rec->resp_rkey;
+	qp->resp.length = rec->resp_length;
+	qp->resp.res_head = rec->resp_res_head;
+	qp->resp.va = rec->resp_va;
+	qp->resp.offset = rec->resp_offset;
+	get_recv_wqe(qp, &rec->wqe);
+}
+
+/* the record has been checked. Context: m->lock held, tasks disabled */
+static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
+{
+	struct rxe_qp *qp = &m->qp;
+	const struct rxe_migr_res *res = (const void *)(rec + 1);
+	u32 n_res = rec->max_dest_rd_atomic;
+	const u8 *slots = (const u8 *)&res[n_res];
+	unsigned long flags;
+	u32 i;
+
+	slots = fill_ring(qp->sq.queue, &rec->sq, 0, slots);
+	fill_ring(qp->rq.queue, &rec->rq, 0, slots);
+	get_tasks(qp, rec);
+	for (i = 0; i < n_res && qp->resp.resources; i++)
+		get_res(&res[i], &qp->resp.resources[i]);
+
+	/* what a modify does not set, or sets after the wrong idea */
+	qp->attr.rq_psn = rec->rq_psn;
+	qp->attr.sq_psn = rec->sq_psn;
+	qp->attr.qkey = rec->qkey;
+	qp->attr.en_sqd_async_notify = rec->en_sqd_async_notify;
+	qp->src_port = rec->udp_sport;
+	m->epoch = rec->epoch + 1;
+	m->peer_epoch = rec->peer_epoch;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	qp->attr.qp_state = rec->state;
+	qp->attr.sq_draining = rec->sq_draining;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+
+	m->refilled = true;
+}
+
+/**
+ * rxe_migr_refill_qp - fill a restored QP
+ * @qp: the QP, in the verbs state that rxe_migr_abi.h demands
+ * @handle: its uverbs handle
+ * @buf: image record in user space
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL with the field in the log, -EBUSY if the QP is not a
+ * restored one or is filled already, -ENOMEM or -EFAULT
+ */
+int rxe_migr_refill_qp(struct rxe_qp *qp, u32 handle,
+		       const struct rxe_migr_buf *buf)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	struct rxe_migr_rec_qp *rec;
+	int err;
+
+	rec = copy_record(buf, sizeof(*rec));
+	if (IS_ERR(rec))
+		return PTR_ERR(rec);
+
+	mutex_lock(&m->lock);
+	if (!m->restore.type || m->refilled || qp->migr != RXE_MIGR_STOPPED) {
+		err = -EBUSY;
+	} else {
+		/* a modify on the way here may have enabled them */
+		rxe_disable_task(&qp->send_task);
+		rxe_disable_task(&qp->recv_task);
+		err = chk_qp(qp, handle, rec);
+	}
+	if (!err)
+		fill_qp(m, rec);
+	mutex_unlock(&m->lock);
+
+	vfree(rec);
+	return err;
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Restored objects: creation with wanted identities through the ordinary
+ * create commands, pages for the MRs, and the start of the QPs.
+ */
+#include <linux/capability.h>
+
+#include "rxe.h"
+#include "rxe_queue.h"
+#include "rxe_task.h"
+
+/* larger than any device hands out; keeps a bad image from wearing them out */
+#define MAX_MMAP_OFFSET	(1ULL << 44)
+
+/*
+ * Look for the RESTORE attribute of a create command.
+ * Return: 0 with @restore->type 0 if there is none, or an error
+ */
+static int get_restore(struct ib_udata *udata, enum rxe_migr_type type,
+		       struct rxe_migr_restore *restore)
+{
+	struct uverbs_attr_bundle *attrs;
+	int err;
+
+	memset(restore, 0, sizeof(*restore));
+	if (!udata)
+		return 0;
+
+	attrs = rdma_udata_to_uverbs_attr_bundle(udata);
+	if (!uverbs_attr_is_valid(attrs, RXE_MIGR_ATTR_RESTORE))
+		return 0;
+
+	if (!checkpoint_restore_ns_capable(&init_user_ns))
+		return -EPERM;
+
+	err = uverbs_copy_from(restore, attrs, RXE_MIGR_ATTR_RESTORE);
+	if (err)
+		return err;
+
+	if (restore->type != type ||
+	    restore->mmap_offset[0] % PAGE_SIZE ||
+	    restore->mmap_offset[1] % PAGE_SIZE ||
+	    restore->mmap_offset[0] >= MAX_MMAP_OFFSET ||
+	    restore->mmap_offset[1] >= MAX_MMAP_OFFSET)
+		return -EINVAL;
+
+	to_migr_uc(attrs->context)->restored = true;
+	return 0;
+}
+
+/* as __rxe_add_to_pool(), but at a given index */
+static int add_at(struct rxe_pool *pool, struct rxe_pool_elem *elem, u32 index)
+{
+	int err;
+
+	if (index < pool->limit.min || index > pool->limit.max)
+		return -ERANGE;
+
+	if (atomic_inc_return(&pool->num_elem) > pool->max_elem) {
+		err = -EINVAL;
+		goto err_cnt;
+	}
+
+	elem->pool = pool;
+	elem->obj = (u8 *)elem - pool->elem_offset;
+	elem->index = index;
+	kref_init(&elem->ref_cnt);
+	init_completion(&elem->complete);
+
+	/* reserves the slot; -EBUSY if it is taken */
+	err = xa_insert(&pool->xa, index, NULL, GFP_KERNEL);
+	if (err)
+		goto err_cnt;
+
+	return 0;
+
+err_cnt:
+	atomic_dec(&pool->num_elem);
+	return err;
+}
+
+/* give the pending mmap of a new ring the offset that it had */
+static void force_offset(struct rxe_queue *q, u64 offset)
+{
+	struct rxe_dev *rxe = q->rxe;
+	u64 end = offset + ALIGN(q->ip->info.size, SHMLBA);
+
+	spin_lock_bh(&rxe->pending_lock);
+	q->ip->info.offset = offset;
+	spin_unlock_bh(&rxe->pending_lock);
+
+	/* what the application creates next must not get the same */
+	spin_lock_bh(&rxe->mmap_offset_lock);
+	rxe->mmap_offset = max(rxe->mmap_offset, end);
+	spin_unlock_bh(&rxe->mmap_offset_lock);
+}
+
+/**
+ * rxe_migr_add_qp - hook in rxe_create_qp(): add the QP to its pool
+ * @rxe: the device
+ * @qp: the new QP, all zero but for the core's part
+ * @udata: the create command
+ *
+ * Return: 0, -EBUSY if the wanted QPN is taken, -ERANGE, or another error
+ */
+int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
+		    struct ib_udata *udata)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	int err;
+
+	err = get_restore(udata, RXE_MIGR_QP, &m->restore);
+	if (err)
+		return err;
+
+	rxe_migr_proto_init_qp(m);
+
+	if (!m->restore.type)
+		return rxe_add_to_pool(&rxe->qp_pool, qp);
+
+	if (qp_type(qp) != IB_QPT_RC || qp->ibqp.srq)
+		return -EOPNOTSUPP;
+
+	return add_at(&rxe->qp_pool, &qp->elem, m->restore.index);
+}
+
+/**
+ * rxe_migr_finish_qp - hook in rxe_create_qp(): before others can find the QP
+ * @qp: the new QP
+ */
+void rxe_migr_finish_qp(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
+	if (!m->restore.type)
+		return;
+
+	force_offset(qp->sq.queue, m->restore.mmap_offset[0]);
+	force_offset(qp->rq.queue, m->restore.mmap_offset[1]);
+
+	rxe_disable_task(&qp->send_task);
+	rxe_disable_task(&qp->recv_task);
+	qp->migr = RXE_MIGR_STOPPED;
+}
+
+/**
+ * rxe_migr_finish_cq - hook in rxe_create_cq()
+ * @cq: the new CQ
+ * @udata: the create command
+ *
+ * Return: 0 or an error, for which the caller destroys the CQ
+ */
+int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata)
+{
+	struct rxe_migr_restore restore;
+	int err;
+
+	err = get_restore(udata, RXE_MIGR_CQ, &restore);
+	if (!err && restore.type)
+		force_offset(cq->queue, restore.mmap_offset[0]);
+
+	return err;
+}
+
+/**
+ * rxe_migr_add_mr - hook in rxe_reg_user_mr(): add the MR to its pool
+ * @rxe: the device
+ * @mr: the new MR, all zero
+ * @udata: the command
+ *
+ * Return: 0, -EBUSY if the index of the wanted key is taken, or another error
+ */
+int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
+		    struct ib_udata *udata)
+{
+	struct rxe_migr_restore restore;
+	int err;
+
+	err = get_restore(udata, RXE_MIGR_MR, &restore);
+	if (err)
+		return err;
+
+	if (!restore.type)
+		return rxe_add_to_pool(&rxe->mr_pool, mr);
+
+	return add_at(&rxe->mr_pool, &mr->elem, restore.index >> 8);
+}
+
+static void set_key(struct rxe_mr *mr, u32 key)
+{
+	mr->lkey = key;
+	mr->rkey = key;
+	mr->ibmr.lkey = key;
+	mr->ibmr.rkey = key;
+}
+
+/**
+ * rxe_migr_mr_init - hook in rxe_reg_user_mr(): pin the pages, or don't yet
+ * @rxe: the device
+ * @start: address in the application
+ * @length: bytes
+ * @access: enum ib_access_flags
+ * @mr: the new MR
+ * @udata: the command
+ *
+ * A restored MR becomes a shell: when this runs the application's memory is
+ * not there yet. The start address waits in page_mask, which
+ * rxe_mr_init_user() sets anew.
+ *
+ * Return: 0 or an error
+ */
+int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
+		     struct rxe_mr *mr, struct ib_udata *udata)
+{
+	struct rxe_migr_restore restore;
+	int err;
+
+	err = get_restore(udata, RXE_MIGR_MR, &restore);
+	if (err)
+		return err;
+
+	if (!restore.type)
+		return rxe_mr_init_user(rxe, start, length, access, mr);
+
+	rxe_mr_init(access, mr);
+	mr->ibmr.type = IB_MR_TYPE_USER;
+	mr->page_mask = start;
+	set_key(mr, restore.index);
+
+	return 0;
+}
+
+/* first MR at or after *@index that is a shell of @uc, with a reference */
+static struct rxe_mr *next_shell(struct rxe_pool *pool, struct ib_ucontext *uc,
+				 unsigned long *index)
+{
+	struct rxe_mr *mr;
+	void *elem;
+
+	xa_for_each_start(&pool->xa, *index, elem, *index) {
+		mr = rxe_pool_get_index(pool, *index);
+		if (!mr)
+			continue;
+		if (mr->ibmr.uobject && mr->ibmr.uobject->context == uc &&
+		    mr->ibmr.type == IB_MR_TYPE_USER && !mr->umem)
+			return mr;
+		rxe_put(mr);
+	}
+
+	return NULL;
+}
+
+/**
+ * rxe_migr_attach_mrs - pin the pages of all MR shells of a context
+ * @uc: the context
+ * @st: counts the MRs, or names the one that failed
+ *
+ * MRs that got their pages before an error keep them until they are destroyed.
+ *
+ * Context: process, the application's own memory; sleeps.
+ * Return: 0 or the error of ib_umem_get()
+ */
+int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st)
+{
+	struct rxe_dev *rxe = to_rdev(uc->device);
+	unsigned long index = 0;
+	struct rxe_mr *mr;
+	u64 start;
+	u32 key;
+	int err;
+
+	while ((mr = next_shell(&rxe->mr_pool, uc, &index))) {
+		start = mr->page_mask;
+		key = mr->rkey;
+		err = rxe_mr_init_user(rxe, start, mr->ibmr.length, mr->access,
+				       mr);
+		set_key(mr, key);
+		if (err) {
+			mr->page_mask = start;
+			st->why = RXE_MIGR_WHY_PIN;
+			st->type = RXE_MIGR_MR;
+			st->handle = mr->ibmr.uobject->id;
+			rxe_put(mr);
+			return err;
+		}
+		rxe_put(mr);
+		st->objects++;
+		index++;
+	}
+
+	return 0;
+}
+
+static int chk_resumable(struct ib_ucontext *uc, struct rxe_qp **qps,
+			 unsigned int n, struct rxe_migr_status *st)
+{
+	struct rxe_migr_uc *muc = to_migr_uc(uc);
+	unsigned int i;
+
+	if (!muc->restored || !muc->attached || muc->resumed)
+		return -EINVAL;
+
+	for (i = 0; i < n; i++) {
+		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
+
+		if (m->restore.type && !m->refilled) {
+			st->why = RXE_MIGR_WHY_QP_STATE;
+			st->type = RXE_MIGR_QP;
+			st->handle =
+				((struct ib_uobject *)qps[i]->ibqp.uobject)->id;
+			st->qpn = qp_num(qps[i]);
+			return -EINVAL;
+		}
+	}
+
+	return 0;
+}
+
+/**
+ * rxe_migr_resume - start the QPs of a restored context
+ * @uc: the context, attached
+ * @st: counts the QPs, or names the one that is not ready
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL, -ENOKEY or -ENOMEM
+ */
+int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st)
+{
+	struct rxe_qp **qps;
+	unsigned int n, i;
+	int err;
+
+	err = rxe_migr_collect(uc, &qps, &n);
+	if (err)
+		return err;
+
+	err = chk_resumable(uc, qps, n, st);
+	for (i = 0; i < n && !err; i++)
+		if (rxe_migr_connected(qps[i]))
+			err = rxe_migr_key_active();
+	if (err)
+		goto out;
+
+	to_migr_uc(uc)->resumed = true;
+	for (i = 0; i < n; i++) {
+		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
+
+		mutex_lock(&m->lock);
+		if (m->restore.type && qps[i]->migr == RXE_MIGR_STOPPED) {
+			rxe_enable_task(&qps[i]->recv_task);
+			rxe_enable_task(&qps[i]->send_task);
+			rxe_migr_run(qps[i], rxe_migr_connected(qps[i]) ?
+					     RXE_MIGR_RESUMING :
+					     RXE_MIGR_RUNNING);
+			rxe_counter_inc(to_rdev(uc->device),
+					RXE_CNT_MIGR_RESTORED);
+			st->objects++;
+		}
+		mutex_unlock(&m->lock);
+	}
+
+out:
+	rxe_migr_release(qps, n);
+	return err;
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Stopping the QPs of a context, letting them go again, and the question
+ * whether everything in a context can be carried.
+ */
+#include "rxe.h"
+#include "rxe_queue.h"
+#include "rxe_task.h"
+
+/* ib_uqp_object and ib_ucq_object are private; ib_uobject comes first in both */
+static struct ib_uobject *qp_uobject(struct rxe_qp *qp)
+{
+	return (struct ib_uobject *)qp->ibqp.uobject;
+}
+
+/**
+ * rxe_migr_collect - take references to all QPs of a context
+ * @uc: the context; only compared, not looked into
+ * @qps: receives an array, to be given to rxe_migr_release()
+ * @n: receives its length
+ *
+ * As long as the references are held the QPs are not destroyed, and neither
+ * are their uobjects.
+ *
+ * Context: process; sleeps.
+ * Return: 0 or -ENOMEM
+ */
+int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
+		     unsigned int *n)
+{
+	struct rxe_pool *pool = &to_rdev(uc->device)->qp_pool;
+	unsigned int max = atomic_read(&pool->num_elem);
+	struct rxe_pool_elem *elem;
+	struct rxe_qp *qp;
+	unsigned long i;
+
+	*n = 0;
+	*qps = kvcalloc(max + 1, sizeof(**qps), GFP_KERNEL);
+	if (!*qps)
+		return -ENOMEM;
+
+	rcu_read_lock();
+	xa_for_each(&pool->xa, i, elem) {
+		qp = elem->obj;
+		if (*n == max || !rxe_get(qp))
+			continue;
+		if (qp_uobject(qp) && qp_uobject(qp)->context == uc)
+			(*qps)[(*n)++] = qp;
+		else
+			rxe_put(qp);
+	}
+	rcu_read_unlock();
+
+	return 0;
+}
+
+void rxe_migr_release(struct rxe_qp **qps, unsigned int n)
+{
+	while (n--)
+		rxe_put(qps[n]);
+	kvfree(qps);
+}
+
+static void purge(struct rxe_qp *qp, struct sk_buff_head *list)
+{
+	struct ib_device *dev = qp->ibqp.device;
+	struct sk_buff *skb;
+
+	while ((skb = skb_dequeue(list))) {
+		rxe_put(qp);
+		kfree_skb(skb);
+		ib_device_put(dev);
+	}
+}
+
+/**
+ * rxe_migr_quiesce - bring a QP to rest between two packets
+ * @qp: RC QP whose state has been STOPPED for a grace period
+ *
+ * What is still queued is dropped, as if the network had lost it. A READ that
+ * is being answered counts as answered: its resource stays, and the peer asks
+ * again for what it misses.
+ */
+void rxe_migr_quiesce(struct rxe_qp *qp)
+{
+	struct resp_res *res;
+	u32 next;
+
+	rxe_disable_task(&qp->send_task);
+	rxe_disable_task(&qp->recv_task);
+	timer_delete_sync(&qp->retrans_timer);
+	timer_delete_sync(&qp->rnr_nak_timer);
+	purge(qp, &qp->req_pkts);
+	purge(qp, &qp->resp_pkts);
+
+	qp->req.wait_for_rnr_timer = 0;
+	qp->comp.timeout = 0;
+
+	res = qp->resp.res;
+	if (res && res->type == RXE_READ_MASK && !res->replay) {
+		next = (res->last_psn + 1) & BTH_PSN_MASK;
+		if (psn_compare(next, qp->resp.psn) > 0)
+			qp->resp.psn = next;
+		qp->resp.opcode = OPCODE_NONE;
+	}
+	qp->resp.res = NULL;
+}
+
+/**
+ * rxe_migr_stop_qps - Running, Paused or Resuming to Stopped
+ * @qps: RC QPs, with references
+ * @n: how many
+ *
+ * All QPs stop receiving before the first one comes to rest. The state goes
+ * first, because a task drains only when there is no more work for it.
+ *
+ * Context: process; sleeps.
+ */
+void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
+
+		mutex_lock(&m->lock);
+		spin_lock_irqsave(&qps[i]->state_lock, flags);
+		if (qps[i]->migr != RXE_MIGR_STOPPED)
+			m->before = qps[i]->migr;
+		qps[i]->migr = RXE_MIGR_STOPPED;
+		spin_unlock_irqrestore(&qps[i]->state_lock, flags);
+		mutex_unlock(&m->lock);
+		rxe_counter_inc(to_rdev(qps[i]->ibqp.device),
+				RXE_CNT_MIGR_STOPPED);
+	}
+
+	synchronize_net();	/* rxe_rcv() */
+
+	for (i = 0; i < n; i++)
+		rxe_migr_quiesce(qps[i]);
+}
+
+/**
+ * rxe_migr_unstop_qps - Stopped to what it was before
+ * @qps: QPs, with references; those not Stopped are left alone
+ * @n: how many
+ */
+void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n)
+{
+	struct rxe_migr_qp *m;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		m = to_migr_qp(qps[i]);
+
+		mutex_lock(&m->lock);
+		if (qps[i]->migr == RXE_MIGR_STOPPED) {
+			rxe_enable_task(&qps[i]->recv_task);
+			rxe_enable_task(&qps[i]->send_task);
+			rxe_migr_run(qps[i], m->before <= RXE_MIGR_ASKING ?
+					     RXE_MIGR_RUNNING : m->before);
+		}
+		mutex_unlock(&m->lock);
+	}
+}
+
+/* --- can it be carried? --- */
+
+static int refuse(struct rxe_migr_status *st, enum rxe_migr_why why,
+		  enum rxe_migr_type type, struct ib_uobject *uobj)
+{
+	st->why = why;
+	st->type = type;
+	st->handle = uobj->id;
+
+	return -EOPNOTSUPP;
+}
+
+/* the send queue holds a WQE that cannot be carried */
+static bool sq_has_invalidate(struct rxe_qp *qp)
+{
+	struct rxe_queue *q = qp->sq.queue;
+	u32 prod = queue_get_producer(q, q->type) & q->index_mask;
+	u32 i = queue_get_consumer(q, q->type) & q->index_mask;
+	struct rxe_send_wqe *wqe;
+
+	for (; i != prod; i = queue_next_index(q, i)) {
+		wqe = queue_addr_from_index(q, i);
+		if (wqe->wr.opcode == IB_WR_SEND_WITH_INV)
+			return true;
+	}
+
+	return false;
+}
+
+static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
+{
+	struct ib_uobject *uobj = qp_uobject(qp);
+	enum rxe_migr_why why;
+
+	if (qp_type(qp) != IB_QPT_RC)
+		why = RXE_MIGR_WHY_QP_TYPE;
+	else if (qp->srq)
+		why = RXE_MIGR_WHY_SRQ;
+	else if (qp_state(qp) > IB_QPS_SQD && qp_state(qp) != IB_QPS_ERR)
+		why = RXE_MIGR_WHY_QP_STATE;
+	else if (to_migr_qp(qp)->restore.type &&
+		 !to_migr_uc(uobj->context)->resumed)
+		why = RXE_MIGR_WHY_QP_STATE;
+	else if (sq_has_invalidate(qp))
+		why = RXE_MIGR_WHY_INVALIDATE;
+	else
+		return 0;
+
+	st->qpn = qp_num(qp);
+	return refuse(st, why, RXE_MIGR_QP, uobj);
+}
+
+/* first object of a pool that belongs to @uc and that @bad names */
+static int chk_pool(struct rxe_pool *pool, struct ib_ucontext *uc,
+		    struct rxe_migr_status *st, enum rxe_migr_type type,
+		    struct ib_uobject *(*bad)(void *obj,
+					      enum rxe_migr_why *why))
+{
+	struct rxe_pool_elem *elem;
+	struct ib_uobject *uobj;
+	enum rxe_migr_why why;
+	unsigned long i;
+	int err = 0;
+
+	rcu_read_lock();
+	xa_for_each(&pool->xa, i, elem) {
+		if (!__rxe_get(elem))
+			continue;
+		uobj = bad(elem->obj, &why);
+		if (uobj && uobj->context == uc)
+			err = refuse(st, why, type, uobj);
+		__rxe_put(elem);
+		if (err)
+			break;
+	}
+	rcu_read_unlock();
+
+	return err;
+}
+
+static struct ib_uobject *bad_srq(void *obj, enum rxe_migr_why *why)
+{
+	*why = RXE_MIGR_WHY_SRQ;
+	return (struct ib_uobject *)((struct rxe_srq *)obj)->ibsrq.uobject;
+}
+
+static struct ib_uobject *bad_ah(void *obj, enum rxe_migr_why *why)
+{
+	*why = RXE_MIGR_WHY_AH;
+	return ((struct rxe_ah *)obj)->ibah.uobject;
+}
+
+static struct ib_uobject *bad_mw(void *obj, enum rxe_migr_why *why)
+{
+	*why = RXE_MIGR_WHY_MW;
+	return ((struct rxe_mw *)obj)->ibmw.uobject;
+}
+
+/* the core keeps the completion channel as the CQ's context */
+static struct ib_uobject *bad_cq(void *obj, enum rxe_migr_why *why)
+{
+	struct rxe_cq *cq = obj;
+
+	*why = RXE_MIGR_WHY_CHANNEL;
+	return cq->ibcq.cq_context ? (struct ib_uobject *)cq->ibcq.uobject :
+				     NULL;
+}
+
+static struct ib_uobject *bad_mr(void *obj, enum rxe_migr_why *why)
+{
+	struct rxe_mr *mr = obj;
+
+	*why = RXE_MIGR_WHY_MR_TYPE;
+	if (mr->ibmr.type == IB_MR_TYPE_USER && mr->umem &&
+	    mr->state == RXE_MR_STATE_VALID)
+		return NULL;
+	return mr->ibmr.uobject;
+}
+
+/**
+ * rxe_migr_chk_context - is there anything that cannot be carried?
+ * @uc: the context
+ * @qps: its QPs, with references
+ * @n: how many
+ * @st: receives the first object that cannot be carried, and why
+ *
+ * Return: 0 or -EOPNOTSUPP
+ */
+int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
+			 unsigned int n, struct rxe_migr_status *st)
+{
+	struct rxe_dev *rxe = to_rdev(uc->device);
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < n && !err; i++)
+		err = chk_qp(qps[i], st);
+	if (!err)
+		err = chk_pool(&rxe->srq_pool, uc, st, RXE_MIGR_SRQ, bad_srq);
+	if (!err)
+		err = chk_pool(&rxe->ah_pool, uc, st, RXE_MIGR_AH, bad_ah);
+	if (!err)
+		err = chk_pool(&rxe->mw_pool, uc, st, RXE_MIGR_MW, bad_mw);
+	if (!err)
+		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ, bad_cq);
+	if (!err)
+		err = chk_pool(&rxe->mr_pool, uc, st, RXE_MIGR_MR, bad_mr);
+
+	return err;
+}
+
+/* --- hooks of destruction --- */
+
+/**
+ * rxe_migr_qp_destroy - hook in rxe_destroy_qp()
+ * @qp: the QP
+ *
+ * A Stopped QP's tasks don't run, so packets that were on their way to it when
+ * it stopped would hold their references for ever.
+ */
+void rxe_migr_qp_destroy(struct rxe_qp *qp)
+{
+	if (qp->migr != RXE_MIGR_STOPPED)
+		return;
+
+	purge(qp, &qp->req_pkts);
+	purge(qp, &qp->resp_pkts);
+}
+
+/**
+ * rxe_migr_qp_cleanup - hook in rxe_qp_do_cleanup(): the last reference is gone
+ * @qp: the QP, maybe half made
+ */
+void rxe_migr_qp_cleanup(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
+	if (m->work.work.func)
+		cancel_delayed_work_sync(&m->work);
+}
