@@ -184,40 +184,56 @@ static expert_field ei_version;
 static expert_field ei_kind;
 static expert_field ei_length;
 
-#define EI(var, name, group, level, text)                                     \
-	{                                                                     \
-		&var,                                                         \
-		{                                                             \
-			"migros." name, PI_##group, PI_##level, text, EXPFILL \
-		}                                                             \
-	}
-
 static ei_register_info experts[] = {
-	EI(ei_stopped, "stopped", SEQUENCE, NOTE, "The sender is stopped"),
-	EI(ei_resume, "resume", SEQUENCE, CHAT, "The sender has a new home"),
-	EI(ei_moved, "moved", SEQUENCE, CHAT, "The old host names the new one"),
-	EI(ei_first_packet, "first_packet", SEQUENCE, CHAT,
-	   "First ordinary packet after the migration"),
-	EI(ei_aborted, "aborted", SEQUENCE, NOTE,
-	   "The stopped sender speaks again: the migration was aborted"),
-	EI(ei_no_nak, "no_nak", SEQUENCE, CHAT,
-	   "RESUME without a NAK_STOPPED before it: the partner was silent, or "
-	   "the capture began later"),
-	EI(ei_resend, "resend", SEQUENCE, NOTE, "Sent again"),
-	EI(ei_unacked, "unacked", SEQUENCE, WARN,
-	   "Never acknowledged in this capture"),
-	EI(ei_ack_alone, "ack_alone", SEQUENCE, NOTE,
-	   "RESUME_ACK of a RESUME that is not in this capture"),
-	EI(ei_stale, "stale", SEQUENCE, NOTE,
-	   "Epoch older than the last RESUME: receivers ignore it"),
-	EI(ei_no_cap, "no_cap", PROTOCOL, NOTE,
-	   "Migration packet without the capability bit"),
-	EI(ei_reserved, "reserved_set", PROTOCOL, NOTE,
-	   "Reserved field is not zero"),
-	EI(ei_version, "bad_version", PROTOCOL, WARN, "Unknown METH version"),
-	EI(ei_kind, "bad_kind", PROTOCOL, WARN, "Unknown METH kind"),
-	EI(ei_length, "bad_length", MALFORMED, ERROR,
-	   "The packet has not the length of BTH, AETH, METH and ICRC"),
+	{ &ei_stopped,
+	  { "migros.stopped", PI_SEQUENCE, PI_NOTE, "The sender is stopped",
+	    EXPFILL } },
+	{ &ei_resume,
+	  { "migros.resume", PI_SEQUENCE, PI_CHAT, "The sender has a new home",
+	    EXPFILL } },
+	{ &ei_moved,
+	  { "migros.moved", PI_SEQUENCE, PI_CHAT,
+	    "The old host names the new one", EXPFILL } },
+	{ &ei_first_packet,
+	  { "migros.first_packet", PI_SEQUENCE, PI_CHAT,
+	    "First ordinary packet after the migration", EXPFILL } },
+	{ &ei_aborted,
+	  { "migros.aborted", PI_SEQUENCE, PI_NOTE,
+	    "The stopped sender speaks again: the migration was aborted",
+	    EXPFILL } },
+	{ &ei_no_nak,
+	  { "migros.no_nak", PI_SEQUENCE, PI_CHAT,
+	    "RESUME without a NAK_STOPPED before it: the partner was silent, or "
+	    "the capture began later",
+	    EXPFILL } },
+	{ &ei_resend,
+	  { "migros.resend", PI_SEQUENCE, PI_NOTE, "Sent again", EXPFILL } },
+	{ &ei_unacked,
+	  { "migros.unacked", PI_SEQUENCE, PI_WARN,
+	    "Never acknowledged in this capture", EXPFILL } },
+	{ &ei_ack_alone,
+	  { "migros.ack_alone", PI_SEQUENCE, PI_NOTE,
+	    "RESUME_ACK of a RESUME that is not in this capture", EXPFILL } },
+	{ &ei_stale,
+	  { "migros.stale", PI_SEQUENCE, PI_NOTE,
+	    "Epoch older than the last RESUME: receivers ignore it",
+	    EXPFILL } },
+	{ &ei_no_cap,
+	  { "migros.no_cap", PI_PROTOCOL, PI_NOTE,
+	    "Migration packet without the capability bit", EXPFILL } },
+	{ &ei_reserved,
+	  { "migros.reserved_set", PI_PROTOCOL, PI_NOTE,
+	    "Reserved field is not zero", EXPFILL } },
+	{ &ei_version,
+	  { "migros.bad_version", PI_PROTOCOL, PI_WARN, "Unknown METH version",
+	    EXPFILL } },
+	{ &ei_kind,
+	  { "migros.bad_kind", PI_PROTOCOL, PI_WARN, "Unknown METH kind",
+	    EXPFILL } },
+	{ &ei_length,
+	  { "migros.bad_length", PI_MALFORMED, PI_ERROR,
+	    "The packet has not the length of BTH, AETH, METH and ICRC",
+	    EXPFILL } },
 };
 
 /* ---- parsing ---- */
@@ -239,6 +255,7 @@ static enum migros_type type_of(tvbuff_t *tvb)
 		if (tvb_captured_length(tvb) >= METH &&
 		    tvb_get_uint8(tvb, AETH) == MIGR_AETH_NAK_STOPPED)
 			return MIGROS_NAK_STOPPED;
+		break;
 	}
 	return MIGROS_ORDINARY;
 }
@@ -560,6 +577,7 @@ static void dissect_rc(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
 		add_cap(infiniband_tree(tree), tvb, pinfo, false);
 	if (!ev)
 		return;
+	pinfo->current_proto = "MigrOS"; /* whom expert information names */
 	tap_queue_packet(tap_migros, pinfo, ev);
 	set_columns(pinfo, wire, ev);
 	sub = add_migros(tree, tvb, pinfo, ev);
