@@ -67,8 +67,11 @@ int migr_check_ref(const struct migr_index *index,
 		   const struct rxe_migr_rec *rec, const char *field,
 		   uint32_t handle, uint32_t type, struct migr_error *err)
 {
-	const struct rxe_migr_rec *target = migr_index_find(index, handle);
+	const struct rxe_migr_rec *target;
 
+	if (!index)
+		return 0; /* a record on its own: the kernel will see */
+	target = migr_index_find(index, handle);
 	if (!target)
 		return migr_bad(err, rec, "%s is %u, there is no such object",
 				field, handle);

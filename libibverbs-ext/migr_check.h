@@ -31,8 +31,8 @@ const struct rxe_migr_rec *migr_index_find(const struct migr_index *index,
 bool migr_type_known(uint32_t type);
 
 /*
- * Length and fields of one known record, references by `index`. All record
- * headers must have been checked.
+ * Length and fields of one known record, references by `index` (NULL: they
+ * are not checked). All record headers must have been checked.
  */
 int migr_check_record(const struct migr_index *index,
 		      const struct rxe_migr_rec *rec, struct migr_error *err);
