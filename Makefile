@@ -26,7 +26,10 @@ images: toolbox
 # The modified rdma_rxe, as $(STAGE)/rdma_rxe.ko
 module: toolbox
 	@mkdir -p $(STAGE)
-	@if [ -x rxe-migr/build ]; then $(TOOLBOX) rxe-migr/build; fi
+	@if [ -x rxe-migr/build ]; then \
+		rxe-migr/build build/rxe && \
+		install -C -m 644 build/rxe/rdma_rxe.ko $(STAGE)/; \
+	fi
 
 user: toolbox
 	@$(TOOLBOX) sh -ec '\
@@ -66,7 +69,7 @@ format: toolbox
 
 clean:
 	@./lab down
-	@rm -rf build/user build/asan build/module build/stage build/tests
+	@rm -rf build/user build/asan build/rxe build/sparse build/stage build/tests
 
 distclean: clean
 	@rm -rf --one-file-system build

@@ -11,7 +11,8 @@ set -euo pipefail
 
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lab=$tree/lab
-out=${LAB_DIR:-$tree/build/lab}/out	# the nodes see it as /mnt/out
+# shellcheck disable=SC2034 # for tests
+out=${LAB_DIR:-$tree/build/lab}/out # the nodes see it as /mnt/out
 mine=()
 
 say() { echo "# $*"; }
