@@ -71,23 +71,20 @@ static int note_number(struct context *c, int fd)
 	return 0;
 }
 
-static int new_context(struct rp_task *task, const struct rp_fd *f, int fd)
+static int new_context(struct rp_task *task, const struct rp_fd *f,
+		       const struct rp_device *dev, int fd)
 {
 	struct context *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	c->task = task;
+	c->dev = *dev;
 	c->number = f->fd;
 	c->fd = fd;
 	c->guard = -1;
 	*contexts_end = c;
 	contexts_end = &c->next;
-	if (rp_device_of(f->rdev, &c->dev)) {
-		rp_err("pid %d, fd %d: its verbs device has vanished",
-		       task->pid, f->fd);
-		return -ENODEV;
-	}
 	if (!owner) {
 		owner = getpid();
 		if (atexit(settle))
@@ -103,6 +100,7 @@ static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 {
 	struct rxe_migr_resolve_resp resp;
 	struct context *c = find_context(fd);
+	struct rp_device dev;
 	int err;
 
 	if (c) {
@@ -113,19 +111,27 @@ static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 		       c->task->pid, task->pid, f->fd);
 		return -EOPNOTSUPP;
 	}
+	if (rp_device_of(f->rdev, &dev)) {
+		close(fd);
+		rp_err("pid %d, fd %d: its verbs device has vanished",
+		       task->pid, f->fd);
+		return -ENODEV;
+	}
 	err = migr_cmd_resolve(fd, fd, &resp);
 	if (!err && resp.type == RXE_MIGR_CONTEXT)
-		return new_context(task, f, fd);
+		return new_context(task, f, &dev, fd);
 	close(fd);
-	if (err == -EPROTONOSUPPORT) {
-		rp_err("pid %d, fd %d: this host runs the stock rdma_rxe, which cannot migrate",
-		       task->pid, f->fd);
-		return -EOPNOTSUPP;
+	if (!rp_device_is_rxe(&dev)) {
+		/* perhaps another plug-in knows what to do */
+		rp_warn("pid %d, fd %d: %s is no rdma_rxe device", task->pid,
+			f->fd, dev.ibdev);
+		return 0;
 	}
-	/* another driver's: perhaps another plug-in knows what to do */
-	rp_warn("pid %d, fd %d: not a context of rdma_rxe: %s", task->pid,
-		f->fd, strerror(-err));
-	return 0;
+	rp_err("pid %d, fd %d: the rdma_rxe of %s cannot migrate it: %s",
+	       task->pid, f->fd, dev.ibdev,
+	       err == -EOPNOTSUPP ? "it is the stock module" :
+				    strerror(-err));
+	return -EOPNOTSUPP;
 }
 
 static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
@@ -228,7 +234,7 @@ int rp_dump_take(pid_t pid)
 	err = rp_task_scan(pid, &t->scan);
 	if (err || (!t->scan.nr_fds && !t->scan.nr_maps)) {
 		free(t);
-		return err ?: -ENOTSUP;
+		return err ?: RP_NOT_OURS;
 	}
 	t->scan.vpid = rp_task_vpid(pid);
 	t->next = tasks;
@@ -242,7 +248,7 @@ int rp_dump_take(pid_t pid)
 	for (c = contexts; c && !err; c = c->next)
 		if (c->task == &t->scan)
 			err = stop_context(c);
-	return err ?: found ? 0 : -ENOTSUP;
+	return err ?: found ? 0 : RP_NOT_OURS;
 }
 
 int rp_pre_dump_check(pid_t pid)
@@ -251,11 +257,11 @@ int rp_pre_dump_check(pid_t pid)
 	bool found;
 
 	if (rp_task_scan(pid, &task))
-		return -ENOTSUP; /* it may have died; CRIU will see */
+		return RP_NOT_OURS; /* it may have died; CRIU will see */
 	found = task.nr_fds || task.nr_maps;
 	rp_task_free(&task);
 	if (!found)
-		return -ENOTSUP;
+		return RP_NOT_OURS;
 	rp_err("pid %d: pre-copy of RDMA memory is not supported yet", pid);
 	return -EOPNOTSUPP;
 }
@@ -283,8 +289,8 @@ static int check_maps(void)
 			for (c = contexts; c; c = c->next)
 				if (owns_map(c, &t->scan, t->scan.maps + i))
 					break;
-			if (c || rp_dump_claim_vma(t->scan.maps[i].rdev))
-				continue; /* or CRIU will not dump it */
+			if (c || !rp_dump_knows(t->scan.maps[i].rdev))
+				continue; /* or nobody claims it in CRIU */
 			rp_err("pid %d: the mapping at %#llx is no ring of a context of this process",
 			       t->scan.pid,
 			       (unsigned long long)t->scan.maps[i].start);
@@ -422,7 +428,7 @@ int rp_dump_file(int lfd, uint32_t id)
 
 	c = contexts ? identify(lfd, &img.type) : NULL;
 	if (!c)
-		return -ENOTSUP;
+		return RP_NOT_OURS;
 	/* CHECKPOINT_DEVICES has seen it, but events can come at any time */
 	if (img.type != RXE_MIGR_CONTEXT &&
 	    (img.type != RXE_MIGR_ASYNC_FD || poll(&p, 1, 0) > 0)) {
@@ -447,14 +453,14 @@ int rp_dump_file(int lfd, uint32_t id)
 	return err;
 }
 
-int rp_dump_claim_vma(dev_t rdev)
+bool rp_dump_knows(dev_t rdev)
 {
 	struct context *c;
 
 	for (c = contexts; c; c = c->next)
 		if (c->dev.rdev == rdev)
-			return 0;
-	return -ENOTSUP;
+			return true;
+	return false;
 }
 
 /* ---- the outcome ---- */

@@ -148,7 +148,7 @@ int rp_late_attach(pid_t pid)
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
 		found |= c->task->vpid == (uint32_t)vpid;
 	if (!found)
-		return -ENOTSUP;
+		return RP_NOT_OURS;
 	err = rp_task_scan(pid, &task);
 	if (err)
 		return err;

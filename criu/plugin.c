@@ -59,36 +59,44 @@ CR_PLUGIN_REGISTER(RP_NAME, rdma_init, rdma_exit)
 /* the descriptor is the one name that CRIU looks for */
 extern cr_plugin_desc_t CR_PLUGIN_DESC __attribute__((visibility("default")));
 
+static int to_criu(int ret)
+{
+	if (ret == RP_NOT_OURS)
+		return -ENOTSUP;
+	return ret < 0 ? -EPERM : ret;
+}
+
 static int rdma_pause(int pid)
 {
-	return stage == CR_PLUGIN_STAGE__PRE_DUMP ? rp_pre_dump_check(pid) :
-						    -ENOTSUP;
+	if (stage != CR_PLUGIN_STAGE__PRE_DUMP)
+		return -ENOTSUP;
+	return to_criu(rp_pre_dump_check(pid));
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__PAUSE_DEVICES, rdma_pause)
 
 static int rdma_checkpoint(int pid)
 {
-	return rp_dump_take(pid);
+	return to_criu(rp_dump_take(pid));
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__CHECKPOINT_DEVICES, rdma_checkpoint)
 
 static int rdma_handle_vma(int fd, const struct stat *st)
 {
 	(void)fd;
-	return S_ISCHR(st->st_mode) ? rp_dump_claim_vma(st->st_rdev) :
-				      -ENOTSUP;
+	return S_ISCHR(st->st_mode) && rp_dump_knows(st->st_rdev) ? 0 :
+								    -ENOTSUP;
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__HANDLE_DEVICE_VMA, rdma_handle_vma)
 
 static int rdma_dump_file(int lfd, int id)
 {
-	return rp_dump_file(lfd, id);
+	return to_criu(rp_dump_file(lfd, id));
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__DUMP_EXT_FILE, rdma_dump_file)
 
 static int rdma_restore_file(int id)
 {
-	return rp_restore_file(id);
+	return to_criu(rp_restore_file(id));
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__RESTORE_EXT_FILE, rdma_restore_file)
 
@@ -97,7 +105,7 @@ static int rdma_update_vma(const char *path, const uint64_t addr,
 			   int *fd)
 {
 	(void)path;
-	return rp_restore_vma(addr, old_pgoff, new_pgoff, fd);
+	return to_criu(rp_restore_vma(addr, old_pgoff, new_pgoff, fd));
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__UPDATE_VMA_MAP, rdma_update_vma)
 
@@ -105,8 +113,8 @@ static int rdma_late(int pid)
 {
 	int err = rp_late_attach(pid);
 
-	if (err && err != -ENOTSUP)
+	if (err && err != RP_NOT_OURS)
 		rp_late_kill();
-	return err;
+	return to_criu(err);
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__RESUME_DEVICES_LATE, rdma_late)

@@ -327,6 +327,20 @@ int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev)
 	return find_device(0, ibdev, dev);
 }
 
+/* the only software HCA that shows its parent; siw is an RNIC */
+bool rp_device_is_rxe(const struct rp_device *dev)
+{
+	char path[160], word[64];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent",
+		 dev->ibdev);
+	if (!read_word(path, word, sizeof(word)))
+		return false;
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/node_type",
+		 dev->ibdev);
+	return read_word(path, word, sizeof(word)) && word[0] == '1';
+}
+
 int rp_device_open(const struct rp_device *dev)
 {
 	struct stat st;
@@ -380,12 +394,11 @@ int rp_device_probe(const struct rp_device *dev)
 	err = get_context(fd);
 	if (!err)
 		err = migr_cmd_resolve(fd, fd, &resp);
-	if (err == -EPROTONOSUPPORT)
-		rp_err("%s: this host runs the stock rdma_rxe, which cannot migrate",
-		       dev->ibdev);
-	else if (err)
-		rp_err("%s is not a migratable rdma_rxe device: %s",
-		       dev->ibdev, strerror(-err));
+	if (err)
+		rp_err("%s is not a migratable rdma_rxe device: %s", dev->ibdev,
+		       err == -EOPNOTSUPP && rp_device_is_rxe(dev) ?
+			       "this host runs the stock module" :
+			       strerror(-err));
 	close(fd);
 	return err;
 }

@@ -31,6 +31,12 @@ void print_on_level(unsigned int level, const char *format, ...)
 		       __LINE__, ##__VA_ARGS__)
 #define rp_info(fmt, ...) print_on_level(3, "rdma: " fmt "\n", ##__VA_ARGS__)
 
+/*
+ * What the hooks say is not theirs. Not -ENOTSUP, CRIU's word for it: that is
+ * also EOPNOTSUPP, an ordinary failure of what is below.
+ */
+#define RP_NOT_OURS (-4096)
+
 /* ---- what /proc and /sys tell (proc.c) ---- */
 
 enum rp_kind {
@@ -92,6 +98,8 @@ int rp_device_of(dev_t rdev, struct rp_device *dev);
 int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev);
 /* Open the device's file as this mount namespace shows it; -1 and log */
 int rp_device_open(const struct rp_device *dev);
+/* Is it rdma_rxe, migratable or not? */
+bool rp_device_is_rxe(const struct rp_device *dev);
 /* Does the driver know our methods? 0, or a negative errno and log */
 int rp_device_probe(const struct rp_device *dev);
 
@@ -171,10 +179,11 @@ int rp_remove_images(int dir);
 /* ---- dump side (dump.c) ---- */
 
 int rp_pre_dump_check(pid_t pid);
-/* Take and stop the contexts of a task; -ENOTSUP: it has none */
+/* Take and stop the contexts of a task; RP_NOT_OURS: it has none */
 int rp_dump_take(pid_t pid);
 int rp_dump_file(int lfd, uint32_t id);
-int rp_dump_claim_vma(dev_t rdev);
+/* Is it the device of a context that is being dumped? */
+bool rp_dump_knows(dev_t rdev);
 /* CRIU is done: restart the QPs now, or when the tasks turn out to live */
 void rp_dump_finish(bool failed, bool tasks_live);
 
@@ -200,7 +209,7 @@ extern unsigned int rp_nr_contexts;
 
 int rp_restore_init(void);
 void rp_restore_fini(void);
-/* The new fd; -ENOTSUP: not a file of ours */
+/* The new fd; RP_NOT_OURS; another negative number: failed */
 int rp_restore_file(uint32_t id);
 int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 		   int *fd);

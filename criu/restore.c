@@ -269,7 +269,7 @@ int rp_restore_file(uint32_t id)
 		if (files[i].id == id)
 			break;
 	if (i == nr_files)
-		return -ENOTSUP;
+		return RP_NOT_OURS;
 	c = rp_contexts + files[i].img->context;
 	if (!c->open && open_context(c))
 		return -1;
@@ -341,7 +341,7 @@ int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 	struct rp_context *c = find_vma(start, offset, &vma);
 
 	if (!c)
-		return -ENOTSUP;
+		return RP_NOT_OURS;
 	if (c->task->contexts > 1) {
 		*fd = make_standin();
 		*new_offset = 0;
