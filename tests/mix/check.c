@@ -23,15 +23,16 @@ static void check_pieces(struct traffic_qp *q, const struct op *op,
 
 	q->bytes += op->len;
 	for (i = 0; i < n; i++) {
-		at = pattern_check(slot + p[i].at, op->key,
-				   op->off + p[i].off, p[i].len);
+		at = pattern_check(slot + p[i].at, op->key, op->off + p[i].off,
+				   p[i].len);
 		if (at < 0)
 			continue;
 		off = p[i].off + at;
-		violation(&q->t->verdict, "QP %u %s seq %" PRIu64
+		violation(&q->t->verdict,
+			  "QP %u %s seq %" PRIu64
 			  " (%s%s, %u bytes): byte %" PRIu64
-			  " is 0x%02x, expected 0x%02x", q->index, what,
-			  op->seq, op_info[op->kind].name,
+			  " is 0x%02x, expected 0x%02x",
+			  q->index, what, op->seq, op_info[op->kind].name,
 			  op->forward ? ", forwarded" : "", op->len, off,
 			  (uint8_t)slot[p[i].at + at],
 			  pattern_byte(op->key, op->off + off));
@@ -45,10 +46,12 @@ static void check_guard(struct traffic_qp *q, const char *slot, uint32_t from,
 	ssize_t at = guard_check(slot + from, len);
 
 	if (at >= 0)
-		violation(&q->t->verdict, "QP %u %s %" PRIu64
+		violation(&q->t->verdict,
+			  "QP %u %s %" PRIu64
 			  ": byte %zd of its slot lies outside but was"
-			  " changed to 0x%02x", q->index, what, seq,
-			  from + at, (uint8_t)slot[from + at]);
+			  " changed to 0x%02x",
+			  q->index, what, seq, from + at,
+			  (uint8_t)slot[from + at]);
 }
 
 static void check_read(struct traffic_qp *q, const struct op *op)
@@ -72,11 +75,13 @@ static void check_atomic(struct traffic_qp *q, const struct sq_entry *e)
 
 	memcpy(&old, slot, sizeof(old));
 	if (shared ? old < expect : old != expect)
-		violation(&q->t->verdict, "QP %u own seq %" PRIu64
+		violation(&q->t->verdict,
+			  "QP %u own seq %" PRIu64
 			  " (%s%s): old value 0x%" PRIx64
-			  ", expected %s0x%" PRIx64, q->index, e->op.seq,
-			  op_info[e->op.kind].name, shared ? ", shared" : "",
-			  old, shared ? "at least " : "", expect);
+			  ", expected %s0x%" PRIx64,
+			  q->index, e->op.seq, op_info[e->op.kind].name,
+			  shared ? ", shared" : "", old,
+			  shared ? "at least " : "", expect);
 	if (shared)
 		q->shared_least = old + e->op.add;
 	check_guard(q, slot, sizeof(old), OP_GAP, "own seq", e->op.seq);
@@ -95,16 +100,39 @@ void check_retired(struct traffic_qp *q, const struct sq_entry *e)
 	q->retired++;
 }
 
-static void check_slot(struct traffic_qp *q, const struct op *op)
+/*
+ * Checks the first @to bytes of the peer's slot number @i, whoever wrote
+ * them. @after: the operation that is looked at, for the message.
+ */
+static void check_slot(struct traffic_qp *q, unsigned int i, uint32_t to,
+		       uint64_t after)
 {
-	const struct shape *s = q->in.shape;
+	const struct slot *s = &q->slot[i];
 	const char *slot = region_at(&q->t->memory, REGION_SLOTS,
-				     off_slot(s, q->index, op->seq));
-	const struct piece whole = { .len = op->len };
+				     off_slot(q->in.shape, q->index, i));
+	uint32_t off = 0, end;
+	unsigned int w = s->n;
+	uint64_t key;
+	ssize_t at;
 
-	check_pieces(q, op, slot, &whole, 1, "peer's");
-	check_guard(q, slot, s->max, slot_size(s) - s->max, "peer's seq",
-		    op->seq);
+	for (; w-- && off < to; off = end) {
+		end = s->writer[w].len < to ? s->writer[w].len : to;
+		key = stream_data_key(&q->in, s->writer[w].seq);
+		at = pattern_check(slot + off, key, off, end - off);
+		if (at < 0)
+			continue;
+		violation(
+			&q->t->verdict,
+			"QP %u peer's WRITE %" PRIu64
+			", %u bytes: byte %zd of its slot is 0x%02x after %" PRIu64
+			", expected 0x%02x",
+			q->index, s->writer[w].seq, s->writer[w].len, off + at,
+			(uint8_t)slot[off + at], after,
+			pattern_byte(key, off + at));
+		return;
+	}
+	if (off < to)
+		check_guard(q, slot, off, to - off, "peer's seq", after);
 }
 
 /*
@@ -113,9 +141,12 @@ static void check_slot(struct traffic_qp *q, const struct op *op)
  */
 static void check_next(struct traffic_qp *q, const struct op *op)
 {
+	unsigned int i = op->seq & (q->in.shape->window - 1);
+
 	if (op_has(op, F_SLOT)) {
-		check_slot(q, op);
-		q->slot_seq[op->seq & (q->in.shape->window - 1)] = op->seq + 1;
+		slot_wrote(&q->slot[i], op->seq, op->len);
+		check_slot(q, i, op->len + OP_GAP, op->seq);
+		q->bytes += op->len;
 	} else if (op->kind == OP_CMP_SWAP) {
 		q->in_swaps++;
 	} else if (op->kind == OP_FETCH_ADD && op->shared) {
@@ -171,9 +202,10 @@ static void check_cell(struct traffic_qp *q, const char *what, uint64_t seen,
 		       uint64_t expected)
 {
 	if (seen != expected)
-		violation(&q->t->verdict, "QP %u: %s is 0x%" PRIx64
-			  " at the end, expected 0x%" PRIx64, q->index, what,
-			  seen, expected);
+		violation(&q->t->verdict,
+			  "QP %u: %s is 0x%" PRIx64
+			  " at the end, expected 0x%" PRIx64,
+			  q->index, what, seen, expected);
 }
 
 /* Both sides are done: everything must be in its final state. */
@@ -187,12 +219,8 @@ void check_qp_end(struct traffic_qp *q)
 		check_next(q, &op);
 	}
 	/* what was right once must not have been written again later */
-	for (i = 0; i < q->in.shape->window; i++) {
-		if (!q->slot_seq[i])
-			continue;
-		stream_op(&q->in, q->slot_seq[i] - 1, &op);
-		check_slot(q, &op);
-	}
+	for (i = 0; i < q->in.shape->window; i++)
+		check_slot(q, i, slot_size(q->in.shape), q->verified);
 	check_cell(q, "FETCH_ADD cell", q->cells->add, q->in_add);
 	check_cell(q, "CMP_SWAP cell", q->cells->swap,
 		   stream_cas(&q->in, q->in_swaps));

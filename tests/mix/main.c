@@ -24,15 +24,15 @@
 #include "traffic.h"
 #include "verbs.h"
 
-#define MAGIC 0x72635f6d69780001ULL	/* "rc_mix", version 1 */
+#define MAGIC 0x72635f6d69780001ULL /* "rc_mix", version 1 */
 #define NS_PER_S 1000000000ULL
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
 
 struct options {
 	struct verbs_options verbs;
-	struct shape shape;	/* the client's counts */
-	const char *host;	/* NULL: server */
+	struct shape shape; /* the client's counts */
+	const char *host;   /* NULL: server */
 	const char *port;
 	const char *progress, *result;
 	enum page_kind pages;
@@ -47,26 +47,28 @@ static void on_signal(int sig)
 }
 
 static const char usage[] =
-"usage: rc_mix -s [options]		server\n"
-"       rc_mix [options] HOST		client\n"
-"traffic, as the client wants it:\n"
-"  -q N		QPs (1)\n"
-"  -m BYTES	longest message (16384)\n"
-"  -w N		window: operations in flight per QP, a power of two (16)\n"
-"  -S N		seed (1)\n"
-"each side:\n"
-"  -d DEVICE	RDMA device (the first)\n"
-"  -g N		GID index (the first IPv4 address's RoCEv2 one)\n"
-"  -c 1|2	one CQ, or one to send and one to receive (1)\n"
-"  -T 1|2	threads that post (1)\n"
-"  -p 4k|thp	pages of the buffers (as the system likes)\n"
-"  -r N		retry_cnt (3)\n"
-"  -o N		timeout, 4.096 us * 2^N (14)\n"
-"  -t SECONDS	stop after so long (0: on SIGTERM or SIGINT)\n"
-"  -D SECONDS	fail when nothing completes for so long (120)\n"
-"  -l PORT	TCP port (18600)\n"
-"  -P FILE	progress, ten times a second\n"
-"  -O FILE	result\n";
+	"usage: rc_mix -s [options]		server\n"
+	"       rc_mix [options] HOST		client\n"
+	"traffic, as the client wants it:\n"
+	"  -q N		QPs (1)\n"
+	"  -m BYTES	longest message (16384)\n"
+	"  -w N		window: operations in flight per QP, a power of two (16)\n"
+	"  -S N		seed (1)\n"
+	"  -F		no fences: Linux 6.12's rdma_rxe waits for ever when it has to\n"
+	"		retransmit a fenced request ahead of a READ or atomic\n"
+	"each side:\n"
+	"  -d DEVICE	RDMA device (the first)\n"
+	"  -g N		GID index (the first IPv4 address's RoCEv2 one)\n"
+	"  -c 1|2	one CQ, or one to send and one to receive (1)\n"
+	"  -T 1|2	threads that post (1)\n"
+	"  -p 4k|thp	pages of the buffers (as the system likes)\n"
+	"  -r N		retry_cnt (3)\n"
+	"  -o N		timeout, 4.096 us * 2^N (14)\n"
+	"  -t SECONDS	stop after so long (0: on SIGTERM or SIGINT)\n"
+	"  -D SECONDS	fail when nothing completes for so long (120)\n"
+	"  -l PORT	TCP port (18600)\n"
+	"  -P FILE	progress, ten times a second\n"
+	"  -O FILE	result\n";
 
 static unsigned int number(const char *s, unsigned int min, unsigned int max)
 {
@@ -95,30 +97,69 @@ static void parse(struct options *o, int argc, char **argv)
 	bool server = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "sq:m:w:S:d:g:c:T:p:r:o:t:D:l:P:O:h")) !=
-	       -1) {
+	while ((c = getopt(argc, argv,
+			   "sq:m:w:S:Fd:g:c:T:p:r:o:t:D:l:P:O:h")) != -1) {
 		switch (c) {
-		case 's': server = true; break;
-		case 'q': o->shape.qps = number(optarg, 1, 1024); break;
-		case 'm': o->shape.max = number(optarg, 64, 1 << 24); break;
+		case 's':
+			server = true;
+			break;
+		case 'q':
+			o->shape.qps = number(optarg, 1, 1024);
+			break;
+		case 'm':
+			o->shape.max = number(optarg, 64, 1 << 24);
+			break;
 		case 'w':
 			o->shape.window = number(optarg, OP_MIN_WINDOW, 4096);
 			break;
-		case 'S': o->shape.seed = strtoull(optarg, NULL, 0); break;
-		case 'd': o->verbs.device = optarg; break;
-		case 'g': o->verbs.gid_index = number(optarg, 0, 255); break;
-		case 'c': o->verbs.cqs = number(optarg, 1, 2); break;
-		case 'T': o->threads = number(optarg, 1, 2); break;
-		case 'p': o->pages = page_kind(optarg); break;
-		case 'r': o->verbs.retry_cnt = number(optarg, 0, 7); break;
-		case 'o': o->verbs.timeout = number(optarg, 0, 31); break;
-		case 't': o->seconds = number(optarg, 0, 1 << 20); break;
-		case 'D': o->stuck_seconds = number(optarg, 1, 1 << 20); break;
-		case 'l': o->port = optarg; break;
-		case 'P': o->progress = optarg; break;
-		case 'O': o->result = optarg; break;
-		case 'h': fputs(usage, stdout); exit(0);
-		default: fputs(usage, stderr); exit(2);
+		case 'S':
+			o->shape.seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'F':
+			o->shape.fences = 0;
+			break;
+		case 'd':
+			o->verbs.device = optarg;
+			break;
+		case 'g':
+			o->verbs.gid_index = number(optarg, 0, 255);
+			break;
+		case 'c':
+			o->verbs.cqs = number(optarg, 1, 2);
+			break;
+		case 'T':
+			o->threads = number(optarg, 1, 2);
+			break;
+		case 'p':
+			o->pages = page_kind(optarg);
+			break;
+		case 'r':
+			o->verbs.retry_cnt = number(optarg, 0, 7);
+			break;
+		case 'o':
+			o->verbs.timeout = number(optarg, 0, 31);
+			break;
+		case 't':
+			o->seconds = number(optarg, 0, 1 << 20);
+			break;
+		case 'D':
+			o->stuck_seconds = number(optarg, 1, 1 << 20);
+			break;
+		case 'l':
+			o->port = optarg;
+			break;
+		case 'P':
+			o->progress = optarg;
+			break;
+		case 'O':
+			o->result = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		default:
+			fputs(usage, stderr);
+			exit(2);
 		}
 	}
 	o->host = argv[optind];
@@ -132,7 +173,8 @@ static void parse(struct options *o, int argc, char **argv)
 /* The client proposes, the server takes it, with the smaller MTU. */
 static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu)
 {
-	uint64_t w[] = { MAGIC, s->seed, s->qps, s->window, s->max, mtu };
+	uint64_t w[] = { MAGIC,	 s->seed,   s->qps, s->window,
+			 s->max, s->fences, mtu };
 	const size_t n = sizeof(w) / sizeof(*w);
 
 	if (client && conn_send(fd, w, n))
@@ -143,13 +185,14 @@ static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu)
 		fprintf(stderr, "the peer is not this version of rc_mix\n");
 		return -1;
 	}
-	if (w[5] > mtu)
-		w[5] = mtu;
+	if (w[6] > mtu)
+		w[6] = mtu;
 	s->seed = w[1];
 	s->qps = w[2];
 	s->window = w[3];
 	s->max = w[4];
-	s->mtu = w[5];
+	s->fences = w[5];
+	s->mtu = w[6];
 	return client ? 0 : conn_send(fd, w, n);
 }
 
@@ -206,8 +249,7 @@ static bool should_stop(struct traffic *t, const struct options *o,
 	       (o->seconds && c->active >= o->seconds * NS_PER_S);
 }
 
-static void run(struct traffic *t, const struct options *o,
-		struct run_clock *c)
+static void run(struct traffic *t, const struct options *o, struct run_clock *c)
 {
 	uint64_t next_progress = 0;
 	unsigned int rounds = 0;
@@ -262,7 +304,8 @@ static void close_run(struct traffic *t, const struct options *o, int fd)
 		in[3] += t->qp[i].in_shared;
 	}
 	if (memcmp(in, peer, sizeof(in)))
-		violation(&t->verdict, "the peer's totals differ from its "
+		violation(&t->verdict,
+			  "the peer's totals differ from its "
 			  "streams': %llu operations, expected %llu",
 			  (unsigned long long)peer[1],
 			  (unsigned long long)in[1]);
@@ -301,7 +344,13 @@ int main(int argc, char **argv)
 			.timeout = 14,
 			.retry_cnt = 3,
 		},
-		.shape = { .seed = 1, .qps = 1, .window = 16, .max = 16384 },
+		.shape = {
+			.seed = 1,
+			.qps = 1,
+			.window = 16,
+			.max = 16384,
+			.fences = 1,
+		},
 		.port = "18600",
 		.threads = 1,
 		.stuck_seconds = 120,

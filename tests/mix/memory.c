@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -58,7 +59,7 @@ void *local_slot(const struct memory *m, unsigned int qp, uint64_t seq)
 
 void *local_recv(const struct memory *m, unsigned int qp, uint64_t index)
 {
-	qp += m->shape->qps;	/* the second half of the region */
+	qp += m->shape->qps; /* the second half of the region */
 	return region_at(m, REGION_LOCAL, off_slot(m->shape, qp, index));
 }
 
@@ -170,4 +171,17 @@ ssize_t guard_check(const void *guard, size_t len)
 	for (i = 0; p[i] == GUARD_BYTE; i++)
 		;
 	return i;
+}
+
+void slot_wrote(struct slot *slot, uint64_t seq, uint32_t len)
+{
+	while (slot->n && slot->writer[slot->n - 1].len <= len)
+		slot->n--;
+	if (!len)
+		return;
+	/* ever shorter, that often in a row: the odds are about 2^-60 */
+	if (slot->n == SLOT_WRITERS)
+		abort();
+	slot->writer[slot->n].seq = seq;
+	slot->writer[slot->n++].len = len;
 }

@@ -15,18 +15,22 @@
 enum region_kind {
 	REGION_LOCAL,	/* per QP: what it sends from, reads and receives to */
 	REGION_SLOTS,	/* per QP: what the peer writes and reads back */
-	REGION_PATTERN,	/* what the peer reads; never changes */
+	REGION_PATTERN, /* what the peer reads; never changes */
 	REGION_CELLS,	/* atomics and credits */
 	REGIONS
 };
 
-enum page_kind { PAGES_DEFAULT, PAGES_4K, PAGES_THP };
+enum page_kind {
+	PAGES_DEFAULT,
+	PAGES_4K,
+	PAGES_THP
+};
 
 /* Where the peer says how far it is, by RDMA WRITE. */
 struct credit {
-	uint64_t verified;	/* operations of our stream it has checked */
-	uint64_t final;		/* where its own stream ends, or NO_FINAL */
-	uint64_t check;		/* tells a half-written credit from a whole one */
+	uint64_t verified; /* operations of our stream it has checked */
+	uint64_t final;	   /* where its own stream ends, or NO_FINAL */
+	uint64_t check;	   /* tells a half-written credit from a whole one */
 };
 
 #define NO_FINAL UINT64_MAX
@@ -35,8 +39,8 @@ uint64_t credit_sum(const struct credit *c);
 
 /* Per QP; the peer alone changes it. */
 struct cells {
-	uint64_t add;		/* FETCH_ADD by this QP only */
-	uint64_t swap;		/* CMP_SWAP by this QP only */
+	uint64_t add;  /* FETCH_ADD by this QP only */
+	uint64_t swap; /* CMP_SWAP by this QP only */
 	uint64_t pad[2];
 	struct credit credit;
 	uint64_t pad2;
@@ -45,7 +49,7 @@ struct cells {
 struct region {
 	void *base;
 	size_t size;
-	void *map;		/* what was mapped: base is aligned within */
+	void *map; /* what was mapped: base is aligned within */
 	size_t map_size;
 	struct ibv_mr *mr;
 };
@@ -69,7 +73,7 @@ void memory_free(struct memory *m);
 /* Offsets in a region, the same on both sides. */
 uint64_t off_slot(const struct shape *s, unsigned int qp, uint64_t seq);
 uint64_t off_cells(unsigned int qp);
-#define OFF_SHARED 0	/* of the counter that all QPs add to, in CELLS */
+#define OFF_SHARED 0 /* of the counter that all QPs add to, in CELLS */
 
 /* In REGION_LOCAL. */
 void *local_slot(const struct memory *m, unsigned int qp, uint64_t seq);
@@ -83,5 +87,24 @@ void *region_at(const struct memory *m, enum region_kind k, uint64_t off);
  */
 #define GUARD_BYTE 0xa5
 ssize_t guard_check(const void *guard, size_t len);
+
+/*
+ * What a slot must hold: WRITEs of different lengths lie on top of each
+ * other. The last one comes last; each one before it is longer, and all that
+ * is left of it is its end.
+ */
+enum {
+	SLOT_WRITERS = 32
+};
+
+struct slot {
+	unsigned int n;
+	struct {
+		uint64_t seq;
+		uint32_t len;
+	} writer[SLOT_WRITERS];
+};
+
+void slot_wrote(struct slot *slot, uint64_t seq, uint32_t len);
 
 #endif

@@ -7,7 +7,7 @@
 #include "pattern.h"
 #include "traffic.h"
 
-#define BURST 4		/* operations in one ibv_post_send() */
+#define BURST 4 /* operations in one ibv_post_send() */
 
 /*
  * A slot is written again a window later. Operations that may still read it
@@ -23,8 +23,8 @@ struct request {
 	struct ibv_sge sge[OP_PIECES];
 };
 
-static void fill_pieces(const struct op *op, char *slot,
-			const struct piece *p, unsigned int n)
+static void fill_pieces(const struct op *op, char *slot, const struct piece *p,
+			unsigned int n)
 {
 	unsigned int i;
 
@@ -145,8 +145,8 @@ static void scribble_inline(const struct ibv_send_wr *wr)
 	int i;
 
 	for (; wr; wr = wr->next)
-		for (i = 0; wr->send_flags & IBV_SEND_INLINE &&
-			    i < wr->num_sge; i++)
+		for (i = 0; wr->send_flags & IBV_SEND_INLINE && i < wr->num_sge;
+		     i++)
 			memset((void *)(uintptr_t)wr->sg_list[i].addr, 0xee,
 			       wr->sg_list[i].length);
 }
@@ -228,15 +228,16 @@ static void take_credit(struct traffic_qp *q)
 	c.final = __atomic_load_n(&at->final, __ATOMIC_ACQUIRE);
 	c.check = __atomic_load_n(&at->check, __ATOMIC_ACQUIRE);
 	if (c.check != credit_sum(&c))
-		return;		/* being written just now */
+		return; /* being written just now */
 	if (c.verified < q->credit || c.verified > q->next)
-		violation(&q->t->verdict, "QP %u: credit %" PRIu64
-			  ", expected %" PRIu64 " to %" PRIu64, q->index,
-			  c.verified, q->credit, q->next);
+		violation(&q->t->verdict,
+			  "QP %u: credit %" PRIu64 ", expected %" PRIu64
+			  " to %" PRIu64,
+			  q->index, c.verified, q->credit, q->next);
 	if (q->peer_final != NO_FINAL && c.final != q->peer_final)
-		violation(&q->t->verdict, "QP %u: peer ends at %" PRIu64
-			  ", then at %" PRIu64, q->index, q->peer_final,
-			  c.final);
+		violation(&q->t->verdict,
+			  "QP %u: peer ends at %" PRIu64 ", then at %" PRIu64,
+			  q->index, q->peer_final, c.final);
 	q->credit = c.verified;
 	q->peer_final = c.final;
 }
@@ -276,8 +277,8 @@ int post_receive(struct traffic_qp *q, uint64_t index)
 
 	cut_pieces(p, cut, 2, s->max);
 	for (i = 0; i < 2; i++) {
-		sge[i].addr = (uintptr_t)local_recv(m, q->index, index) +
-			      p[i].at;
+		sge[i].addr =
+			(uintptr_t)local_recv(m, q->index, index) + p[i].at;
 		sge[i].length = p[i].len;
 		sge[i].lkey = m->region[REGION_LOCAL].mr->lkey;
 	}

@@ -69,13 +69,14 @@ static int format_totals(char *buf, size_t size, const struct totals *s)
 	unsigned int k;
 	int n = 0;
 
-	n += snprintf(buf + n, size - n, "\"violations\":%" PRIu64
-		      ",\"ops\":{", s->violations);
+	n += snprintf(buf + n, size - n, "\"violations\":%" PRIu64 ",\"ops\":{",
+		      s->violations);
 	for (k = 0; k < OP_KINDS; k++)
 		n += snprintf(buf + n, size - n, "\"%s\":%" PRIu64 ",",
 			      op_info[k].name, s->count[k]);
-	n += snprintf(buf + n, size - n, "\"received\":%" PRIu64
-		      "},\"bytes\":%" PRIu64, s->received, s->bytes);
+	n += snprintf(buf + n, size - n,
+		      "\"received\":%" PRIu64 "},\"bytes\":%" PRIu64,
+		      s->received, s->bytes);
 	return n;
 }
 
@@ -134,11 +135,12 @@ void report_result(FILE *f, struct traffic *t, const struct run_clock *c)
 
 	sum_up(t, &s);
 	format_totals(line, sizeof(line), &s);
-	fprintf(f, "{\"result\":\"%s\",%s,\"qps\":%u,\"seconds\":%.3f,"
+	fprintf(f,
+		"{\"result\":\"%s\",%s,\"qps\":%u,\"seconds\":%.3f,"
 		"\"max_gap_ms\":%.3f,\"huge_kb\":%" PRIu64,
 		s.violations ? "FAIL" : "PASS", line, t->shape.qps,
-		(double)c->elapsed / NS_PER_S,
-		(double)c->max_gap / NS_PER_MS, huge_kb());
+		(double)c->elapsed / NS_PER_S, (double)c->max_gap / NS_PER_MS,
+		huge_kb());
 	for (i = 0; i < s.violations && i < VERDICT_KEPT; i++) {
 		fputs(i ? "," : ",\"first\":[", f);
 		put_string(f, t->verdict.text[i]);

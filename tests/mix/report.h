@@ -15,12 +15,12 @@
  * so that being stopped makes no time-out expire.
  */
 struct run_clock {
-	uint64_t raw;		/* CLOCK_MONOTONIC, ns */
-	uint64_t elapsed;	/* ns since the start */
+	uint64_t raw;	  /* CLOCK_MONOTONIC, ns */
+	uint64_t elapsed; /* ns since the start */
 	uint64_t active;
-	uint64_t last_done;	/* elapsed, at the last completion */
-	uint64_t last_active;	/* active, at the last completion */
-	uint64_t max_gap;	/* elapsed, between completions */
+	uint64_t last_done;   /* elapsed, at the last completion */
+	uint64_t last_active; /* active, at the last completion */
+	uint64_t max_gap;     /* elapsed, between completions */
 };
 
 void run_clock_start(struct run_clock *c);

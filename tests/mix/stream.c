@@ -5,49 +5,42 @@
 #include "stream.h"
 
 const struct op_info op_info[OP_KINDS] = {
-	[OP_SEND] = {
-		"send", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_RECV,
-		F_RECV | F_OUT
-	},
-	[OP_SEND_IMM] = {
-		"send_imm", IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, IBV_WC_RECV,
-		F_RECV | F_OUT | F_IMM
-	},
-	[OP_WRITE] = {
-		"write", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, 0,
-		F_OUT | F_SLOT
-	},
-	[OP_WRITE_IMM] = {
-		"write_imm", IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE,
-		IBV_WC_RECV_RDMA_WITH_IMM, F_RECV | F_OUT | F_SLOT | F_IMM
-	},
-	[OP_READ] = {
-		"read", IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, 0, F_BACK
-	},
-	[OP_FETCH_ADD] = {
-		"fetch_add", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, 0,
-		F_BACK
-	},
-	[OP_CMP_SWAP] = {
-		"cmp_swap", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP, 0,
-		F_BACK
-	},
-	[OP_CREDIT] = {
-		"credit", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, 0, F_OUT
-	},
+	[OP_SEND] = { "send", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_RECV,
+		      F_RECV | F_OUT },
+	[OP_SEND_IMM] = { "send_imm", IBV_WR_SEND_WITH_IMM, IBV_WC_SEND,
+			  IBV_WC_RECV, F_RECV | F_OUT | F_IMM },
+	[OP_WRITE] = { "write", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, 0,
+		       F_OUT | F_SLOT },
+	[OP_WRITE_IMM] = { "write_imm", IBV_WR_RDMA_WRITE_WITH_IMM,
+			   IBV_WC_RDMA_WRITE, IBV_WC_RECV_RDMA_WITH_IMM,
+			   F_RECV | F_OUT | F_SLOT | F_IMM },
+	[OP_READ] = { "read", IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, 0, F_BACK },
+	[OP_FETCH_ADD] = { "fetch_add", IBV_WR_ATOMIC_FETCH_AND_ADD,
+			   IBV_WC_FETCH_ADD, 0, F_BACK },
+	[OP_CMP_SWAP] = { "cmp_swap", IBV_WR_ATOMIC_CMP_AND_SWP,
+			  IBV_WC_COMP_SWAP, 0, F_BACK },
+	[OP_CREDIT] = { "credit", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, 0,
+			F_OUT },
 };
 
 /* How often each kind comes up. The first KINDS_RECV consume a receive. */
 static const uint8_t kinds[] = {
-	OP_SEND, OP_SEND, OP_SEND_IMM, OP_WRITE_IMM,
-	OP_WRITE, OP_WRITE, OP_WRITE, OP_WRITE,
-	OP_READ, OP_READ, OP_READ, OP_READ,
+	OP_SEND,      OP_SEND,	    OP_SEND_IMM, OP_WRITE_IMM,
+	OP_WRITE,     OP_WRITE,	    OP_WRITE,	 OP_WRITE,
+	OP_READ,      OP_READ,	    OP_READ,	 OP_READ,
 	OP_FETCH_ADD, OP_FETCH_ADD, OP_CMP_SWAP, OP_CMP_SWAP,
 };
 #define KINDS_RECV 4
 
-enum { KEY_PATTERN = 1, KEY_STREAM };	/* below the seed */
-enum { KEY_OPS, KEY_DATA, KEY_CAS };	/* below a stream */
+enum {
+	KEY_PATTERN = 1,
+	KEY_STREAM
+}; /* below the seed */
+enum {
+	KEY_OPS,
+	KEY_DATA,
+	KEY_CAS
+}; /* below a stream */
 
 uint64_t pattern_key(const struct shape *s, unsigned int side)
 {
@@ -80,7 +73,7 @@ static uint32_t pick_len(const struct shape *s, uint64_t h)
 
 	switch (take(&h, 8)) {
 	case 0:
-		return 0;
+		return take(&h, 2) ? s->max : 0;
 	case 1:
 		return 1;
 	case 2:
@@ -95,6 +88,11 @@ static uint32_t pick_len(const struct shape *s, uint64_t h)
 	}
 }
 
+uint64_t stream_data_key(const struct stream *st, uint64_t seq)
+{
+	return key_of(key_of(st->key, KEY_DATA), seq);
+}
+
 /* What an operation is before it looks at its neighbours. */
 static uint64_t base_op(const struct stream *st, uint64_t seq, struct op *op)
 {
@@ -105,7 +103,7 @@ static uint64_t base_op(const struct stream *st, uint64_t seq, struct op *op)
 	op->seq = seq;
 	op->from = seq;
 	op->kind = kinds[take(&h, last ? KINDS_RECV : sizeof(kinds))];
-	op->key = key_of(key_of(st->key, KEY_DATA), seq);
+	op->key = stream_data_key(st, seq);
 	op->imm = op->key >> 32;
 	op->len = pick_len(st->shape, mix64(h));
 	return mix64(h + 1);
@@ -163,7 +161,8 @@ static bool forward_read(const struct stream *st, struct op *op, uint64_t h)
 {
 	struct op r;
 
-	if (!(op->kind == OP_SEND || op->kind == OP_SEND_IMM) || !op->seq)
+	if (!(op->kind == OP_SEND || op->kind == OP_SEND_IMM) || !op->seq ||
+	    !st->shape->fences)
 		return false;
 	base_op(st, op->seq - 1, &r);
 	if (r.kind != OP_READ || h % 2)
@@ -184,7 +183,7 @@ void stream_op(const struct stream *st, uint64_t seq, struct op *op)
 	uint64_t h = base_op(st, seq, op);
 
 	op->signaled = take(&h, 4) == 0;
-	op->fenced = take(&h, 8) == 0;
+	op->fenced = take(&h, 8) == 0 && st->shape->fences;
 	op->inlined = take(&h, 2) && op_has(op, F_OUT);
 	op->shared = take(&h, 2);
 	op->add = op->shared ? 1 + op->key % 65536 : op->key;

@@ -23,33 +23,33 @@ enum op_kind {
 	OP_FETCH_ADD,
 	OP_CMP_SWAP,
 	OP_STREAM_KINDS,
-	OP_CREDIT = OP_STREAM_KINDS,	/* between streams: see traffic.h */
+	OP_CREDIT = OP_STREAM_KINDS, /* between streams: see traffic.h */
 	OP_KINDS
 };
 
 enum {
-	F_RECV	= 1,	/* consumes a receive */
-	F_IMM	= 2,
-	F_OUT	= 4,	/* moves bytes to the peer */
-	F_SLOT	= 8,	/* ... into the peer's slot of this operation */
-	F_BACK	= 16,	/* moves bytes back: local memory is written */
+	F_RECV = 1, /* consumes a receive */
+	F_IMM = 2,
+	F_OUT = 4,   /* moves bytes to the peer */
+	F_SLOT = 8,  /* ... into the peer's slot of this operation */
+	F_BACK = 16, /* moves bytes back: local memory is written */
 };
 
 struct op_info {
 	const char *name;
 	enum ibv_wr_opcode wr;
-	enum ibv_wc_opcode wc;		/* at the sender */
-	enum ibv_wc_opcode recv_wc;	/* at the receiver, with F_RECV */
+	enum ibv_wc_opcode wc;	    /* at the sender */
+	enum ibv_wc_opcode recv_wc; /* at the receiver, with F_RECV */
 	unsigned int flags;
 };
 
 extern const struct op_info op_info[OP_KINDS];
 
 enum {
-	OP_PIECES = 3,		/* most SGEs of an operation */
-	OP_GAP = 64,		/* bytes between pieces that nobody may touch */
-	OP_ROUND = 8,		/* the last one of so many consumes a receive */
-	OP_LOOKBACK = 4,	/* how far a READ looks back for a WRITE */
+	OP_PIECES = 3,	 /* most SGEs of an operation */
+	OP_GAP = 64,	 /* bytes between pieces that nobody may touch */
+	OP_ROUND = 8,	 /* the last one of so many consumes a receive */
+	OP_LOOKBACK = 4, /* how far a READ looks back for a WRITE */
 	OP_MIN_WINDOW = 2 * OP_ROUND,
 };
 
@@ -57,9 +57,10 @@ enum {
 struct shape {
 	uint64_t seed;
 	uint32_t qps;
-	uint32_t window;	/* a power of two */
-	uint32_t max;		/* bytes in a message */
+	uint32_t window; /* a power of two */
+	uint32_t max;	 /* bytes in a message */
 	uint32_t mtu;
+	uint32_t fences; /* whether any operation is fenced */
 };
 
 /* One slot holds one message in up to OP_PIECES pieces, with gaps. */
@@ -80,23 +81,23 @@ uint64_t pattern_key(const struct shape *s, unsigned int side);
 struct stream {
 	const struct shape *shape;
 	uint64_t key;
-	uint64_t peer_pattern;	/* key of the target's pattern region */
+	uint64_t peer_pattern; /* key of the target's pattern region */
 };
 
 struct op {
 	uint64_t seq;
 	enum op_kind kind;
 	uint32_t len;
-	uint64_t key, off;	/* the bytes that move: pattern and offset */
-	uint64_t from;		/* local slot, as a sequence number */
-	uint64_t back_to;	/* READ: the WRITE it reads back */
+	uint64_t key, off; /* the bytes that move: pattern and offset */
+	uint64_t from;	   /* local slot, as a sequence number */
+	uint64_t back_to;  /* READ: the WRITE it reads back */
 	uint32_t imm;
-	uint32_t cut[OP_PIECES];	/* end of each piece */
+	uint32_t cut[OP_PIECES]; /* end of each piece */
 	uint8_t pieces;
 	bool signaled, fenced, inlined;
-	bool forward;		/* sends on what the READ before it fetched */
-	bool read_back;		/* reads a slot, not the pattern region */
-	bool shared;		/* FETCH_ADD on the counter of all QPs */
+	bool forward;	/* sends on what the READ before it fetched */
+	bool read_back; /* reads a slot, not the pattern region */
+	bool shared;	/* FETCH_ADD on the counter of all QPs */
 	uint64_t add;
 };
 
@@ -104,6 +105,9 @@ struct op {
 void stream_init(struct stream *st, const struct shape *s, unsigned int qp,
 		 unsigned int side);
 void stream_op(const struct stream *st, uint64_t seq, struct op *op);
+
+/* The pattern that operation @seq sends or writes. */
+uint64_t stream_data_key(const struct stream *st, uint64_t seq);
 
 /* The k-th value of the CMP_SWAP cell; every one swaps k for k + 1. */
 uint64_t stream_cas(const struct stream *st, uint64_t k);

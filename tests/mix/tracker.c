@@ -45,18 +45,20 @@ static void check_send(const struct sq *sq, const struct sq_entry *e,
 	uint64_t index = wr_id_index(wc->wr_id);
 
 	if (wc->qp_num != qp_num)
-		violation(sq->verdict, "QP %u SQ %" PRIu64
-			  ": wc.qp_num 0x%x, expected 0x%x",
+		violation(sq->verdict,
+			  "QP %u SQ %" PRIu64 ": wc.qp_num 0x%x, expected 0x%x",
 			  sq->qp, index, wc->qp_num, qp_num);
 	if (wc->opcode != info->wc)
-		violation(sq->verdict, "QP %u SQ %" PRIu64
+		violation(sq->verdict,
+			  "QP %u SQ %" PRIu64
 			  " (%s): wc.opcode %d, expected %d",
 			  sq->qp, index, info->name, wc->opcode, info->wc);
 	/* byte_len is defined for what brings bytes, and only for that */
 	if (op_has(&e->op, F_BACK) && wc->byte_len != e->op.len)
-		violation(sq->verdict, "QP %u SQ %" PRIu64
-			  " (%s): wc.byte_len %u, expected %u", sq->qp, index,
-			  info->name, wc->byte_len, e->op.len);
+		violation(sq->verdict,
+			  "QP %u SQ %" PRIu64
+			  " (%s): wc.byte_len %u, expected %u",
+			  sq->qp, index, info->name, wc->byte_len, e->op.len);
 }
 
 uint64_t sq_complete(struct sq *sq, const struct ibv_wc *wc, uint32_t qp_num)
@@ -64,26 +66,32 @@ uint64_t sq_complete(struct sq *sq, const struct ibv_wc *wc, uint32_t qp_num)
 	uint64_t index = wr_id_index(wc->wr_id), i;
 
 	if (index < sq->head) {
-		violation(sq->verdict, "QP %u SQ %" PRIu64
+		violation(sq->verdict,
+			  "QP %u SQ %" PRIu64
 			  ": completed again or too late, expected %" PRIu64
-			  " or later", sq->qp, index, sq->head);
+			  " or later",
+			  sq->qp, index, sq->head);
 		return 0;
 	}
 	if (index >= sq->tail) {
-		violation(sq->verdict, "QP %u SQ %" PRIu64
+		violation(sq->verdict,
+			  "QP %u SQ %" PRIu64
 			  ": completed but never posted, next is %" PRIu64,
 			  sq->qp, index, sq->tail);
 		return 0;
 	}
 	if (!sq_at(sq, index)->signaled)
-		violation(sq->verdict, "QP %u SQ %" PRIu64
+		violation(sq->verdict,
+			  "QP %u SQ %" PRIu64
 			  ": completion of an unsignaled request",
 			  sq->qp, index);
 	for (i = sq->head; i < index; i++)
 		if (sq_at(sq, i)->signaled)
-			violation(sq->verdict, "QP %u SQ %" PRIu64
+			violation(sq->verdict,
+				  "QP %u SQ %" PRIu64
 				  ": no completion before that of %" PRIu64
-				  ": lost or overtaken", sq->qp, i, index);
+				  ": lost or overtaken",
+				  sq->qp, i, index);
 	check_send(sq, sq_at(sq, index), wc, qp_num);
 	return index + 1 - sq->head;
 }
@@ -93,13 +101,15 @@ bool rq_complete(struct rq *rq, const struct ibv_wc *wc)
 	uint64_t index = wr_id_index(wc->wr_id);
 
 	if (index != rq->done)
-		violation(rq->verdict, "QP %u RQ %" PRIu64
-			  ": out of order, expected %" PRIu64, rq->qp, index,
-			  rq->done);
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64
+			  ": out of order, expected %" PRIu64,
+			  rq->qp, index, rq->done);
 	if (index < rq->done)
 		return false;
 	if (index >= rq->posted) {
-		violation(rq->verdict, "QP %u RQ %" PRIu64
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64
 			  ": completed but never posted, next is %" PRIu64,
 			  rq->qp, index, rq->posted);
 		return false;
@@ -108,8 +118,8 @@ bool rq_complete(struct rq *rq, const struct ibv_wc *wc)
 	return true;
 }
 
-void rq_check(const struct rq *rq, const struct ibv_wc *wc,
-	      const struct op *op, uint32_t qp_num)
+void rq_check(const struct rq *rq, const struct ibv_wc *wc, const struct op *op,
+	      uint32_t qp_num)
 {
 	const struct op_info *info = &op_info[op->kind];
 	unsigned int imm = op_has(op, F_IMM) ? IBV_WC_WITH_IMM : 0;
@@ -117,24 +127,31 @@ void rq_check(const struct rq *rq, const struct ibv_wc *wc,
 	uint64_t index = wr_id_index(wc->wr_id);
 
 	if (wc->qp_num != qp_num)
-		violation(rq->verdict, "QP %u RQ %" PRIu64
-			  ": wc.qp_num 0x%x, expected 0x%x",
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64 ": wc.qp_num 0x%x, expected 0x%x",
 			  rq->qp, index, wc->qp_num, qp_num);
 	if (wc->opcode != info->recv_wc)
-		violation(rq->verdict, "QP %u RQ %" PRIu64 " seq %" PRIu64
-			  " (%s): wc.opcode %d, expected %d", rq->qp, index,
-			  op->seq, info->name, wc->opcode, info->recv_wc);
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64 " seq %" PRIu64
+			  " (%s): wc.opcode %d, expected %d",
+			  rq->qp, index, op->seq, info->name, wc->opcode,
+			  info->recv_wc);
 	if ((wc->wc_flags & flags) != imm)
-		violation(rq->verdict, "QP %u RQ %" PRIu64 " seq %" PRIu64
-			  " (%s): wc.wc_flags 0x%x, expected 0x%x", rq->qp,
-			  index, op->seq, info->name, wc->wc_flags, imm);
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64 " seq %" PRIu64
+			  " (%s): wc.wc_flags 0x%x, expected 0x%x",
+			  rq->qp, index, op->seq, info->name, wc->wc_flags,
+			  imm);
 	if (imm && ntohl(wc->imm_data) != op->imm)
-		violation(rq->verdict, "QP %u RQ %" PRIu64 " seq %" PRIu64
-			  " (%s): imm_data 0x%08x, expected 0x%08x", rq->qp,
-			  index, op->seq, info->name, ntohl(wc->imm_data),
-			  op->imm);
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64 " seq %" PRIu64
+			  " (%s): imm_data 0x%08x, expected 0x%08x",
+			  rq->qp, index, op->seq, info->name,
+			  ntohl(wc->imm_data), op->imm);
 	if (wc->byte_len != op->len)
-		violation(rq->verdict, "QP %u RQ %" PRIu64 " seq %" PRIu64
-			  " (%s): wc.byte_len %u, expected %u", rq->qp, index,
-			  op->seq, info->name, wc->byte_len, op->len);
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64 " seq %" PRIu64
+			  " (%s): wc.byte_len %u, expected %u",
+			  rq->qp, index, op->seq, info->name, wc->byte_len,
+			  op->len);
 }

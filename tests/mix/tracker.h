@@ -41,7 +41,7 @@ static inline uint64_t wr_id_index(uint64_t wr_id)
 /* A work request in the send queue, and what its result has to be. */
 struct sq_entry {
 	struct op op;
-	uint64_t expect;	/* atomics: the old value, or the least one */
+	uint64_t expect; /* atomics: the old value, or the least one */
 	bool signaled;
 };
 
@@ -50,8 +50,8 @@ struct sq {
 	struct verdict *verdict;
 	struct sq_entry *entry;
 	unsigned int qp;
-	uint32_t depth;		/* a power of two */
-	uint32_t unsignaled;	/* entries since the last signaled one */
+	uint32_t depth;	     /* a power of two */
+	uint32_t unsignaled; /* entries since the last signaled one */
 	uint64_t head, tail;
 };
 
@@ -90,7 +90,7 @@ struct rq {
 bool rq_complete(struct rq *rq, const struct ibv_wc *wc);
 
 /* Judges the fields of a receive completion that @op of the peer consumed. */
-void rq_check(const struct rq *rq, const struct ibv_wc *wc,
-	      const struct op *op, uint32_t qp_num);
+void rq_check(const struct rq *rq, const struct ibv_wc *wc, const struct op *op,
+	      uint32_t qp_num);
 
 #endif

@@ -23,8 +23,8 @@ static int init_qp(struct traffic *t, unsigned int i, struct ibv_qp *qp)
 	q->rq.qp = i;
 	stream_init(&q->out, &t->shape, i, t->side);
 	stream_init(&q->in, &t->shape, i, !t->side);
-	q->slot_seq = calloc(t->shape.window, sizeof(*q->slot_seq));
-	if (!q->slot_seq)
+	q->slot = calloc(t->shape.window, sizeof(*q->slot));
+	if (!q->slot)
 		return -1;
 	return sq_init(&q->sq, i, 2 * t->shape.window, &t->verdict);
 }
@@ -60,7 +60,7 @@ void traffic_free(struct traffic *t)
 
 	for (i = 0; t->qp && i < t->shape.qps; i++) {
 		sq_free(&t->qp[i].sq);
-		free(t->qp[i].slot_seq);
+		free(t->qp[i].slot);
 	}
 	free(t->qp);
 	t->qp = NULL;
@@ -88,9 +88,10 @@ static void on_completion(struct traffic *t, const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS) {
 		/* the first says why, the flushed rest says nothing */
 		if (!verdict_fatal(&t->verdict))
-			violation_fatal(&t->verdict, "QP %u %s %" PRIu64
-					": %s (vendor 0x%x)", i,
-					recv ? "RQ" : "SQ",
+			violation_fatal(&t->verdict,
+					"QP %u %s %" PRIu64
+					": %s (vendor 0x%x)",
+					i, recv ? "RQ" : "SQ",
 					wr_id_index(wc->wr_id),
 					ibv_wc_status_str(wc->status),
 					wc->vendor_err);
@@ -196,8 +197,10 @@ void traffic_check_end(struct traffic *t)
 		sum += t->qp[i].in_shared;
 	}
 	if (*shared != sum)
-		violation(&t->verdict, "shared counter is 0x%" PRIx64
-			  " at the end, expected 0x%" PRIx64, *shared, sum);
+		violation(&t->verdict,
+			  "shared counter is 0x%" PRIx64
+			  " at the end, expected 0x%" PRIx64,
+			  *shared, sum);
 }
 
 static void explain_qp(struct traffic_qp *q)
@@ -206,8 +209,9 @@ static void explain_qp(struct traffic_qp *q)
 	bool idle = q->sq.head == q->sq.tail;
 	struct credit *c = &q->cells->credit;
 
-	violation_fatal(&q->t->verdict, "stuck: QP %u (0x%x): SQ %" PRIu64
-			"-%" PRIu64 " outstanding, oldest %s%s seq %" PRIu64
+	violation_fatal(&q->t->verdict,
+			"stuck: QP %u (0x%x): SQ %" PRIu64 "-%" PRIu64
+			" outstanding, oldest %s%s seq %" PRIu64
 			"; posted to %" PRIu64 ", peer checked %" PRIu64
 			"; peer's checked to %" PRIu64 ", told %" PRIu64
 			"; RQ %" PRIu64 "-%" PRIu64 "; peer ends %" PRId64 "%s",

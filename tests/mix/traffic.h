@@ -24,38 +24,38 @@
 #include "verdict.h"
 
 struct traffic_qp {
-	pthread_mutex_t lock;	/* all below; posting and completions */
+	pthread_mutex_t lock; /* all below; posting and completions */
 	struct traffic *t;
 	unsigned int index;
 	struct ibv_qp *qp;
-	uint32_t qp_num;	/* as it was at the start */
-	struct cells *cells;	/* what the peer writes to */
+	uint32_t qp_num;     /* as it was at the start */
+	struct cells *cells; /* what the peer writes to */
 
 	/* our stream */
 	struct stream out;
 	struct sq sq;
-	uint64_t next;		/* operation to post */
-	uint64_t retired;	/* operations that are over */
-	uint64_t credit;	/* operations the peer has checked */
-	uint64_t add_sum;	/* posted on our cell */
-	uint64_t shared_sum;	/* posted on the shared counter */
-	uint64_t shared_least;	/* what it held at least, by the last result */
-	uint64_t swaps;		/* posted */
+	uint64_t next;	       /* operation to post */
+	uint64_t retired;      /* operations that are over */
+	uint64_t credit;       /* operations the peer has checked */
+	uint64_t add_sum;      /* posted on our cell */
+	uint64_t shared_sum;   /* posted on the shared counter */
+	uint64_t shared_least; /* what it held at least, by the last result */
+	uint64_t swaps;	       /* posted */
 	bool stopped;
 	bool final_sent;
 
 	/* the peer's stream */
 	struct stream in;
 	struct rq rq;
-	uint64_t verified;	/* operations checked */
-	uint64_t announced;	/* the same, as the peer has been told */
+	uint64_t verified;  /* operations checked */
+	uint64_t announced; /* the same, as the peer has been told */
 	uint64_t peer_final;
-	uint64_t in_add, in_shared, in_swaps;	/* what the cells must hold */
-	uint64_t *slot_seq;	/* last operation written to each slot, + 1 */
+	uint64_t in_add, in_shared, in_swaps; /* what the cells must hold */
+	struct slot *slot;		      /* what each must hold */
 
-	uint64_t count[OP_KINDS];	/* operations of ours that are over */
-	uint64_t received;		/* operations of the peer checked */
-	uint64_t bytes;			/* checked, both directions */
+	uint64_t count[OP_KINDS]; /* operations of ours that are over */
+	uint64_t received;	  /* operations of the peer checked */
+	uint64_t bytes;		  /* checked, both directions */
 };
 
 struct traffic {

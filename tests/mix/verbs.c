@@ -54,9 +54,9 @@ static int find_gid(struct verbs *v, int wanted)
 	for (i = 0; i < n; i++) {
 		if (e[i].port_num != PORT)
 			continue;
-		if (wanted >= 0 ? e[i].gid_index == (uint32_t)wanted :
-		    e[i].gid_type == IBV_GID_TYPE_ROCE_V2 &&
-		    is_ipv4(&e[i].gid)) {
+		if (wanted >= 0 ? e[i].gid_index == (uint32_t)wanted
+				: e[i].gid_type == IBV_GID_TYPE_ROCE_V2 &&
+					  is_ipv4(&e[i].gid)) {
 			v->gid = e[i].gid;
 			v->gid_index = e[i].gid_index;
 			return 0;
@@ -117,7 +117,8 @@ static int init_qps(struct verbs *v)
 	for (i = 0; i < v->qps; i++) {
 		errno = ibv_modify_qp(v->qp[i], &attr,
 				      IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-				      IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+					      IBV_QP_PORT |
+					      IBV_QP_ACCESS_FLAGS);
 		if (errno)
 			return fail("QP to INIT");
 	}
@@ -187,7 +188,7 @@ enum {
 	W_GID_LOW,
 	W_RD_ATOMIC,
 	W_REGIONS,
-	W_QPS = W_REGIONS + 2 * REGIONS,	/* QPN and PSN of each QP */
+	W_QPS = W_REGIONS + 2 * REGIONS, /* QPN and PSN of each QP */
 };
 
 static void write_words(const struct verbs *v, const struct memory *m,
@@ -233,8 +234,9 @@ static int to_rtr(struct verbs *v, unsigned int i, uint32_t mtu,
 		attr.path_mtu++;
 	return ibv_modify_qp(v->qp[i], &attr,
 			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+				     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				     IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER);
 }
 
 static int to_rts(struct verbs *v, unsigned int i,
@@ -251,8 +253,8 @@ static int to_rts(struct verbs *v, unsigned int i,
 
 	return ibv_modify_qp(v->qp[i], &attr,
 			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			     IBV_QP_MAX_QP_RD_ATOMIC);
+				     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				     IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 int verbs_connect(struct verbs *v, const struct verbs_options *o,

@@ -13,23 +13,23 @@
 
 /* What the user may say about them. */
 struct verbs_options {
-	const char *device;	/* NULL: the first */
-	int gid_index;		/* -1: the RoCEv2 GID of an IPv4 address */
-	unsigned int cqs;	/* 1: one for all, 2: one to send, one to receive */
+	const char *device; /* NULL: the first */
+	int gid_index;	    /* -1: the RoCEv2 GID of an IPv4 address */
+	unsigned int cqs;   /* 1: one for all, 2: one to send, one to receive */
 	unsigned int timeout, retry_cnt;
 };
 
 struct verbs {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_cq *cq[2];	/* send, receive; may be the same */
+	struct ibv_cq *cq[2]; /* send, receive; may be the same */
 	struct ibv_qp **qp;
 	uint32_t *psn;
 	uint32_t qps;
 	uint32_t max_inline;
 	union ibv_gid gid;
 	int gid_index;
-	uint32_t mtu;		/* bytes */
+	uint32_t mtu; /* bytes */
 	uint8_t rd_atomic;
 };
 

@@ -18,7 +18,7 @@ enum {
 struct verdict {
 	pthread_mutex_t lock;
 	uint64_t count;
-	bool fatal;	/* no point in going on; read without the lock */
+	bool fatal; /* no point in going on; read without the lock */
 	char text[VERDICT_KEPT][VERDICT_TEXT];
 };
 

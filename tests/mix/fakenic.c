@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakenic.h"
+
+#define DEPTH 256 /* of every queue; a power of two */
+#define CQ_DEPTH 65536
+#define MOST_SGES 3
+#define MOST_INLINE 64
+#define MOST_BYTES 65536
+
+struct fake_cq {
+	struct ibv_cq cq; /* first, to cast */
+	struct ibv_wc wc[CQ_DEPTH];
+	uint32_t head, tail;
+	struct ibv_wc held; /* to change places with the next one */
+	bool holds;
+};
+
+struct fake_send {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[MOST_SGES];
+	uint8_t data[MOST_INLINE];
+};
+
+struct fake_recv {
+	uint64_t wr_id;
+	struct ibv_sge sge[MOST_SGES];
+	int num_sge;
+};
+
+struct fake_qp {
+	struct ibv_qp qp; /* first, to cast */
+	struct fake_qp *peer;
+	struct fake_net *net;
+	unsigned int side;
+	struct fake_send sq[DEPTH];
+	struct fake_recv rq[DEPTH];
+	uint32_t sq_head, sq_tail, rq_head, rq_tail;
+	struct fake_send late_read; /* FAULT_FENCE */
+	bool has_late_read;
+};
+
+struct fake_net {
+	struct ibv_context context;
+	enum fault fault;
+	unsigned int after, ops, qps;
+	bool made;
+	struct fake_qp *qp[2];
+	struct ibv_qp **list[2];
+	struct fake_cq *cq[2][2];
+	uint64_t shared[2];
+	uint64_t again_at; /* FAULT_WRITE_AGAIN */
+	uint32_t again_len;
+	uint8_t again[MOST_BYTES];
+};
+
+/* The one place in which the mistake is made, if it fits. */
+static bool mistake(struct fake_net *net, enum fault fault, bool fits)
+{
+	if (net->fault != fault || net->made || !fits || net->ops < net->after)
+		return false;
+	net->made = true;
+	return true;
+}
+
+static uint32_t gather(uint8_t *buf, const struct ibv_sge *sge, int n)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < n; len += sge[i++].length)
+		memcpy(buf + len, (void *)(uintptr_t)sge[i].addr,
+		       sge[i].length);
+	return len;
+}
+
+static uint8_t *behind(const struct ibv_sge *sge)
+{
+	return (uint8_t *)(uintptr_t)sge->addr + sge->length;
+}
+
+/* Returns the address behind the last byte. */
+static uint8_t *scatter(const uint8_t *buf, uint32_t len,
+			const struct ibv_sge *sge, int n)
+{
+	uint8_t *end = NULL;
+	uint32_t part;
+	int i;
+
+	for (i = 0; i < n && len; i++) {
+		part = sge[i].length < len ? sge[i].length : len;
+		memcpy((void *)(uintptr_t)sge[i].addr, buf, part);
+		end = (uint8_t *)(uintptr_t)sge[i].addr + part;
+		buf += part;
+		len -= part;
+	}
+	return end;
+}
+
+static void push(struct fake_cq *cq, const struct ibv_wc *wc)
+{
+	cq->wc[cq->tail++ % CQ_DEPTH] = *wc;
+	if (cq->holds && cq->held.qp_num == wc->qp_num) {
+		cq->holds = false;
+		cq->wc[cq->tail++ % CQ_DEPTH] = cq->held;
+	}
+}
+
+static void complete(struct fake_net *net, struct ibv_cq *ibcq,
+		     struct ibv_wc *wc, bool recv)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+
+	if (mistake(net, recv ? FAULT_RQ_LOST : FAULT_SQ_LOST, true))
+		return;
+	if (mistake(net, recv ? FAULT_RQ_SWAPPED : FAULT_SQ_SWAPPED, true)) {
+		cq->held = *wc;
+		cq->holds = true;
+		return;
+	}
+	if (mistake(net, recv ? FAULT_RQ_QPN : FAULT_SQ_QPN, true))
+		wc->qp_num++;
+	if (mistake(net, recv ? FAULT_RQ_OPCODE : FAULT_SQ_OPCODE, true))
+		wc->opcode = IBV_WC_BIND_MW;
+	if (mistake(net, recv ? FAULT_RQ_TWICE : FAULT_SQ_TWICE, true))
+		push(cq, wc);
+	push(cq, wc);
+}
+
+static void complete_send(struct fake_qp *q, const struct ibv_send_wr *wr,
+			  enum ibv_wc_opcode opcode, uint32_t len)
+{
+	bool back = opcode != IBV_WC_SEND && opcode != IBV_WC_RDMA_WRITE;
+	struct ibv_wc wc = {
+		.wr_id = wr->wr_id,
+		.opcode = opcode,
+		.byte_len = back ? len : 0,
+		.qp_num = q->qp.qp_num,
+	};
+
+	if (!(wr->send_flags & IBV_SEND_SIGNALED) &&
+	    !mistake(q->net, FAULT_SQ_UNSIGNALED, true))
+		return;
+	if (mistake(q->net, FAULT_SQ_LEN, back))
+		wc.byte_len++;
+	if (mistake(q->net, FAULT_SQ_STATUS, true))
+		wc.status = IBV_WC_RETRY_EXC_ERR;
+	if (mistake(q->net, FAULT_SQ_WR_ID, true))
+		wc.wr_id += 1000;
+	complete(q->net, q->qp.send_cq, &wc, false);
+}
+
+static void receive(struct fake_qp *q, const struct ibv_send_wr *wr,
+		    uint8_t *data, uint32_t len, bool write)
+{
+	bool imm = wr->opcode == IBV_WR_SEND_WITH_IMM || write;
+	struct ibv_wc wc = {
+		.opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+		.byte_len = len,
+		.qp_num = q->qp.qp_num,
+		.wc_flags = imm ? IBV_WC_WITH_IMM : 0,
+		.imm_data = wr->imm_data,
+	};
+	struct fake_recv *r;
+	uint8_t *end = NULL;
+
+	if (q->rq_head == q->rq_tail)
+		abort(); /* RNR: the credits are there to avoid it */
+	r = &q->rq[q->rq_head++ % DEPTH];
+	wc.wr_id = r->wr_id;
+	if (!write)
+		end = scatter(data, len, r->sge, r->num_sge);
+	if (mistake(q->net, FAULT_RECV_BEYOND, end))
+		behind(&r->sge[0])[0] ^= 1;
+	if (mistake(q->net, FAULT_RQ_LEN, true))
+		wc.byte_len++;
+	if (mistake(q->net, FAULT_RQ_IMM, imm))
+		wc.imm_data ^= 1;
+	if (mistake(q->net, FAULT_RQ_NO_IMM, imm))
+		wc.wc_flags = 0;
+	complete(q->net, q->qp.recv_cq, &wc, true);
+}
+
+static void do_write(struct fake_qp *q, const struct ibv_send_wr *wr,
+		     uint8_t *data, uint32_t len)
+{
+	uint8_t *to = (uint8_t *)(uintptr_t)wr->wr.rdma.remote_addr;
+	struct fake_net *net = q->net;
+
+	/* a credit is no WRITE of a stream; it is never longer than 24 */
+	if (mistake(net, FAULT_WRITE_BYTE, len > 24))
+		data[len - 1] ^= 0x10;
+	if (mistake(net, FAULT_WRITE_LOST, len > 24))
+		return;
+	memcpy(to, data, len);
+	if (mistake(net, FAULT_WRITE_BEYOND, len == 4096))
+		to[len] ^= 1;
+	if (mistake(net, FAULT_WRITE_AGAIN, len > 24)) {
+		net->again_at = wr->wr.rdma.remote_addr;
+		net->again_len = len;
+		memcpy(net->again, data, len);
+	}
+}
+
+static void do_read(struct fake_qp *q, const struct ibv_send_wr *wr)
+{
+	uint8_t data[MOST_BYTES], *end;
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	memcpy(data, (void *)(uintptr_t)wr->wr.rdma.remote_addr, len);
+	if (mistake(q->net, FAULT_READ_BYTE, len > 0))
+		data[len / 2] ^= 0x80;
+	end = scatter(data, len, wr->sg_list, wr->num_sge);
+	if (mistake(q->net, FAULT_READ_BEYOND, end))
+		*end ^= 1;
+	complete_send(q, wr, IBV_WC_RDMA_READ, len);
+}
+
+static void do_atomic(struct fake_qp *q, const struct ibv_send_wr *wr)
+{
+	uint64_t *cell = (uint64_t *)(uintptr_t)wr->wr.atomic.remote_addr;
+	bool shared = wr->wr.atomic.remote_addr == q->net->shared[q->side];
+	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	uint64_t old = *cell, value = wr->wr.atomic.swap;
+	struct fake_net *net = q->net;
+
+	if (add)
+		value = old + wr->wr.atomic.compare_add;
+	else if (old != wr->wr.atomic.compare_add)
+		value = old;
+	if (mistake(net, FAULT_ADD_TWICE, add && !shared) ||
+	    mistake(net, FAULT_SHARED_TWICE, add && shared))
+		value += wr->wr.atomic.compare_add;
+	if (!mistake(net, FAULT_ADD_LOST, add && !shared) &&
+	    !mistake(net, FAULT_SHARED_LOST, add && shared) &&
+	    !mistake(net, FAULT_SWAP_LOST, !add))
+		*cell = value;
+	if (mistake(net, FAULT_SHARED_OLD, add && shared))
+		old = 0;
+	scatter((uint8_t *)&old, sizeof(old), wr->sg_list, wr->num_sge);
+	complete_send(q, wr, add ? IBV_WC_FETCH_ADD : IBV_WC_COMP_SWAP, 8);
+}
+
+static void do_send(struct fake_qp *q, const struct ibv_send_wr *wr,
+		    uint8_t *data, uint32_t len)
+{
+	if (mistake(q->net, FAULT_SEND_BYTE, len > 0))
+		data[len / 2] ^= 1;
+	if (mistake(q->net, FAULT_SEND_TWICE,
+		    q->peer->rq_tail - q->peer->rq_head > 1))
+		receive(q->peer, wr, data, len, false);
+	if (!mistake(q->net, FAULT_SEND_LOST, true))
+		receive(q->peer, wr, data, len, false);
+	complete_send(q, wr, IBV_WC_SEND, len);
+}
+
+static void execute(struct fake_qp *q, struct fake_send *s)
+{
+	struct ibv_send_wr *wr = &s->wr;
+	uint8_t data[MOST_BYTES];
+	uint32_t len;
+
+	q->net->ops++;
+	switch (wr->opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+		len = gather(data, wr->sg_list, wr->num_sge);
+		do_send(q, wr, data, len);
+		break;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		len = gather(data, wr->sg_list, wr->num_sge);
+		do_write(q, wr, data, len);
+		if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+			receive(q->peer, wr, data, len, true);
+		complete_send(q, wr, IBV_WC_RDMA_WRITE, len);
+		break;
+	case IBV_WR_RDMA_READ:
+		do_read(q, wr);
+		break;
+	default:
+		do_atomic(q, wr);
+		break;
+	}
+}
+
+/* True if @q's next request is a READ whose data the one behind it forwards. */
+static bool read_is_forwarded(struct fake_qp *q)
+{
+	const struct fake_send *r = &q->sq[q->sq_head % DEPTH];
+	const struct fake_send *s = &q->sq[(q->sq_head + 1) % DEPTH];
+
+	return q->sq_tail - q->sq_head > 1 &&
+	       r->wr.opcode == IBV_WR_RDMA_READ && r->wr.num_sge &&
+	       s->wr.send_flags & IBV_SEND_FENCE && s->wr.num_sge &&
+	       (s->wr.opcode == IBV_WR_SEND ||
+		s->wr.opcode == IBV_WR_SEND_WITH_IMM) &&
+	       r->sge[0].addr == s->sge[0].addr;
+}
+
+static void step(struct fake_qp *q)
+{
+	struct fake_send *s, *late = NULL;
+
+	if (q->sq_head == q->sq_tail)
+		return;
+	if (mistake(q->net, FAULT_FENCE, read_is_forwarded(q)))
+		late = &q->sq[q->sq_head++ % DEPTH];
+	s = &q->sq[q->sq_head++ % DEPTH];
+	execute(q, s);
+	if (late)
+		execute(q, late);
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad)
+{
+	struct fake_qp *q = (struct fake_qp *)qp;
+	struct fake_send *s;
+	uint32_t len;
+
+	for (; wr; wr = wr->next) {
+		if (q->sq_tail - q->sq_head == DEPTH ||
+		    wr->num_sge > MOST_SGES) {
+			*bad = wr;
+			return ENOMEM;
+		}
+		s = &q->sq[q->sq_tail++ % DEPTH];
+		s->wr = *wr;
+		s->wr.sg_list = s->sge;
+		memcpy(s->sge, wr->sg_list, wr->num_sge * sizeof(*s->sge));
+		if (!(wr->send_flags & IBV_SEND_INLINE) || !wr->num_sge ||
+		    mistake(q->net, FAULT_INLINE_LATE,
+			    wr->opcode != IBV_WR_RDMA_WRITE))
+			continue;
+		len = gather(s->data, wr->sg_list, wr->num_sge);
+		s->sge[0].addr = (uintptr_t)s->data;
+		s->sge[0].length = len;
+		s->wr.num_sge = 1;
+	}
+	return 0;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad)
+{
+	struct fake_qp *q = (struct fake_qp *)qp;
+	struct fake_recv *r = &q->rq[q->rq_tail++ % DEPTH];
+
+	(void)bad;
+	r->wr_id = wr->wr_id;
+	r->num_sge = wr->num_sge;
+	memcpy(r->sge, wr->sg_list, wr->num_sge * sizeof(*r->sge));
+	return 0;
+}
+
+static int poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+	struct fake_net *net = ibcq->cq_context;
+	unsigned int i;
+	int got = 0;
+
+	for (i = 0; i < net->qps; i++) {
+		step(&net->qp[0][i]);
+		step(&net->qp[1][i]);
+	}
+	while (got < n && cq->head != cq->tail)
+		wc[got++] = cq->wc[cq->head++ % CQ_DEPTH];
+	return got;
+}
+
+static void connect_qp(struct fake_net *net, unsigned int side, unsigned int i)
+{
+	struct fake_qp *q = &net->qp[side][i];
+
+	q->net = net;
+	q->side = side;
+	q->peer = &net->qp[!side][i];
+	q->qp.context = &net->context;
+	q->qp.qp_num = 0x100 * (1 + side) + i;
+	q->qp.send_cq = &net->cq[side][0]->cq;
+	q->qp.recv_cq = &net->cq[side][1]->cq;
+	net->list[side][i] = &q->qp;
+}
+
+struct fake_net *fake_net_new(unsigned int qps, enum fault fault,
+			      unsigned int after)
+{
+	struct fake_net *net = calloc(1, sizeof(*net));
+	unsigned int side, i;
+
+	if (!net)
+		abort();
+	net->context.ops.post_send = post_send;
+	net->context.ops.post_recv = post_recv;
+	net->context.ops.poll_cq = poll_cq;
+	net->fault = fault;
+	net->after = after;
+	net->qps = qps;
+	for (side = 0; side < 2; side++) {
+		net->qp[side] = calloc(qps, sizeof(*net->qp[side]));
+		net->list[side] = calloc(qps, sizeof(*net->list[side]));
+		for (i = 0; i < 2; i++) {
+			net->cq[side][i] = calloc(1, sizeof(struct fake_cq));
+			if (!net->cq[side][i])
+				abort();
+			net->cq[side][i]->cq.context = &net->context;
+			net->cq[side][i]->cq.cq_context = net;
+		}
+		if (!net->qp[side] || !net->list[side])
+			abort();
+	}
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < qps; i++)
+			connect_qp(net, side, i);
+	return net;
+}
+
+void fake_net_free(struct fake_net *net)
+{
+	unsigned int side;
+
+	for (side = 0; side < 2; side++) {
+		free(net->qp[side]);
+		free(net->list[side]);
+		free(net->cq[side][0]);
+		free(net->cq[side][1]);
+	}
+	free(net);
+}
+
+struct ibv_qp **fake_qps(struct fake_net *net, unsigned int side)
+{
+	return net->list[side];
+}
+
+struct ibv_cq *fake_cq(struct fake_net *net, unsigned int side, bool recv)
+{
+	return &net->cq[side][recv]->cq;
+}
+
+void fake_set_shared(struct fake_net *net, unsigned int side, uint64_t addr)
+{
+	net->shared[side] = addr;
+}
+
+bool fake_made_mistake(const struct fake_net *net)
+{
+	return net->made;
+}
+
+void fake_finish(struct fake_net *net)
+{
+	if (net->again_len)
+		memcpy((void *)(uintptr_t)net->again_at, net->again,
+		       net->again_len);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A NIC without hardware, kernel or network, which can make one mistake.
+ *
+ * It implements the three calls of the data path behind struct ibv_context,
+ * so that the traffic code runs on it unchanged, both sides in one process.
+ * It proves that the checks are awake: for each mistake there is one.
+ */
+#ifndef MIX_FAKENIC_H
+#define MIX_FAKENIC_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fault {
+	FAULT_NONE,
+	/* bytes */
+	FAULT_SEND_BYTE, /* one byte of a SEND is wrong */
+	FAULT_WRITE_BYTE,
+	FAULT_READ_BYTE,
+	FAULT_WRITE_BEYOND, /* a byte behind the end is changed */
+	FAULT_RECV_BEYOND,
+	FAULT_READ_BEYOND,
+	FAULT_WRITE_LOST,  /* completes, but nothing was written */
+	FAULT_WRITE_AGAIN, /* an old WRITE is executed again at the end */
+	FAULT_INLINE_LATE, /* inline data is fetched after the post */
+	FAULT_FENCE,	   /* a fenced SEND overtakes a READ */
+	/* completions */
+	FAULT_SQ_TWICE,
+	FAULT_SQ_LOST,
+	FAULT_SQ_SWAPPED,    /* two of one QP change places */
+	FAULT_SQ_UNSIGNALED, /* completes what was not signaled */
+	FAULT_RQ_TWICE,
+	FAULT_RQ_LOST,
+	FAULT_RQ_SWAPPED,
+	FAULT_SEND_LOST,  /* completes, but nothing arrives */
+	FAULT_SEND_TWICE, /* arrives twice */
+	/* fields */
+	FAULT_SQ_OPCODE,
+	FAULT_SQ_QPN,
+	FAULT_SQ_LEN,
+	FAULT_SQ_STATUS,
+	FAULT_SQ_WR_ID,
+	FAULT_RQ_OPCODE,
+	FAULT_RQ_QPN,
+	FAULT_RQ_LEN,
+	FAULT_RQ_IMM,
+	FAULT_RQ_NO_IMM, /* the flag is missing */
+	/* atomics */
+	FAULT_ADD_LOST,
+	FAULT_ADD_TWICE,
+	FAULT_SHARED_LOST,
+	FAULT_SHARED_TWICE,
+	FAULT_SHARED_OLD, /* returns less than it has before */
+	FAULT_SWAP_LOST,
+	FAULTS
+};
+
+struct fake_net;
+
+/* @qps QPs on each of two sides, connected pairwise. */
+struct fake_net *fake_net_new(unsigned int qps, enum fault fault,
+			      unsigned int after);
+void fake_net_free(struct fake_net *net);
+struct ibv_qp **fake_qps(struct fake_net *net, unsigned int side);
+struct ibv_cq *fake_cq(struct fake_net *net, unsigned int side, bool recv);
+/* Where the counter lies that all QPs add to, seen from @side. */
+void fake_set_shared(struct fake_net *net, unsigned int side, uint64_t addr);
+bool fake_made_mistake(const struct fake_net *net);
+/* The traffic is over: what is to happen late happens now. */
+void fake_finish(struct fake_net *net);
+
+#endif
