@@ -5,6 +5,7 @@
  *   packet-migros.c   the packets: fields, columns, expert information
  *   migros-track.c    the trace: which packets belong together, and how long
  *                     they took
+ *   migros-mac.c      whether a MAC is right, for who knows the key
  *   migros-stats.c    the statistics tree
  */
 #ifndef MIGROS_H
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include <epan/packet_info.h>
+#include <epan/tvbuff.h>
 #include <wsutil/nstime.h>
 
 enum migros_type {
@@ -31,10 +33,17 @@ enum migros_type {
 
 extern const char *const migros_names[MIGROS_TYPES];
 
+enum migros_mac {
+	MIGROS_MAC_UNCHECKED,
+	MIGROS_MAC_GOOD,
+	MIGROS_MAC_BAD
+};
+
 /* One packet as it is on the wire. */
 struct migros_wire {
 	enum migros_type type;
-	bool valid; /* complete, and of a version and kind we know */
+	bool valid; /* complete, of a version and kind we know, MAC not bad */
+	enum migros_mac mac;
 	uint8_t kind;
 	uint32_t dest_qpn;
 	uint32_t epoch;
@@ -82,6 +91,9 @@ bool migros_blackout(const struct migros_event *ev, nstime_t *out);
 bool migros_round_trip(const struct migros_event *ev, nstime_t *out);
 bool migros_repeated(const struct migros_event *ev);
 
+enum migros_mac migros_check_mac(tvbuff_t *tvb);
+
+void migros_mac_init(int proto);
 void migros_track_init(int proto);
 void migros_stats_init(void);
 void migros_register(void);

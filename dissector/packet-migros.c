@@ -68,6 +68,7 @@ static int hf_ipv4;
 static int hf_udp_port;
 static int hf_reserved;
 static int hf_mac;
+static int hf_mac_ok;
 static int hf_stopped_in;
 static int hf_resumed_in;
 static int hf_resend_of;
@@ -133,6 +134,9 @@ static hf_register_info fields[] = {
 	{ &hf_mac,
 	  { "MAC", "migros.mac", FT_BYTES, BASE_NONE, NULL, 0,
 	    "Truncated HMAC-SHA-256", HFILL } },
+	{ &hf_mac_ok,
+	  { "MAC is right", "migros.mac_ok", FT_BOOLEAN, BASE_NONE, NULL, 0,
+	    "Only if the key is in the preferences", HFILL } },
 	{ &hf_stopped_in,
 	  { "Stopped in", "migros.stopped_in", FT_FRAMENUM, BASE_NONE,
 	    FRAMENUM_TYPE(FT_FRAMENUM_REQUEST), 0,
@@ -183,6 +187,7 @@ static expert_field ei_reserved;
 static expert_field ei_version;
 static expert_field ei_kind;
 static expert_field ei_length;
+static expert_field ei_mac;
 
 static ei_register_info experts[] = {
 	{ &ei_stopped,
@@ -230,6 +235,9 @@ static ei_register_info experts[] = {
 	{ &ei_kind,
 	  { "migros.bad_kind", PI_PROTOCOL, PI_WARN, "Unknown METH kind",
 	    EXPFILL } },
+	{ &ei_mac,
+	  { "migros.bad_mac", PI_SECURITY, PI_WARN,
+	    "Wrong MAC: receivers drop the packet", EXPFILL } },
 	{ &ei_length,
 	  { "migros.bad_length", PI_MALFORMED, PI_ERROR,
 	    "The packet has not the length of BTH, AETH, METH and ICRC",
@@ -282,6 +290,10 @@ static void parse_meth(tvbuff_t *tvb, struct migros_wire *wire)
 	wire->valid = ver_kind >> 4 == MIGR_METH_VERSION &&
 		      try_val_to_str(wire->kind, kinds) &&
 		      tvb_reported_length(tvb) == length_of(wire->type);
+	if (wire->valid)
+		wire->mac = migros_check_mac(tvb);
+	if (wire->mac == MIGROS_MAC_BAD)
+		wire->valid = false;
 	if (wire->type == MIGROS_RESUME && wire->kind == MIGR_METH_KIND_MOVED)
 		wire->type = MIGROS_MOVED;
 }
@@ -353,7 +365,23 @@ static void add_ipv4(proto_tree *tree, tvbuff_t *tvb)
 		proto_tree_add_item(tree, hf_ipv4, tvb, at + 12, 4, ENC_NA));
 }
 
-static void add_meth(proto_tree *tree, tvbuff_t *tvb, packet_info *pinfo)
+static void add_mac_ok(proto_tree *tree, tvbuff_t *tvb, packet_info *pinfo,
+		       enum migros_mac mac)
+{
+	proto_item *item;
+
+	if (mac == MIGROS_MAC_UNCHECKED)
+		return;
+	item = proto_tree_add_boolean(tree, hf_mac_ok, tvb,
+				      METH + MIGR_METH_MAC, MIGR_MAC_BYTES,
+				      mac == MIGROS_MAC_GOOD);
+	proto_item_set_generated(item);
+	if (mac == MIGROS_MAC_BAD)
+		expert_add_info(pinfo, item, &ei_mac);
+}
+
+static void add_meth(proto_tree *tree, tvbuff_t *tvb, packet_info *pinfo,
+		     enum migros_mac mac)
 {
 	proto_item *item = proto_tree_add_item(tree, hf_meth, tvb, METH,
 					       MIGR_METH_BYTES, ENC_NA);
@@ -368,6 +396,7 @@ static void add_meth(proto_tree *tree, tvbuff_t *tvb, packet_info *pinfo)
 		if (f->hf == &hf_gid)
 			add_ipv4(meth, tvb);
 	}
+	add_mac_ok(meth, tvb, pinfo, mac);
 }
 
 static void add_frame(proto_tree *tree, int hf, tvbuff_t *tvb, uint32_t frame)
@@ -489,7 +518,7 @@ static void add_headers(proto_tree *tree, proto_item *top, tvbuff_t *tvb,
 		proto_tree_add_item(tree, hf_epoch, tvb, AETH_MSN, 3,
 				    ENC_BIG_ENDIAN);
 	else if (tvb_reported_length(tvb) >= bytes - ICRC_BYTES)
-		add_meth(tree, tvb, pinfo);
+		add_meth(tree, tvb, pinfo, wire->mac);
 }
 
 static proto_tree *add_migros(proto_tree *tree, tvbuff_t *tvb,
@@ -656,6 +685,7 @@ void migros_register(void)
 	protocol = find_protocol_by_id(proto_migros);
 	register_wrapper();
 	tap_migros = register_tap("migros");
+	migros_mac_init(proto_migros);
 	migros_track_init(proto_migros);
 }
 

@@ -8,7 +8,7 @@
  *
  * PACKET is a name and KEY one of the fields from the tables below; what is
  * not given has a value that makes a correct packet. Addresses are IPv4 or
- * IPv6. The ICRC is right; the MAC is not (nobody here has a key).
+ * IPv6. ICRC and MAC are right; the key is 00 01 02 .. 1f.
  *
  * -m  instead of each packet, write broken ones: every byte from the BTH on
  *     changed in two ways, every shorter capture of it, every shorter packet.
@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <glib.h>
 
 #include "rxe_migr_wire.h"
 
@@ -42,6 +44,7 @@ struct packet {
 	uint32_t version, key, resv1, resv2, epoch, old, new, port;
 	uint32_t extra; /* bytes after everything, before the ICRC */
 	uint32_t chop;	/* bytes missing before the ICRC */
+	uint32_t forge; /* 1: a MAC by another key */
 	uint8_t gid[16];
 };
 
@@ -81,7 +84,7 @@ static const struct {
 	KEY(opcode), KEY(payload), KEY(kind),  KEY(syndrome), KEY(qp),
 	KEY(psn),    KEY(cap),	   KEY(msn),   KEY(version),  KEY(key),
 	KEY(resv1),  KEY(resv2),   KEY(epoch), KEY(old),      KEY(new),
-	KEY(port),   KEY(extra),   KEY(chop),
+	KEY(port),   KEY(extra),   KEY(chop),  KEY(forge),
 };
 
 static unsigned udp_port = 4791;
@@ -166,9 +169,29 @@ static size_t put_meth(uint8_t *m, const struct packet *p)
 	memcpy(m + MIGR_METH_GID, p->gid, sizeof(p->gid));
 	put16(m + MIGR_METH_UDP_PORT, p->port);
 	put32(m + MIGR_METH_RESV2, p->resv2);
-	for (int i = 0; i < MIGR_MAC_BYTES; i++)
-		m[MIGR_METH_MAC + i] = 0xa0 + i;
 	return MIGR_METH_BYTES;
+}
+
+/* The MAC of a packet whose METH is at @m and has none yet. */
+static void put_mac(uint8_t *m, const struct packet *p)
+{
+	uint8_t key[MIGR_KEY_BYTES];
+	uint8_t in[MIGR_MAC_INPUT_BYTES];
+	uint8_t digest[32];
+	gsize size = sizeof(digest);
+	GHmac *hmac;
+
+	for (int i = 0; i < MIGR_KEY_BYTES; i++)
+		key[i] = i + p->forge;
+	put32(in + 3, p->psn); /* 24 bits: the first byte is overwritten */
+	put32(in, p->opcode << 24 | p->qp);
+	put32(in + 7, p->syndrome << 24 | p->msn);
+	memcpy(in + 11, m, MIGR_METH_BYTES);
+	hmac = g_hmac_new(G_CHECKSUM_SHA256, key, sizeof(key));
+	g_hmac_update(hmac, in, sizeof(in));
+	g_hmac_get_digest(hmac, digest, &size);
+	g_hmac_unref(hmac);
+	memcpy(m + MIGR_METH_MAC, digest, MIGR_MAC_BYTES);
 }
 
 static size_t put_transport(uint8_t *b, const struct packet *p)
@@ -184,8 +207,12 @@ static size_t put_transport(uint8_t *b, const struct packet *p)
 		put32(b + n, p->syndrome << 24 | p->msn);
 		n += AETH_BYTES;
 	}
-	if (p->meth)
-		n += put_meth(b + n, p);
+	if (p->meth) {
+		size_t bytes = put_meth(b + n, p);
+
+		put_mac(b + n, p);
+		n += bytes;
+	}
 	for (uint32_t i = 0; i < p->payload + p->extra; i++)
 		b[n++] = i;
 	return n - p->chop;
