@@ -61,6 +61,25 @@ static int free_place(struct migr_restore *r, uint32_t handle)
 	return ret;
 }
 
+/* A place holder is no PD of the application */
+static int check_pd(struct migr_restore *r, const struct rxe_migr_rec *rec,
+		    const uint32_t *held, size_t n)
+{
+	const struct rxe_migr_rec_mr *mr = (const void *)rec;
+	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+	uint32_t pd;
+
+	if (rec->type != RXE_MIGR_MR && rec->type != RXE_MIGR_QP)
+		return 0;
+	pd = rec->type == RXE_MIGR_MR ? mr->pd : qp->pd;
+	while (n)
+		if (held[--n] == pd)
+			return migr_bad(r->err, rec,
+					"pd is %u, there is no such object",
+					pd);
+	return 0;
+}
+
 int migr_place_object(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	uint32_t handle = 0, *held = NULL, *more;
@@ -91,6 +110,9 @@ int migr_place_object(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		migr_bad(r->err, rec, "the handle is taken in this context");
 		goto out;
 	}
+	ret = check_pd(r, rec, held, n);
+	if (ret)
+		goto out;
 	n--;
 	ret = free_place(r, handle);
 	if (!ret)

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "fake_uverbs.h"
+#include "image_builder.h"
+#include "migr_uverbs.h"
+
+struct fake fake;
+
+void fake_reset(void)
+{
+	memset(&fake, 0, sizeof(fake));
+}
+
+/* ---- attributes ---- */
+
+static struct ib_uverbs_attr *find(struct ib_uverbs_ioctl_hdr *hdr, uint16_t id)
+{
+	unsigned int i;
+
+	for (i = 0; i < hdr->num_attrs; i++)
+		if (hdr->attrs[i].attr_id == id)
+			return &hdr->attrs[i];
+	return NULL;
+}
+
+static void *data_of(struct ib_uverbs_attr *attr)
+{
+	return attr->len <= 8 ? (void *)&attr->data
+			      : (void *)(uintptr_t)attr->data;
+}
+
+static void *in(struct ib_uverbs_ioctl_hdr *hdr, uint16_t id)
+{
+	struct ib_uverbs_attr *attr = find(hdr, id);
+
+	return attr ? data_of(attr) : NULL;
+}
+
+/* always by address */
+static void *out(struct ib_uverbs_ioctl_hdr *hdr, uint16_t id)
+{
+	struct ib_uverbs_attr *attr = find(hdr, id);
+
+	return attr ? (void *)(uintptr_t)attr->data : NULL;
+}
+
+/* ---- objects ---- */
+
+static int new_handle(uint32_t type, uint32_t identity, uint32_t *handle)
+{
+	uint32_t h;
+
+	for (h = 0; fake.object[h].type; h++)
+		if (h == FAKE_HANDLES - 1)
+			return -ENOMEM;
+	fake.in_use++;
+	fake.object[h] = (struct fake_object){
+		.type = type,
+		.identity = identity,
+	};
+	*handle = h;
+	return 0;
+}
+
+static bool is(uint32_t handle, uint32_t type)
+{
+	return handle < FAKE_HANDLES && fake.object[handle].type == type;
+}
+
+static int alloc_pd(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_alloc_pd_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+
+	return new_handle(RXE_MIGR_PD, 0, &resp->pd_handle);
+}
+
+static int dealloc_pd(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_dealloc_pd *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+
+	if (!is(cmd->pd_handle, RXE_MIGR_PD))
+		return -EINVAL;
+	fake.object[cmd->pd_handle].type = 0;
+	fake.in_use--;
+	return 0;
+}
+
+static int create_cq(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_create_cq *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_create_cq_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+	struct rxe_create_cq_resp *ring = out(hdr, UVERBS_ATTR_UHW_OUT);
+	struct rxe_migr_restore *r = in(hdr, RXE_MIGR_ATTR_RESTORE);
+
+	if (!ring || !r || r->type != RXE_MIGR_CQ || cmd->comp_channel != -1)
+		return -EINVAL;
+	ring->mi.offset = r->mmap_offset[0];
+	ring->mi.size = builder_mmap_size(cmd->cqe, 7);
+	if (new_handle(RXE_MIGR_CQ, 0, &resp->cq_handle))
+		return -ENOMEM;
+	fake.object[resp->cq_handle].comp_vector = cmd->comp_vector;
+	return 0;
+}
+
+static int reg_mr(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_reg_mr *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_reg_mr_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+	struct rxe_migr_restore *r = in(hdr, RXE_MIGR_ATTR_RESTORE);
+
+	if (!r || r->type != RXE_MIGR_MR || !is(cmd->pd_handle, RXE_MIGR_PD))
+		return -EINVAL;
+	if (r->index == fake.taken_key)
+		return -EBUSY;
+	resp->lkey = resp->rkey = r->index;
+	return new_handle(RXE_MIGR_MR, r->index, &resp->mr_handle);
+}
+
+static int create_qp(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_create_qp *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_create_qp_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+	struct rxe_create_qp_resp *rings = out(hdr, UVERBS_ATTR_UHW_OUT);
+	struct rxe_migr_restore *r = in(hdr, RXE_MIGR_ATTR_RESTORE);
+	size_t send, recv;
+
+	if (!rings || !r || r->type != RXE_MIGR_QP ||
+	    !is(cmd->pd_handle, RXE_MIGR_PD) ||
+	    !is(cmd->send_cq_handle, RXE_MIGR_CQ) ||
+	    !is(cmd->recv_cq_handle, RXE_MIGR_CQ))
+		return -EINVAL;
+	if (r->index == fake.taken_qpn)
+		return -EBUSY;
+	send = builder_send_size(cmd->max_send_sge, cmd->max_inline_data);
+	recv = builder_recv_size(cmd->max_recv_sge);
+	rings->sq_mi.offset = r->mmap_offset[0];
+	rings->rq_mi.offset = r->mmap_offset[1];
+	rings->sq_mi.size =
+		builder_mmap_size(cmd->max_send_wr, builder_log2_elem(send));
+	rings->rq_mi.size =
+		builder_mmap_size(cmd->max_recv_wr, builder_log2_elem(recv));
+	resp->qpn = r->index;
+	return new_handle(RXE_MIGR_QP, r->index, &resp->qp_handle);
+}
+
+static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_modify_qp *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct fake_object *qp = &fake.object[cmd->qp_handle];
+
+	if (!is(cmd->qp_handle, RXE_MIGR_QP) || cmd->qp_state != qp->state + 1)
+		return -EINVAL;
+	qp->state = cmd->qp_state;
+	if (cmd->attr_mask & IBV_QP_AV)
+		qp->sgid_index = cmd->dest.sgid_index;
+	return 0;
+}
+
+static int refill(struct ib_uverbs_ioctl_hdr *hdr, uint32_t type)
+{
+	struct ib_uverbs_attr *handle = find(hdr, RXE_MIGR_ATTR_REFILL_HANDLE);
+	struct rxe_migr_buf *buf = in(hdr, RXE_MIGR_ATTR_REFILL_RECORD);
+	struct rxe_migr_rec *rec = (void *)(uintptr_t)buf->addr;
+
+	if (!is((uint32_t)handle->data, type) || handle->len ||
+	    rec->handle != handle->data || rec->length != buf->length)
+		return -EINVAL;
+	fake.object[handle->data].filled = true;
+	return 0;
+}
+
+/* ---- methods ---- */
+
+static int query_gids(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	static const struct {
+		uint8_t gid[16];
+		uint32_t index, type;
+	} table[] = {
+		{ { 0xfe, 0x80, [15] = 1 }, 0, IB_UVERBS_GID_TYPE_ROCE_V2 },
+		{ { [10] = 0xff, 0xff, 10, 0, 0, 9 },
+		  1,
+		  IB_UVERBS_GID_TYPE_ROCE_V1 },
+		{ { [10] = 0xff, 0xff, 10, 0, 0, 9 },
+		  5,
+		  IB_UVERBS_GID_TYPE_ROCE_V2 },
+		{ { 0xfd, 1, [15] = 9 }, 6, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	};
+	struct ib_uverbs_gid_entry *entry =
+		out(hdr, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	uint64_t *count =
+		out(hdr, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES);
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		memcpy(entry[i].gid, table[i].gid, 16);
+		entry[i].gid_index = table[i].index;
+		entry[i].gid_type = table[i].type;
+	}
+	*count = i;
+	return 0;
+}
+
+static int dump(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct rxe_migr_buf *buf = in(hdr, RXE_MIGR_ATTR_IN);
+	struct rxe_migr_dump_resp *resp = out(hdr, RXE_MIGR_ATTR_OUT);
+
+	resp->needed = fake.image_needed;
+	resp->count = 7;
+	if (fake.image_grows)
+		fake.image_needed *= 2;
+	if (buf->length < resp->needed)
+		return -ENOSPC;
+	memset((void *)(uintptr_t)buf->addr, 0x5a, resp->needed);
+	return 0;
+}
+
+static int migr_method(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct rxe_migr_status *st = out(hdr, RXE_MIGR_ATTR_OUT);
+
+	if (fake.stock)
+		return -EPROTONOSUPPORT;
+	if (fake.fail_method == hdr->method_id) {
+		if (st && fake.why) {
+			st->why = fake.why;
+			st->type = RXE_MIGR_QP;
+			st->handle = 4;
+		}
+		return -fake.fail_err;
+	}
+	return hdr->method_id == RXE_MIGR_METHOD_DUMP ? dump(hdr) : 0;
+}
+
+static int invoke(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	uint64_t *cmd = in(hdr, UVERBS_ATTR_WRITE_CMD);
+
+	if (!fake.context)
+		return -EINVAL;
+	switch (*cmd) {
+	case IB_USER_VERBS_CMD_ALLOC_PD:
+		return alloc_pd(hdr);
+	case IB_USER_VERBS_CMD_DEALLOC_PD:
+		return dealloc_pd(hdr);
+	case IB_USER_VERBS_CMD_CREATE_CQ:
+		return create_cq(hdr);
+	case IB_USER_VERBS_CMD_REG_MR:
+		return reg_mr(hdr);
+	case IB_USER_VERBS_CMD_CREATE_QP:
+		return create_qp(hdr);
+	case IB_USER_VERBS_CMD_MODIFY_QP:
+		return modify_qp(hdr);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int device_method(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	uint32_t *vectors;
+
+	switch (hdr->method_id) {
+	case UVERBS_METHOD_GET_CONTEXT:
+		if (fake.context)
+			return -EINVAL;
+		fake.context = true;
+		vectors = out(hdr, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS);
+		*vectors = 2;
+		return 0;
+	case UVERBS_METHOD_INVOKE_WRITE:
+		return invoke(hdr);
+	case UVERBS_METHOD_INFO_HANDLES:
+		return 0;
+	case UVERBS_METHOD_QUERY_GID_TABLE:
+		return query_gids(hdr);
+	default:
+		return migr_method(hdr);
+	}
+}
+
+static int dispatch(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	switch (hdr->object_id) {
+	case UVERBS_OBJECT_DEVICE:
+		return device_method(hdr);
+	case UVERBS_OBJECT_ASYNC_EVENT:
+		hdr->attrs[0].data_s64 =
+			open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return 0;
+	case UVERBS_OBJECT_CQ:
+		return refill(hdr, RXE_MIGR_CQ);
+	case UVERBS_OBJECT_QP:
+		return refill(hdr, RXE_MIGR_QP);
+	default:
+		return -EPROTONOSUPPORT;
+	}
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct ib_uverbs_ioctl_hdr *hdr;
+	va_list args;
+	int ret;
+
+	va_start(args, request);
+	hdr = va_arg(args, void *);
+	va_end(args);
+
+	fake.calls++;
+	if (fd != FAKE_FD || request != RDMA_VERBS_IOCTL)
+		ret = -ENOTTY;
+	else if (hdr->driver_id != RDMA_DRIVER_RXE ||
+		 hdr->length !=
+			 sizeof(*hdr) + hdr->num_attrs * sizeof(hdr->attrs[0]))
+		ret = -EINVAL;
+	else
+		ret = dispatch(hdr);
+	if (!ret)
+		return 0;
+	errno = -ret;
+	return -1;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A device file that is not there: ioctl() of the test program, which hands
+ * out handles as the core does and remembers what it was asked for.
+ */
+#ifndef FAKE_UVERBS_H
+#define FAKE_UVERBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "migr_cmd.h"
+
+#define FAKE_FD 1000
+#define FAKE_HANDLES 8192
+
+struct fake_object {
+	uint32_t type;	   /* enum rxe_migr_type, 0: the handle is free */
+	uint32_t identity; /* QPN, key */
+	uint32_t state;
+	uint32_t sgid_index;
+	uint32_t comp_vector;
+	bool filled;
+};
+
+struct fake {
+	struct fake_object object[FAKE_HANDLES];
+	unsigned int calls, in_use;
+	bool context;
+	/* knobs */
+	int stock; /* a driver without migration */
+	uint32_t taken_qpn, taken_key;
+	int fail_method, fail_err; /* device method, errno */
+	uint32_t why;
+	uint64_t image_needed;
+	bool image_grows;
+};
+
+extern struct fake fake;
+
+void fake_reset(void);
+
+#endif /* FAKE_UVERBS_H */

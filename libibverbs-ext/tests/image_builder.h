@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Images for tests. The sample has every record type, QPs in three states,
+ * rings that wrap, a gap in the handles, references to later handles and a
+ * record of an unknown type.
+ */
+#ifndef IMAGE_BUILDER_H
+#define IMAGE_BUILDER_H
+
+#include "migr_cmd.h"
+
+struct builder {
+	char *data;
+	size_t length;
+	size_t room;
+};
+
+/* handles of the sample */
+enum sample_handle {
+	S_PD = 0,
+	S_CQ = 1,
+	S_MR = 2,
+	S_MR_EARLY = 3, /* refers to S_PD2 */
+	S_QP_RTS = 4,
+	S_PD2 = 5,
+	S_CQ_WRAPPED = 6,
+	S_MR2 = 7,
+	/* 8 is a gap */
+	S_QP_INIT = 9,
+	S_QP_SQD = 10,
+	S_MAX_HANDLE = 12,
+};
+
+#define S_CQE 15
+#define S_WR 15
+#define S_SGE 2
+#define S_INLINE 64
+#define S_RD_ATOMIC 4
+#define S_SQ_SLOTS 4 /* in the image */
+#define S_RQ_SLOTS 6
+
+/* bytes of a ring as mmap() gives it */
+uint32_t builder_mmap_size(uint32_t entries, uint32_t log2_elem);
+uint32_t builder_log2_elem(size_t size);
+size_t builder_send_size(uint32_t sge, uint32_t inline_data);
+size_t builder_recv_size(uint32_t sge);
+
+void builder_start(struct builder *b, uint32_t max_handle);
+void *builder_add(struct builder *b, uint32_t type, uint32_t handle,
+		  size_t length);
+void builder_pd(struct builder *b, uint32_t handle);
+void builder_cq(struct builder *b, uint32_t handle, uint32_t consumer,
+		uint32_t producer);
+void builder_mr(struct builder *b, uint32_t handle, uint32_t pd, uint32_t key);
+
+struct builder_qp {
+	uint32_t handle, pd, send_cq, recv_cq, qpn, state;
+	int ipv6;
+};
+
+void builder_qp(struct builder *b, const struct builder_qp *q);
+
+/* length, count and checksum */
+void builder_finish(struct builder *b);
+void builder_sample(struct builder *b);
+void builder_free(struct builder *b);
+
+/* correct the checksum of a changed image */
+void builder_seal(void *data, size_t length);
+
+/* the record with this handle; NULL if there is none */
+struct rxe_migr_rec *builder_find(void *data, size_t length, uint32_t handle);
+
+#endif /* IMAGE_BUILDER_H */

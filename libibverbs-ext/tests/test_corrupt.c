@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "image_builder.h"
+#include "test_corrupt.h"
+
+#define AT(h, struct_name, member, v, text)                        \
+	{                                                          \
+		.handle = (h),                                     \
+		.offset = offsetof(struct struct_name, member),    \
+		.size = sizeof(((struct struct_name *)0)->member), \
+		.value = (v),                                      \
+		.expect = (text),                                  \
+	}
+
+#define HDR(member, v, text) AT(C_HEADER, rxe_migr_image_hdr, member, v, text)
+#define CTX(member, v, text) \
+	AT(C_CONTEXT, rxe_migr_rec_context, member, v, "context: " text)
+#define REC(h, member, v, text) AT(h, rxe_migr_rec, member, v, text)
+#define CQ(member, v, text) AT(S_CQ, rxe_migr_rec_cq, member, v, "CQ 1: " text)
+#define MR(member, v, text) AT(S_MR, rxe_migr_rec_mr, member, v, "MR 2: " text)
+#define QP(member, v, text) \
+	AT(S_QP_RTS, rxe_migr_rec_qp, member, v, "QP 4: " text)
+#define INIT(member, v, text) \
+	AT(S_QP_INIT, rxe_migr_rec_qp, member, v, "QP 9: " text)
+
+/* behind the fixed part of the sample's QPs */
+#define RES_AT(i, member)                                                     \
+	(sizeof(struct rxe_migr_rec_qp) + (i) * sizeof(struct rxe_migr_res) + \
+	 offsetof(struct rxe_migr_res, member))
+#define SQ_AT(member) \
+	(RES_AT(S_RD_ATOMIC, kind) + offsetof(struct rxe_send_wqe, member))
+#define RQ_AT(member)                                   \
+	(RES_AT(S_RD_ATOMIC, kind) + S_SQ_SLOTS * 512 + \
+	 offsetof(struct rxe_recv_wqe, member))
+#define RAW(at, v, text) { S_QP_RTS, at, 4, v, "QP 4: " text }
+
+const struct corruption corruptions[] = {
+	/* frame */
+	HDR(magic, 0x1234, "magic"),
+	HDR(version, 2, "version is 2"),
+	HDR(version, 0, "version is 0"),
+	HDR(hdr_length, 24, "hdr_length"),
+	HDR(hdr_length, 36, "hdr_length"),
+	HDR(hdr_length, 0xfffffff8, "hdr_length"),
+	HDR(hdr_length, 32 + 24, "record at 56"),
+	HDR(length, 0, "length"),
+	HDR(length, ~0ULL, "length"),
+	HDR(count, 10, "count is 10, there are 11"),
+	HDR(count, 0xffffffff, "count"),
+
+	/* chain */
+	REC(S_PD, length, 0, "length is 0"),
+	REC(S_PD, length, 8, "length is 8"),
+	REC(S_PD, length, 25, "length is 25"),
+	REC(S_PD, length, 0xfffffff8, "length is 4294967288"),
+	REC(S_PD, length, 0x7fffffff, "length"),
+	REC(S_PD, length, 48, "count is 11, there are 10"),
+	REC(S_MR, length, 24, "length"),
+	REC(S_PD, type, RXE_MIGR_CONTEXT, "type CONTEXT a second time"),
+	REC(S_PD, type, 0, "type"),
+	REC(S_PD, type, RXE_MIGR_SRQ, "SRQ 0: type is not part"),
+	REC(S_PD, type, RXE_MIGR_ASYNC_FD, "async event file 0: type"),
+	REC(S_PD, type, RXE_MIGR_QP, "QP 0: length is 24 bytes, less"),
+	REC(S_PD, type, 77, "pd is 0, there is no such object"),
+	REC(S_PD, reserved, 1, "PD 0: reserved"),
+	REC(S_PD, handle, S_MAX_HANDLE + 1, "max_handle"),
+	REC(S_PD2, handle, S_PD, "handle 0 is also that of"),
+	REC(S_QP_RTS, handle, S_CQ, "handle 0x1 is also that of"),
+	AT(C_CONTEXT, rxe_migr_rec_context, rec.type, RXE_MIGR_PD,
+	   "type of the first record"),
+	CTX(rec.handle, 1, "rec.handle"),
+	CTX(rec.reserved, 1, "rec.reserved"),
+	CTX(rec.length, sizeof(struct rxe_migr_rec_context) - 8, "length"),
+	CTX(max_handle, 1U << 20, "max_handle"),
+	AT(C_CONTEXT, rxe_migr_rec_context, max_handle, 1, "max_handle 1"),
+	CTX(reserved, 1, "reserved"),
+	CTX(device[0], 0, "device"),
+
+	/* CQ */
+	CQ(cqe, 0, "cqe"),
+	CQ(cqe, 32768, "cqe"),
+	CQ(cqe, 16, "ring.index_mask"),
+	CQ(comp_channel, 0, "comp_channel"),
+	CQ(comp_vector, 0x10000, "comp_vector"),
+	CQ(notify, 4, "notify"),
+	CQ(ring.index_mask, 14, "ring.index_mask"),
+	CQ(ring.index_mask, 0xffffffff, "ring.index_mask"),
+	CQ(ring.log2_elem, 5, "ring.log2_elem"),
+	CQ(ring.log2_elem, 6, "length"),
+	CQ(ring.log2_elem, 13, "ring.log2_elem"),
+	CQ(ring.log2_elem, 0xffffffff, "ring.log2_elem"),
+	CQ(ring.producer, 16, "ring.producer"),
+	CQ(ring.producer, 8, "ring.slots is 7, the unpolled entries end at 8"),
+	CQ(ring.consumer, 16, "ring.consumer"),
+	CQ(ring.consumer, 8, "ring.slots is 7, the unpolled entries end at 16"),
+	CQ(ring.slots, 17, "ring.slots"),
+	CQ(ring.slots, 8, "length"),
+	CQ(ring.mmap_size, 0, "ring.mmap_size"),
+	CQ(ring.mmap_size, 4097, "ring.mmap_size"),
+	CQ(ring.mmap_size, 0x20000, "ring.mmap_size"),
+	CQ(ring.mmap_offset, 0, "ring.mmap_offset"),
+	CQ(ring.mmap_offset, 4097, "ring.mmap_offset"),
+	CQ(ring.mmap_offset, -4096ULL, "ring.mmap_offset"),
+	AT(S_CQ, rxe_migr_rec_cq, ring.mmap_offset,
+	   (4 * S_QP_RTS + 2) * 0x100000ULL + 4096, "mmap_offset"),
+
+	/* MR */
+	MR(pd, S_CQ, "pd is 1, which is of type CQ, not PD"),
+	MR(pd, 8, "pd is 8, there is no such object"),
+	MR(key, 0x7f, "key"),
+	MR(key, 0x8000100, "key"),
+	AT(S_MR, rxe_migr_rec_mr, key, 0x133, "key index 0x1 is also that of"),
+	MR(access, 1U << 5, "access"),
+	MR(access, 1U << 7, "access"),
+	MR(access, IBV_ACCESS_REMOTE_WRITE, "access"),
+	MR(reserved, 1, "reserved"),
+	MR(size, ~0ULL, "size"),
+	MR(start, -4096ULL + 0x40, "size"),
+	MR(iova, -4096ULL + 0x40, "iova"),
+	MR(iova, 0x7f1234561041ULL, "iova"),
+
+	/* QP: creation */
+	QP(pd, S_MR, "pd is 2, which is of type MR"),
+	QP(send_cq, S_PD, "send_cq is 0, which is of type PD"),
+	QP(recv_cq, 8, "recv_cq is 8, there is no such"),
+	QP(recv_cq, 0xffffffff, "recv_cq"),
+	QP(qpn, 0x1000012, "qpn"),
+	QP(qpn, 1, "qpn"),
+	AT(S_QP_RTS, rxe_migr_rec_qp, qpn, 0x13, "qpn 0x13 is also that of"),
+	QP(qp_type, IBV_QPT_UD, "qp_type"),
+	QP(sq_sig_all, 2, "sq_sig_all"),
+	QP(max_send_wr, 1U << 21, "max_send_wr"),
+	QP(max_send_wr, 16, "sq.index_mask"),
+	QP(max_send_sge, 33, "max_send_sge"),
+	QP(max_send_sge, 32, "sq.log2_elem"),
+	QP(max_inline_data, 513, "max_inline_data"),
+	QP(max_inline_data, 512, "sq.log2_elem"),
+	QP(max_recv_wr, 0, "rq.index_mask"),
+	QP(max_recv_sge, 33, "max_recv_sge"),
+	QP(max_recv_sge, 16, "rq.log2_elem"),
+
+	/* QP: attributes */
+	QP(state, IBV_QPS_SQE, "state is SQE"),
+	QP(state, 7, "state"),
+	QP(access_flags, 1U << 31, "access_flags"),
+	QP(pkey_index, 0x10000, "pkey_index"),
+	QP(port_num, 2, "port_num"),
+	QP(port_num, 0, "port_num"),
+	INIT(port_num, 0, "port_num"),
+	QP(path_mtu, 0, "path_mtu"),
+	QP(path_mtu, 6, "path_mtu"),
+	QP(dest_qpn, 0, "dest_qpn"),
+	QP(dest_qpn, 1U << 24, "dest_qpn"),
+	QP(rq_psn, 1U << 24, "rq_psn"),
+	QP(sq_psn, 1U << 31, "sq_psn"),
+	QP(max_rd_atomic, 129, "max_rd_atomic"),
+	QP(max_dest_rd_atomic, 512, "max_dest_rd_atomic"),
+	QP(max_dest_rd_atomic, 3, "max_dest_rd_atomic is 3, not a power"),
+	QP(max_dest_rd_atomic, 8, "length"),
+	QP(min_rnr_timer, 32, "min_rnr_timer"),
+	QP(timeout, 32, "timeout"),
+	QP(retry_cnt, 8, "retry_cnt"),
+	QP(rnr_retry, 8, "rnr_retry"),
+	QP(sq_draining, 2, "sq_draining"),
+	QP(en_sqd_async_notify, 2, "en_sqd_async_notify"),
+	QP(network_type, 0, "network_type"),
+	QP(network_type, 2, "network_type"),
+	QP(network_type, 3, "network_type"),
+	QP(dgid[10], 0, "network_type is 1, dgid"),
+	QP(flow_label, 1U << 20, "flow_label"),
+
+	/* QP: progress */
+	QP(req_psn, 1U << 24, "req_psn"),
+	QP(req_opcode, 0x100, "req_opcode"),
+	QP(req_wqe_index, 16, "req_wqe_index"),
+	QP(req_rd_atomic, 17, "req_rd_atomic"),
+	QP(req_rd_atomic, 0xffffffff, "req_rd_atomic"),
+	QP(req_need_rd_atomic, 2, "req_need_rd_atomic"),
+	QP(comp_psn, 1U << 24, "comp_psn"),
+	QP(comp_opcode, 0xfffffffe, "comp_opcode"),
+	QP(resp_psn, 1U << 24, "resp_psn"),
+	QP(resp_ack_psn, 1U << 24, "resp_ack_psn"),
+	QP(resp_opcode, 0x100, "resp_opcode"),
+	QP(resp_status, 22, "resp_status"),
+	QP(resp_res_head, 4, "resp_res_head"),
+	QP(wqe.valid, 2, "wqe.valid"),
+	QP(wqe.num_sge, 3, "wqe 0: num_sge"),
+	QP(wqe.cur_sge, 3, "wqe 0: cur_sge"),
+	QP(wqe.resid, 3001, "wqe 0: resid"),
+	RAW(RES_AT(1, kind), 5, "resource 1: kind"),
+	RAW(RES_AT(1, first_psn), 1U << 24, "resource 1: first_psn"),
+	RAW(RES_AT(3, last_psn), 1U << 24, "resource 3"),
+	RAW(RES_AT(0, cur_psn), 1U << 24, "resource 0"),
+	RAW(RES_AT(2, flush_type), 256, "resource 2: flush_type"),
+
+	/* QP: rings */
+	QP(sq.producer, 16, "sq.producer"),
+	QP(sq.consumer, 16, "sq.consumer"),
+	QP(sq.slots, 17, "sq.slots"),
+	QP(sq.slots, 5, "length"),
+	QP(sq.log2_elem, 8, "sq.log2_elem"),
+	QP(sq.mmap_size, 8192, "sq.mmap_size"),
+	QP(rq.index_mask, 7, "rq.index_mask"),
+	QP(rq.log2_elem, 6, "rq.log2_elem"),
+	QP(rq.slots, 0xffffffff, "rq.slots"),
+	QP(rq.mmap_offset, 1, "rq.mmap_offset"),
+	RAW(SQ_AT(wr.opcode), 0x20, "sq slot 0: opcode"),
+	RAW(SQ_AT(dma.num_sge), 3, "sq slot 0: num_sge"),
+	RAW(SQ_AT(dma.cur_sge), 3, "sq slot 0: cur_sge"),
+	RAW(SQ_AT(dma.resid), 3001, "sq slot 0: resid"),
+	RAW(RQ_AT(dma.num_sge), 3, "rq slot 0: num_sge"),
+	RAW(RQ_AT(dma.resid), 3001, "rq slot 0: resid"),
+};
+
+const size_t corruption_count = sizeof(corruptions) / sizeof(corruptions[0]);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Objects come back at their handles, with few calls, or not at all and with
+ * a reason.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "check.h"
+#include "fake_uverbs.h"
+#include "image_builder.h"
+#include "migr_restore.h"
+
+static int restore(const struct builder *b, struct migr_error *err)
+{
+	struct migr_image img;
+	int async_fd = 77, ret;
+
+	err->text[0] = '\0';
+	ret = migr_image_parse(b->data, b->length, &img, err);
+	CHECK(!ret, "%s", err->text);
+	if (ret)
+		return ret;
+	ret = migr_restore_context(FAKE_FD, &img, &async_fd, err);
+	CHECK((async_fd >= 0) == !ret, "async_fd %d, ret %d", async_fd, ret);
+	CHECK(!ret == !err->text[0], "%d, \"%s\"", ret, err->text);
+	if (async_fd >= 0)
+		close(async_fd);
+	migr_image_free(&img);
+	return ret;
+}
+
+static void test_sample(void)
+{
+	static const struct {
+		uint32_t type, identity, state, sgid_index;
+	} want[] = {
+		[S_PD] = { RXE_MIGR_PD, 0, 0, 0 },
+		[S_CQ] = { RXE_MIGR_CQ, 0, 0, 0 },
+		[S_MR] = { RXE_MIGR_MR, 0x4321ab, 0, 0 },
+		[S_MR_EARLY] = { RXE_MIGR_MR, 0x1ff, 0, 0 },
+		[S_QP_RTS] = { RXE_MIGR_QP, 0x12, IBV_QPS_RTS, 5 },
+		[S_PD2] = { RXE_MIGR_PD, 0, 0, 0 },
+		[S_CQ_WRAPPED] = { RXE_MIGR_CQ, 0, 0, 0 },
+		[S_MR2] = { RXE_MIGR_MR, 0x2ff, 0, 0 },
+		[8] = { 0, 0, 0, 0 },
+		[S_QP_INIT] = { RXE_MIGR_QP, 0x13, IBV_QPS_INIT, 0 },
+		[S_QP_SQD] = { RXE_MIGR_QP, 0x9999, IBV_QPS_RTS, 6 },
+	};
+	const unsigned int n = sizeof(want) / sizeof(want[0]);
+	const struct fake_object *o;
+	struct migr_error err;
+	struct builder b;
+	unsigned int i;
+	int fills;
+
+	builder_sample(&b);
+	((struct rxe_migr_rec_cq *)builder_find(b.data, b.length, S_CQ))
+		->comp_vector = 7;
+	builder_seal(b.data, b.length);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	for (i = 0; i < n; i++) {
+		o = &fake.object[i];
+		CHECK(o->type == want[i].type, "%u: %u", i, o->type);
+		if (!o->type)
+			continue;
+		CHECK(o->identity == want[i].identity, "%u: %#x", i,
+		      o->identity);
+		CHECK(o->state == want[i].state, "%u: %u", i, o->state);
+		CHECK(o->sgid_index == want[i].sgid_index, "%u: %u", i,
+		      o->sgid_index);
+		fills = o->type == RXE_MIGR_CQ || o->type == RXE_MIGR_QP;
+		CHECK(o->filled == fills, "%u", i);
+	}
+	CHECK(fake.in_use == 10, "%u", fake.in_use);
+	CHECK(fake.object[S_CQ].comp_vector == 1, "%u",
+	      fake.object[S_CQ].comp_vector);
+
+	CHECK(restore(&b, &err) == -EINVAL, "accepted");
+	CHECK(strstr(err.text, "has one already"), "%s", err.text);
+	builder_free(&b);
+}
+
+/* what goes wrong on the destination, and how it is told */
+static void test_refusals(void)
+{
+	struct rxe_migr_rec_qp *qp;
+	struct migr_error err;
+	struct builder b;
+
+	builder_sample(&b);
+
+	fake_reset();
+	fake.taken_qpn = 0x12;
+	CHECK(restore(&b, &err) == -EBUSY, "accepted");
+	CHECK(!strcmp(err.text, "QP 4: QPN 0x12 is taken on this host"), "%s",
+	      err.text);
+
+	fake_reset();
+	fake.taken_key = 0x4321ab;
+	CHECK(restore(&b, &err) == -EBUSY, "accepted");
+	CHECK(!strcmp(err.text, "MR 2: key 0x4321ab is taken on this host"),
+	      "%s", err.text);
+
+	qp = (void *)builder_find(b.data, b.length, S_QP_SQD);
+	qp->sgid[0] = 0xfe;
+	qp->sgid[1] = 0x80;
+	qp->sgid_index = 1;
+	builder_seal(b.data, b.length);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	CHECK(fake.object[S_QP_SQD].sgid_index == 0, "%u",
+	      fake.object[S_QP_SQD].sgid_index);
+
+	/* another size of the same ring would not fit the mapping */
+	qp->sq.mmap_size += 4096;
+	builder_seal(b.data, b.length);
+	fake_reset();
+	CHECK(restore(&b, &err) == -EPROTO, "accepted");
+	CHECK(strstr(err.text, "QP 10: sq: the driver made"), "%s", err.text);
+	builder_free(&b);
+}
+
+static void test_error_state(void)
+{
+	struct rxe_migr_rec_qp *qp;
+	struct migr_error err;
+	struct builder b;
+
+	builder_sample(&b);
+	qp = (void *)builder_find(b.data, b.length, S_QP_INIT);
+	qp->state = IBV_QPS_ERR;
+	builder_seal(b.data, b.length);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	CHECK(fake.object[S_QP_INIT].state == IBV_QPS_INIT, "%u",
+	      fake.object[S_QP_INIT].state);
+
+	qp->port_num = 0; /* failed before it was ever set up */
+	builder_seal(b.data, b.length);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	CHECK(fake.object[S_QP_INIT].state == IBV_QPS_RESET, "%u",
+	      fake.object[S_QP_INIT].state);
+	builder_free(&b);
+}
+
+static unsigned int calls_for(uint32_t qps)
+{
+	struct builder_qp q = {
+		.pd = 0, .send_cq = 1, .recv_cq = 1, .state = IBV_QPS_RTS
+	};
+	struct migr_error err;
+	struct builder b;
+	uint32_t i;
+
+	builder_start(&b, 2 + 2 * qps);
+	builder_pd(&b, 0);
+	builder_cq(&b, 1, 0, 0);
+	for (i = 0; i < qps; i++) {
+		q.handle = 2 + 2 * i;
+		q.qpn = 100 + i;
+		builder_qp(&b, &q);
+		builder_mr(&b, q.handle + 1, 0, (i + 1) << 8);
+	}
+	builder_finish(&b);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	CHECK(fake.in_use == 2 + 2 * qps, "%u", fake.in_use);
+	builder_free(&b);
+	return fake.calls;
+}
+
+static void test_linear(void)
+{
+	unsigned int small = calls_for(16), big = calls_for(1024);
+
+	/* create, three states, REFILL and the MR: six calls each */
+	CHECK(big - small == (1024 - 16) * 6, "%u, %u", small, big);
+}
+
+/* one object at a time, in an order that is not that of the handles */
+static void test_single(void)
+{
+	static const uint32_t order[] = { S_PD2, S_PD,	   S_CQ_WRAPPED,
+					  S_CQ,	 S_QP_SQD, S_MR };
+	struct migr_error err = {};
+	struct migr_restore r;
+	struct builder b;
+	size_t i;
+	int ret;
+
+	builder_sample(&b);
+	fake_reset();
+	fake.context = true;
+	migr_restore_init(&r, FAKE_FD, &err);
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		ret = migr_place_object(&r, builder_find(b.data, b.length,
+							 order[i]));
+		CHECK(!ret, "%u: %s", order[i], err.text);
+		CHECK(fake.in_use == i + 1, "%u", fake.in_use);
+		CHECK(fake.object[order[i]].type, "%u", order[i]);
+	}
+	ret = migr_place_object(&r, builder_find(b.data, b.length, S_MR));
+	CHECK(ret == -EBUSY, "%d", ret);
+	CHECK(strstr(err.text, "MR 2: the handle is taken"), "%s", err.text);
+	CHECK(fake.in_use == i, "%u", fake.in_use);
+	ret = migr_refill_object(&r, builder_find(b.data, b.length, S_QP_SQD));
+	CHECK(!ret && fake.object[S_QP_SQD].filled, "%s", err.text);
+	migr_restore_release(&r);
+	builder_free(&b);
+}
+
+int main(void)
+{
+	test_sample();
+	test_refusals();
+	test_error_state();
+	test_linear();
+	test_single();
+	return check_result();
+}
