@@ -45,7 +45,7 @@ enum rxe_migr_peer {
  * @next: jiffies of the next probe or RESUME
  * @last_nak: jiffies of the last NAK_STOPPED
  * @interval_ms: between probes or RESUMEs, doubles
- * @peer: enum rxe_migr_peer, valid in ASKING and after
+ * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP
  * @refilled: REFILL has filled the QP
  */

@@ -218,6 +218,7 @@ static void nak_stopped(struct rxe_migr_qp *m, struct rxe_pkt_info *pkt)
 	if (qp->migr <= RXE_MIGR_ASKING && qp_state(qp) >= IB_QPS_RTS &&
 	    rxe_migr_connected(qp)) {
 		qp->migr = RXE_MIGR_PAUSED;
+		m->peer = RXE_MIGR_PEER_CAPABLE;
 		m->since = jiffies;
 		m->next = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
 		m->interval_ms = PROBE_MIN_MS;

@@ -347,6 +347,7 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st)
 
 		mutex_lock(&m->lock);
 		if (m->restore.type && qps[i]->migr == RXE_MIGR_STOPPED) {
+			m->peer = RXE_MIGR_PEER_CAPABLE; /* STOP has asked */
 			rxe_enable_task(&qps[i]->recv_task);
 			rxe_enable_task(&qps[i]->send_task);
 			rxe_migr_run(qps[i], rxe_migr_connected(qps[i]) ?
