@@ -10,7 +10,6 @@
  * seconds or on SIGTERM or SIGINT.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "options.h"
 #include "report.h"
 #include "traffic.h"
 #include "verbs.h"
@@ -29,16 +29,6 @@
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
 
-struct options {
-	struct verbs_options verbs;
-	struct shape shape; /* the client's counts */
-	const char *host;   /* NULL: server */
-	const char *port;
-	const char *progress, *result;
-	enum page_kind pages;
-	unsigned int threads, seconds, stuck_seconds;
-};
-
 static volatile sig_atomic_t stop_signal;
 
 static void on_signal(int sig)
@@ -46,135 +36,11 @@ static void on_signal(int sig)
 	stop_signal = sig;
 }
 
-static const char usage[] =
-	"usage: rc_mix -s [options]		server\n"
-	"       rc_mix [options] HOST		client\n"
-	"traffic, as the client wants it:\n"
-	"  -q N		QPs (1)\n"
-	"  -m BYTES	longest message (16384)\n"
-	"  -w N		window: operations in flight per QP, a power of two (16)\n"
-	"  -S N		seed (1)\n"
-	"  -F		no fences: Linux 6.12's rdma_rxe waits for ever when it has to\n"
-	"		retransmit a fenced request ahead of a READ or atomic\n"
-	"each side:\n"
-	"  -d DEVICE	RDMA device (the first)\n"
-	"  -g N		GID index (the first IPv4 address's RoCEv2 one)\n"
-	"  -c 1|2	one CQ, or one to send and one to receive (1)\n"
-	"  -T 1|2	threads that post (1)\n"
-	"  -p 4k|thp	pages of the buffers (as the system likes)\n"
-	"  -r N		retry_cnt (3)\n"
-	"  -o N		timeout, 4.096 us * 2^N (14)\n"
-	"  -t SECONDS	stop after so long (0: on SIGTERM or SIGINT)\n"
-	"  -D SECONDS	fail when nothing completes for so long (120)\n"
-	"  -l PORT	TCP port (18600)\n"
-	"  -P FILE	progress, ten times a second\n"
-	"  -O FILE	result\n";
-
-static unsigned int number(const char *s, unsigned int min, unsigned int max)
-{
-	char *end;
-	unsigned long n = strtoul(s, &end, 0);
-
-	if (*end || end == s || n < min || n > max) {
-		fprintf(stderr, "%s: expected %u to %u\n", s, min, max);
-		exit(2);
-	}
-	return n;
-}
-
-static enum page_kind page_kind(const char *s)
-{
-	if (!strcmp(s, "4k"))
-		return PAGES_4K;
-	if (!strcmp(s, "thp"))
-		return PAGES_THP;
-	fprintf(stderr, "%s: expected 4k or thp\n", s);
-	exit(2);
-}
-
-static void parse(struct options *o, int argc, char **argv)
-{
-	bool server = false;
-	int c;
-
-	while ((c = getopt(argc, argv,
-			   "sq:m:w:S:Fd:g:c:T:p:r:o:t:D:l:P:O:h")) != -1) {
-		switch (c) {
-		case 's':
-			server = true;
-			break;
-		case 'q':
-			o->shape.qps = number(optarg, 1, 1024);
-			break;
-		case 'm':
-			o->shape.max = number(optarg, 64, 1 << 24);
-			break;
-		case 'w':
-			o->shape.window = number(optarg, OP_MIN_WINDOW, 4096);
-			break;
-		case 'S':
-			o->shape.seed = strtoull(optarg, NULL, 0);
-			break;
-		case 'F':
-			o->shape.fences = 0;
-			break;
-		case 'd':
-			o->verbs.device = optarg;
-			break;
-		case 'g':
-			o->verbs.gid_index = number(optarg, 0, 255);
-			break;
-		case 'c':
-			o->verbs.cqs = number(optarg, 1, 2);
-			break;
-		case 'T':
-			o->threads = number(optarg, 1, 2);
-			break;
-		case 'p':
-			o->pages = page_kind(optarg);
-			break;
-		case 'r':
-			o->verbs.retry_cnt = number(optarg, 0, 7);
-			break;
-		case 'o':
-			o->verbs.timeout = number(optarg, 0, 31);
-			break;
-		case 't':
-			o->seconds = number(optarg, 0, 1 << 20);
-			break;
-		case 'D':
-			o->stuck_seconds = number(optarg, 1, 1 << 20);
-			break;
-		case 'l':
-			o->port = optarg;
-			break;
-		case 'P':
-			o->progress = optarg;
-			break;
-		case 'O':
-			o->result = optarg;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		default:
-			fputs(usage, stderr);
-			exit(2);
-		}
-	}
-	o->host = argv[optind];
-	if (server == !!o->host || argc - optind > 1 ||
-	    o->shape.window & (o->shape.window - 1)) {
-		fputs(usage, stderr);
-		exit(2);
-	}
-}
-
 /* The client proposes, the server takes it, with the smaller MTU. */
 static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu)
 {
-	uint64_t w[] = { MAGIC,	 s->seed,   s->qps, s->window,
-			 s->max, s->fences, mtu };
+	uint64_t w[] = { MAGIC,	 s->seed,    s->qps, s->window,
+			 s->max, s->without, mtu };
 	const size_t n = sizeof(w) / sizeof(*w);
 
 	if (client && conn_send(fd, w, n))
@@ -191,7 +57,7 @@ static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu)
 	s->qps = w[2];
 	s->window = w[3];
 	s->max = w[4];
-	s->fences = w[5];
+	s->without = w[5];
 	s->mtu = w[6];
 	return client ? 0 : conn_send(fd, w, n);
 }
@@ -337,31 +203,14 @@ static int give_result(struct traffic *t, const struct options *o,
 int main(int argc, char **argv)
 {
 	const struct sigaction act = { .sa_handler = on_signal };
-	struct options o = {
-		.verbs = {
-			.gid_index = -1,
-			.cqs = 1,
-			.timeout = 14,
-			.retry_cnt = 3,
-		},
-		.shape = {
-			.seed = 1,
-			.qps = 1,
-			.window = 16,
-			.max = 16384,
-			.fences = 1,
-		},
-		.port = "18600",
-		.threads = 1,
-		.stuck_seconds = 120,
-	};
+	struct options o;
 	static struct traffic t;
 	struct run_clock clock;
 	struct verbs v = { 0 };
 	pthread_t thread;
 	int fd, rc;
 
-	parse(&o, argc, argv);
+	options_parse(&o, argc, argv);
 	fd = o.host ? conn_connect(o.host, o.port) : conn_listen(o.port);
 	if (fd < 0 || set_up(&t, &v, &o, fd))
 		return 1;
@@ -377,6 +226,7 @@ int main(int argc, char **argv)
 	if (!verdict_fatal(&t.verdict))
 		close_run(&t, &o, fd);
 	rc = give_result(&t, &o, &clock);
+	verbs_destroy_qps(&v);
 	traffic_free(&t);
 	memory_free(&t.memory);
 	verbs_close(&v);

@@ -66,6 +66,35 @@ static uint32_t take(uint64_t *h, uint32_t n)
 	return v;
 }
 
+uint32_t without_bit(const char *name)
+{
+	unsigned int k;
+
+	for (k = 0; k < OP_STREAM_KINDS; k++)
+		if (!strcmp(name, op_info[k].name))
+			return 1u << k;
+	if (!strcmp(name, "fence"))
+		return WITHOUT_FENCE;
+	return strcmp(name, "empty") ? 0 : WITHOUT_EMPTY;
+}
+
+static bool fences(const struct shape *s)
+{
+	return !(s->without & WITHOUT_FENCE);
+}
+
+static enum op_kind pick_kind(const struct shape *s, uint64_t h, bool recv)
+{
+	uint32_t n = recv ? KINDS_RECV : sizeof(kinds);
+	uint8_t kind;
+
+	for (;; h = mix64(h + 1)) {
+		kind = kinds[h % n];
+		if (!(s->without >> kind & 1))
+			return kind;
+	}
+}
+
 /* Lengths at which something changes are more likely than others. */
 static uint32_t pick_len(const struct shape *s, uint64_t h)
 {
@@ -73,7 +102,7 @@ static uint32_t pick_len(const struct shape *s, uint64_t h)
 
 	switch (take(&h, 8)) {
 	case 0:
-		return take(&h, 2) ? s->max : 0;
+		return take(&h, 2) || s->without & WITHOUT_EMPTY ? s->max : 0;
 	case 1:
 		return 1;
 	case 2:
@@ -102,7 +131,7 @@ static uint64_t base_op(const struct stream *st, uint64_t seq, struct op *op)
 	memset(op, 0, sizeof(*op));
 	op->seq = seq;
 	op->from = seq;
-	op->kind = kinds[take(&h, last ? KINDS_RECV : sizeof(kinds))];
+	op->kind = pick_kind(st->shape, h, last);
 	op->key = stream_data_key(st, seq);
 	op->imm = op->key >> 32;
 	op->len = pick_len(st->shape, mix64(h));
@@ -162,7 +191,7 @@ static bool forward_read(const struct stream *st, struct op *op, uint64_t h)
 	struct op r;
 
 	if (!(op->kind == OP_SEND || op->kind == OP_SEND_IMM) || !op->seq ||
-	    !st->shape->fences)
+	    !fences(st->shape))
 		return false;
 	base_op(st, op->seq - 1, &r);
 	if (r.kind != OP_READ || h % 2)
@@ -183,7 +212,7 @@ void stream_op(const struct stream *st, uint64_t seq, struct op *op)
 	uint64_t h = base_op(st, seq, op);
 
 	op->signaled = take(&h, 4) == 0;
-	op->fenced = take(&h, 8) == 0 && st->shape->fences;
+	op->fenced = take(&h, 8) == 0 && fences(st->shape);
 	op->inlined = take(&h, 2) && op_has(op, F_OUT);
 	op->shared = take(&h, 2);
 	op->add = op->shared ? 1 + op->key % 65536 : op->key;

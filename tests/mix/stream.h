@@ -60,7 +60,7 @@ struct shape {
 	uint32_t window; /* a power of two */
 	uint32_t max;	 /* bytes in a message */
 	uint32_t mtu;
-	uint32_t fences; /* whether any operation is fenced */
+	uint32_t without; /* kinds of operations, a bit for each, and */
 };
 
 /* One slot holds one message in up to OP_PIECES pieces, with gaps. */
@@ -74,6 +74,13 @@ static inline uint32_t pattern_size(const struct shape *s)
 {
 	return 4 * slot_size(s);
 }
+
+#define WITHOUT_FENCE (1u << OP_KINDS)
+#define WITHOUT_EMPTY (2u << OP_KINDS) /* messages without a byte */
+#define RECV_KINDS (1u << OP_SEND | 1u << OP_SEND_IMM | 1u << OP_WRITE_IMM)
+
+/* The bit called @name ("read", "fence"), or 0. */
+uint32_t without_bit(const char *name);
 
 /* @side owns the memory. */
 uint64_t pattern_key(const struct shape *s, unsigned int side);

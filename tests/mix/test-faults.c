@@ -61,7 +61,6 @@ static const struct shape shape = {
 	.window = 16,
 	.max = 9000,
 	.mtu = 1024,
-	.fences = 1,
 };
 
 static struct ibv_mr fake_mr;

@@ -68,7 +68,6 @@ static const struct shape shape = {
 	.window = 16,
 	.max = 10000,
 	.mtu = 1024,
-	.fences = 1,
 };
 
 static void check_op(const struct op *op)

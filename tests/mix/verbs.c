@@ -163,12 +163,15 @@ int verbs_create(struct verbs *v, const struct verbs_options *o,
 	return init_qps(v);
 }
 
+void verbs_destroy_qps(struct verbs *v)
+{
+	while (v->qps)
+		ibv_destroy_qp(v->qp[--v->qps]);
+}
+
 void verbs_close(struct verbs *v)
 {
-	uint32_t i;
-
-	for (i = 0; i < v->qps; i++)
-		ibv_destroy_qp(v->qp[i]);
+	verbs_destroy_qps(v);
 	free(v->qp);
 	free(v->psn);
 	if (v->cq[0])

@@ -37,6 +37,8 @@ struct verbs {
 int verbs_open(struct verbs *v, const struct verbs_options *o);
 int verbs_create(struct verbs *v, const struct verbs_options *o,
 		 const struct shape *s);
+/* First the QPs, then the MRs on them: the peer may still be retransmitting. */
+void verbs_destroy_qps(struct verbs *v);
 void verbs_close(struct verbs *v);
 
 /*
