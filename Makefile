@@ -15,6 +15,9 @@
 TOOLBOX := vm-images/toolbox
 STAGE   := build/stage
 
+# Two builds in one tree take turns.
+TURN    := mkdir -p $(STAGE) && flock build/.lock
+
 build: toolbox module user scripts
 
 toolbox:
@@ -25,14 +28,13 @@ images: toolbox
 
 # The modified rdma_rxe, as $(STAGE)/rdma_rxe.ko
 module: toolbox
-	@mkdir -p $(STAGE)
-	@if [ -x rxe-migr/build ]; then \
-		rxe-migr/build build/rxe && \
-		install -C -m 644 build/rxe/rdma_rxe.ko $(STAGE)/; \
-	fi
+	@$(TURN) sh -ec '\
+		[ -x rxe-migr/build ] || exit 0; \
+		rxe-migr/build build/rxe; \
+		install -C -m 644 build/rxe/rdma_rxe.ko $(STAGE)/'
 
 user: toolbox
-	@$(TOOLBOX) sh -ec '\
+	@$(TURN) $(TOOLBOX) sh -ec '\
 		[ -e build/user/build.ninja ] || cmake -S . -B build/user -G Ninja; \
 		cmake --build build/user; \
 		DESTDIR=$(CURDIR)/$(STAGE) cmake --install build/user --prefix / \
@@ -40,7 +42,7 @@ user: toolbox
 
 # The same for unit tests, with sanitizers
 asan: toolbox
-	@$(TOOLBOX) sh -ec '\
+	@$(TURN) $(TOOLBOX) sh -ec '\
 		[ -e build/asan/build.ninja ] || \
 			cmake -S . -B build/asan -G Ninja -DSANITIZE=ON; \
 		cmake --build build/asan'
