@@ -28,6 +28,9 @@
 #define MIN_PAGE 4096U
 #define MAX_PAGE 65536U
 
+/* as the driver: larger than any device hands out */
+#define MAX_MMAP_OFFSET (1ULL << 44)
+
 bool migr_type_known(uint32_t type)
 {
 	return type >= RXE_MIGR_PD && type <= RXE_MIGR_QP;
@@ -138,7 +141,7 @@ int migr_check_ring(const struct rxe_migr_rec *rec,
 				name, ring->mmap_size,
 				(unsigned long long)bytes);
 	if (!ring->mmap_offset || ring->mmap_offset % MIN_PAGE ||
-	    ring->mmap_offset + ring->mmap_size < ring->mmap_offset)
+	    ring->mmap_offset >= MAX_MMAP_OFFSET)
 		return migr_bad(err, rec, "%s.mmap_offset is %#llx", name,
 				(unsigned long long)ring->mmap_offset);
 	return 0;
@@ -202,7 +205,8 @@ static int check_cq(const struct migr_index *index,
 		.entries = cq->cqe,
 		.entry_size = sizeof(struct ib_uverbs_wc),
 	};
-	uint32_t behind;
+	const uint32_t unpolled =
+		(cq->ring.producer - cq->ring.consumer) & cq->ring.index_mask;
 	int ret;
 
 	(void)index;
@@ -216,15 +220,11 @@ static int check_cq(const struct migr_index *index,
 	if (ret)
 		return ret;
 
-	/* a completion is never all zero: each unpolled one has its slot */
-	behind = cq->ring.consumer <= cq->ring.producer
-			 ? cq->ring.producer
-			 : cq->ring.index_mask + 1;
-	if (cq->ring.consumer != cq->ring.producer && cq->ring.slots < behind)
+	if (cq->ring.slots != unpolled)
 		return migr_bad(
 			err, rec,
-			"ring.slots is %u, the unpolled entries end at %u",
-			cq->ring.slots, behind);
+			"ring.slots is %u, there are %u unpolled entries",
+			cq->ring.slots, unpolled);
 	return 0;
 }
 

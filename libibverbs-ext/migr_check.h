@@ -79,9 +79,12 @@ static inline uint64_t migr_ring_bytes(const struct rxe_migr_ring *ring)
 
 int migr_check_qp(const struct migr_index *index,
 		  const struct rxe_migr_rec *rec, struct migr_error *err);
+int migr_check_work(const struct rxe_migr_rec_qp *qp, struct migr_error *err);
 int migr_check_ref(const struct migr_index *index,
 		   const struct rxe_migr_rec *rec, const char *field,
 		   uint32_t handle, uint32_t type, struct migr_error *err);
+
+#define MIGR_PSN_MASK 0xffffffU
 
 /* access flags that rdma_rxe accepts for an MR or a QP from user space */
 #define MIGR_ACCESS_ALL 0x3ff0031fU

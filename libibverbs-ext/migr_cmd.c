@@ -13,8 +13,8 @@
 
 /* most images are smaller: 64 idle QPs of common size */
 #define DUMP_GUESS (256 * 1024)
-/* a stopped context does not grow; more rounds than this are a bug */
-#define DUMP_TRIES 4
+/* a stopped context hardly grows; more rounds than this are a bug */
+#define DUMP_TRIES 8
 
 static int device_cmd(int fd, uint16_t method, const void *in, size_t in_length,
 		      void *out, size_t out_length)
@@ -80,7 +80,8 @@ int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err)
 	*image = NULL;
 	*length = 0;
 
-	for (tries = 0, ret = -ENOSPC; ret == -ENOSPC; tries++) {
+	for (tries = 0, ret = -ENOSPC; ret == -ENOSPC || ret == -EAGAIN;
+	     tries++) {
 		if (tries == DUMP_TRIES || resp.needed <= room) {
 			snprintf(
 				err->text, sizeof(err->text),
@@ -106,7 +107,7 @@ int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err)
 		if (ret == -EINVAL)
 			snprintf(err->text, sizeof(err->text),
 				 "context: cannot be dumped: it is not stopped");
-		else if (ret != -ENOSPC)
+		else if (ret != -ENOSPC && ret != -EAGAIN)
 			migr_status_text(NULL, ret, err);
 		return ret;
 	}

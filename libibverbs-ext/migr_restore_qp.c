@@ -63,9 +63,7 @@ static void fill_modify(struct ib_uverbs_modify_qp *in,
 		.rq_psn = qp->rq_psn,
 		.sq_psn = qp->sq_psn,
 		.max_rd_atomic = (uint8_t)qp->max_rd_atomic,
-		/* 256 is what the driver makes of 129 to 255 */
-		.max_dest_rd_atomic = qp->max_dest_rd_atomic > 255 ?
-			255 : (uint8_t)qp->max_dest_rd_atomic,
+		.max_dest_rd_atomic = (uint8_t)qp->max_dest_rd_atomic,
 		.min_rnr_timer = (uint8_t)qp->min_rnr_timer,
 		.timeout = (uint8_t)qp->timeout,
 		.retry_cnt = (uint8_t)qp->retry_cnt,

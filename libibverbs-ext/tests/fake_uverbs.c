@@ -318,7 +318,9 @@ int ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 
 	fake.calls++;
-	if (fd != FAKE_FD || request != RDMA_VERBS_IOCTL)
+	if (fake.calls == fake.fail_call)
+		ret = -ENOMEM;
+	else if (fd != FAKE_FD || request != RDMA_VERBS_IOCTL)
 		ret = -ENOTTY;
 	else if (hdr->driver_id != RDMA_DRIVER_RXE ||
 		 hdr->length !=

@@ -30,6 +30,7 @@ struct fake {
 	/* knobs */
 	int stock; /* a driver without migration */
 	uint32_t taken_qpn, taken_key;
+	unsigned int fail_call;	   /* this one fails with ENOMEM; 0: none */
 	int fail_method, fail_err; /* device method, errno */
 	uint32_t why;
 	uint64_t image_needed;

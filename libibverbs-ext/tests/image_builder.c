@@ -10,6 +10,8 @@
 
 #include "image_builder.h"
 
+_Static_assert(!(S_CQE & (S_CQE + 1)), "also the index mask");
+
 #define RING_GAP 0x100000ULL
 
 uint32_t builder_log2_elem(size_t size)
@@ -117,7 +119,7 @@ void builder_cq(struct builder *b, uint32_t handle, uint32_t consumer,
 {
 	const size_t elem =
 		sizeof(struct ib_uverbs_wc) + 40; /* as the kernel's */
-	uint32_t slots = consumer <= producer ? producer : S_CQE + 1, i;
+	uint32_t slots = (producer - consumer) & S_CQE, i;
 	struct rxe_migr_rec_cq *cq;
 
 	cq = builder_add(b, RXE_MIGR_CQ, handle,
@@ -188,6 +190,9 @@ static void fill_content(struct rxe_migr_rec_qp *qp)
 	qp->wqe.cur_sge = 1;
 	qp->wqe.length = 3000;
 	qp->wqe.resid = 1000;
+	qp->wqe.sge[0].length = 1000;
+	qp->wqe.sge[1].length = 2000;
+	qp->wqe.sge_offset = 1000;
 }
 
 static void fill_path(struct rxe_migr_rec_qp *qp, int ipv6)
@@ -242,7 +247,7 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->epoch = 3;
 	qp->req_psn = 0xffffff;
 	qp->req_opcode = ~0U;
-	qp->comp_opcode = 0x11;
+	qp->comp_opcode = 0x0e; /* in the middle of a READ */
 	qp->comp_psn = 0xfffffe;
 	qp->resp_opcode = 0x04;
 	qp->resp_res_head = 3;

@@ -127,7 +127,7 @@ static void test_refusals(void)
 	builder_free(&b);
 }
 
-static void test_error_state(void)
+static void test_states(void)
 {
 	struct rxe_migr_rec_qp *qp;
 	struct migr_error err;
@@ -142,12 +142,50 @@ static void test_error_state(void)
 	CHECK(fake.object[S_QP_INIT].state == IBV_QPS_INIT, "%u",
 	      fake.object[S_QP_INIT].state);
 
+	qp->state = IBV_QPS_RTR;
+	qp->network_type = 1;
+	qp->dest_qpn = 1;
+	memcpy(qp->dgid, "\0\0\0\0\0\0\0\0\0\0\xff\xff\n\0\0\1", 16);
+	memcpy(qp->sgid, qp->dgid, 16);
+	qp->sgid_index = 5;
+	builder_seal(b.data, b.length);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	CHECK(fake.object[S_QP_INIT].state == IBV_QPS_RTR, "%u",
+	      fake.object[S_QP_INIT].state);
+	CHECK(fake.object[S_QP_INIT].sgid_index == 5, "%u",
+	      fake.object[S_QP_INIT].sgid_index);
+
+	qp->state = IBV_QPS_ERR;
 	qp->port_num = 0; /* failed before it was ever set up */
 	builder_seal(b.data, b.length);
 	fake_reset();
 	CHECK(!restore(&b, &err), "%s", err.text);
 	CHECK(fake.object[S_QP_INIT].state == IBV_QPS_RESET, "%u",
 	      fake.object[S_QP_INIT].state);
+	builder_free(&b);
+}
+
+/* whichever call fails: an error, a reason, and no file left open */
+static void test_any_failure(void)
+{
+	unsigned int calls, i;
+	struct migr_error err;
+	struct builder b;
+	int first, last;
+
+	builder_sample(&b);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	calls = fake.calls;
+	first = dup(0);
+	for (i = 1; i <= calls; i++) {
+		fake_reset();
+		fake.fail_call = i;
+		CHECK(restore(&b, &err) == -ENOMEM, "call %u", i);
+	}
+	last = dup(0);
+	CHECK(last == first + 1, "%d, %d", first, last);
 	builder_free(&b);
 }
 
@@ -221,7 +259,8 @@ int main(void)
 {
 	test_sample();
 	test_refusals();
-	test_error_state();
+	test_states();
+	test_any_failure();
 	test_linear();
 	test_single();
 	return check_result();
