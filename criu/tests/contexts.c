@@ -2,12 +2,14 @@
 /*
  * contexts: verbs objects to move, without traffic while they move.
  *
- *	contexts [-c CONTEXTS] [-p PROCESSES] [-e EXTRA] [-d DEVICE]
+ *	contexts [-C] [-c CONTEXTS] [-p PROCESSES] [-e EXTRA]
+ *		 [-d DEVICE] [-g GID_INDEX]
  *
  * Each process opens some contexts and makes a PD, an MR, a CQ and two QPs in
  * each. On SIGUSR1 it connects the two QPs to each other and writes from one
- * end of the MR to the other, with what it made before. "ready" and "PASS" or
- * "FAIL: reason" go to stdout, one line per process.
+ * end of the MR to the other, with what it made before; with -C it connects
+ * them at the start, and can then only move to the host where it is. "ready"
+ * and "PASS" or "FAIL: reason" go to stdout, one line per process.
  *
  * EXTRA is something that cannot be moved: "channel", "shared" (a context that
  * a child has, too), "orphan" (a child that has only the mapping).
@@ -36,6 +38,7 @@ struct ctx {
 
 static const char *device;
 static int gid_index = 1;
+static int connected;
 
 #define NEED(what)                                                          \
 	do {                                                                \
@@ -119,7 +122,7 @@ static void use(struct ctx *c, int n)
 	struct ibv_wc wc = { .wr_id = 0 };
 	int got = 0;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2 && !connected; i++)
 		connect_to(c, i);
 	for (int i = 0; i < 2; i++) {
 		memset(c->mem + i * 256, 'a' + n + i, 64);
@@ -194,6 +197,8 @@ static int process(int contexts, const char *extra)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (int i = 0; i < contexts; i++)
 		make(c + i);
+	for (int i = 0; i < 2 * contexts && connected; i++)
+		connect_to(c + i / 2, i % 2);
 	if (extra)
 		make_extra(extra, c);
 	puts("ready");
@@ -212,8 +217,10 @@ int main(int argc, char **argv)
 	const char *extra = NULL;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while ((opt = getopt(argc, argv, "c:p:e:d:g:")) != -1) {
-		if (opt == 'c')
+	while ((opt = getopt(argc, argv, "Cc:p:e:d:g:")) != -1) {
+		if (opt == 'C')
+			connected = 1;
+		else if (opt == 'c')
 			contexts = atoi(optarg);
 		else if (opt == 'p')
 			processes = atoi(optarg);
