@@ -243,7 +243,8 @@ static void do_atomic(struct fake_qp *q, const struct ibv_send_wr *wr)
 		*cell = value;
 	if (mistake(net, FAULT_SHARED_OLD, add && shared))
 		old = 0;
-	scatter((uint8_t *)&old, sizeof(old), wr->sg_list, wr->num_sge);
+	if (!mistake(net, FAULT_SHARED_EMPTY, add && shared))
+		scatter((uint8_t *)&old, sizeof(old), wr->sg_list, wr->num_sge);
 	complete_send(q, wr, add ? IBV_WC_FETCH_ADD : IBV_WC_COMP_SWAP, 8);
 }
 

@@ -52,7 +52,8 @@ enum fault {
 	FAULT_ADD_TWICE,
 	FAULT_SHARED_LOST,
 	FAULT_SHARED_TWICE,
-	FAULT_SHARED_OLD, /* returns less than it has before */
+	FAULT_SHARED_OLD,   /* returns less than it has before */
+	FAULT_SHARED_EMPTY, /* completes without its result */
 	FAULT_SWAP_LOST,
 	FAULTS
 };

@@ -92,6 +92,8 @@ static void build_atomic(struct traffic_qp *q, struct sq_entry *e,
 		off = OFF_SHARED;
 		wr->wr.atomic.compare_add = e->op.add;
 		q->shared_sum += e->op.add;
+		__atomic_fetch_add(&q->t->shared_sum, e->op.add,
+				   __ATOMIC_RELAXED);
 	} else {
 		off += offsetof(struct cells, add);
 		e->expect = q->add_sum;

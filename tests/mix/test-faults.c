@@ -51,7 +51,10 @@ static const struct {
 	[FAULT_ADD_TWICE] = { "FETCH_ADD twice", "fetch_add): old" },
 	[FAULT_SHARED_LOST] = { "shared FETCH_ADD lost", "shared" },
 	[FAULT_SHARED_TWICE] = { "shared FETCH_ADD twice", "shared counter" },
-	[FAULT_SHARED_OLD] = { "shared counter steps back", "at least" },
+	[FAULT_SHARED_OLD] = { "shared counter steps back",
+			       "shared): old value 0x0" },
+	[FAULT_SHARED_EMPTY] = { "atomic without result",
+				 "shared): old value 0x5a" },
 	[FAULT_SWAP_LOST] = { "CMP_SWAP lost", "cmp_swap): old" },
 };
 

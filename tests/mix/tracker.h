@@ -41,7 +41,7 @@ static inline uint64_t wr_id_index(uint64_t wr_id)
 /* A work request in the send queue, and what its result has to be. */
 struct sq_entry {
 	struct op op;
-	uint64_t expect; /* atomics: the old value, or the least one */
+	uint64_t expect; /* atomics on a cell of this QP: the old value */
 	bool signaled;
 };
 

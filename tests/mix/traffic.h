@@ -68,6 +68,7 @@ struct traffic {
 	uint32_t max_inline;
 	struct traffic_qp *qp;
 	struct verdict verdict;
+	uint64_t shared_sum; /* posted by all QPs on the shared counter */
 	bool stopping;
 };
 
