@@ -34,17 +34,19 @@ static int create_error(struct migr_restore *r, const struct rxe_migr_rec *rec,
 	return ret;
 }
 
-/* Did the driver make the ring of the record? */
+/*
+ * Did the driver make the ring of the record? Of its answer only the size
+ * counts: it is written before the driver sets the wanted offset, which REFILL
+ * compares.
+ */
 static int same_ring(struct migr_restore *r, const struct rxe_migr_rec *rec,
 		     const char *name, const struct rxe_migr_ring *ring,
 		     const struct mminfo *made)
 {
-	if (made->offset == ring->mmap_offset && made->size == ring->mmap_size)
+	if (made->size == ring->mmap_size)
 		return 0;
-	migr_bad(r->err, rec,
-		 "%s: the driver made %u bytes at offset %#llx, not %u at %#llx",
-		 name, made->size, (unsigned long long)made->offset,
-		 ring->mmap_size, (unsigned long long)ring->mmap_offset);
+	migr_bad(r->err, rec, "%s: the driver made a ring of %u bytes, not %u",
+		 name, made->size, ring->mmap_size);
 	return -EPROTO;
 }
 

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * On a node with the migratable rdma_rxe: a context with many QPs is stopped,
+ * dumped, destroyed and made again on the same host, while the other ends of
+ * its connections stay.
+ *
+ *	live_restore [-n QPS] [-i GID_INDEX] [-s] [DEVICE]
+ *
+ * -s makes the objects one by one with ibv_restore_object().
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <infiniband/verbs_ext.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "check.h"
+#include "migr_cmd.h"
+
+#define MSG 4096
+#define DEPTH 4
+
+struct side {
+	struct ibv_context *ctx;
+	struct ibv_pd *gap, *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp **qp;
+	char *mem;
+};
+
+static int n_qps = 2, gid_index = 1;
+static union ibv_gid gid;
+
+#define MUST(cond)                                                             \
+	do {                                                                   \
+		if (!(cond)) {                                                 \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, \
+				#cond, strerror(errno));                       \
+			exit(1);                                               \
+		}                                                              \
+	} while (0)
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static struct ibv_device *find_device(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	for (; list && *list; list++)
+		if (!name || !strcmp(name, ibv_get_device_name(*list)))
+			return *list;
+	return NULL;
+}
+
+static void open_side(struct side *s, struct ibv_device *dev)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { DEPTH, DEPTH, 2, 2, 0 },
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+	};
+	int i;
+
+	MUST(s->ctx = ibv_open_device(dev));
+	MUST(!ibv_query_gid(s->ctx, 1, gid_index, &gid));
+	MUST(s->gap = ibv_alloc_pd(s->ctx));
+	MUST(s->pd = ibv_alloc_pd(s->ctx));
+	MUST(s->cq = ibv_create_cq(s->ctx, 2 * DEPTH * n_qps, s, NULL, 0));
+	s->mem = mmap(NULL, 2 * MSG, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(s->mem != MAP_FAILED);
+	MUST(s->mr = ibv_reg_mr(s->pd, s->mem, 2 * MSG,
+				IBV_ACCESS_LOCAL_WRITE |
+					IBV_ACCESS_REMOTE_WRITE));
+	MUST(!ibv_dealloc_pd(s->gap));
+	init.send_cq = init.recv_cq = s->cq;
+	MUST(s->qp = calloc((size_t)n_qps, sizeof(*s->qp)));
+	for (i = 0; i < n_qps; i++)
+		MUST(s->qp[i] = ibv_create_qp(s->pd, &init));
+}
+
+static void connect_qp(struct ibv_qp *qp, uint32_t peer)
+{
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer,
+		.rq_psn = 0xfffff0,
+		.sq_psn = 0xfffff0,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 12,
+		.timeout = 14,
+		.retry_cnt = 6,
+		.rnr_retry = 6,
+		.ah_attr = { .is_global = 1, .port_num = 1 },
+	};
+
+	a.ah_attr.grh.dgid = gid;
+	a.ah_attr.grh.sgid_index = (uint8_t)gid_index;
+	a.ah_attr.grh.hop_limit = 64;
+	MUST(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS));
+	a.qp_state = IBV_QPS_RTR;
+	MUST(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				    IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER));
+	a.qp_state = IBV_QPS_RTS;
+	MUST(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				    IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+static void post_recv(struct side *s, int i, uint64_t wr_id)
+{
+	struct ibv_sge sge = { (uintptr_t)s->mem + MSG, MSG, s->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = wr_id,
+				  .sg_list = &sge,
+				  .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	MUST(!ibv_post_recv(s->qp[i], &wr, &bad));
+}
+
+static void post_send(struct side *s, int i, uint64_t wr_id)
+{
+	struct ibv_sge sge = { (uintptr_t)s->mem, MSG, s->mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = wr_id,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad;
+
+	MUST(!ibv_post_send(s->qp[i], &wr, &bad));
+}
+
+/* n good completions of one side within ten seconds */
+static void wait_for(struct side *s, int n)
+{
+	double end = now() + 10000;
+	struct ibv_wc wc;
+	int got;
+
+	while (n && now() < end) {
+		MUST((got = ibv_poll_cq(s->cq, 1, &wc)) >= 0);
+		if (!got)
+			continue;
+		CHECK(wc.status == IBV_WC_SUCCESS, "%s",
+		      ibv_wc_status_str(wc.status));
+		n--;
+	}
+	CHECK(!n, "%d completions are missing", n);
+}
+
+static void close_side(struct side *s)
+{
+	int i;
+
+	for (i = 0; i < n_qps; i++)
+		MUST(!ibv_destroy_qp(s->qp[i]));
+	MUST(!ibv_destroy_cq(s->cq));
+	MUST(!ibv_dereg_mr(s->mr));
+	MUST(!ibv_dealloc_pd(s->pd));
+	MUST(!ibv_close_device(s->ctx));
+	free(s->qp);
+}
+
+/* stop, dump, commit, destroy */
+static void take(struct side *s, void **image, size_t *length)
+{
+	struct rxe_migr_status st;
+	struct rxe_migr_resolve_resp what;
+	struct migr_error err;
+	double start = now();
+	char text[256];
+	int ret, count = 0;
+	char small[64];
+
+	ret = ibv_migr_check_peers(s->ctx, 0, &st);
+	CHECK(!ret, "%s", ibv_migr_status_str(&st, ret, text, sizeof(text)));
+	ret = ibv_dump_context(s->ctx, &count, small, sizeof(small));
+	CHECK(ret == EINVAL, "dump of a running context: %d", ret);
+	ret = ibv_migr_stop(s->ctx, 0, &st);
+	CHECK(!ret, "%s", ibv_migr_status_str(&st, ret, text, sizeof(text)));
+	if (ret)
+		exit(1);
+	printf("stopped %u objects in %.1f ms\n", st.objects, now() - start);
+
+	ret = ibv_migr_resolve(s->ctx, s->ctx->async_fd, &what);
+	CHECK(!ret && what.type == RXE_MIGR_ASYNC_FD, "%d, %u", ret, what.type);
+	ret = ibv_migr_resolve(s->ctx, s->ctx->cmd_fd, &what);
+	CHECK(!ret && what.type == RXE_MIGR_CONTEXT, "%d, %u", ret, what.type);
+	ret = ibv_migr_resolve(s->ctx, 0, &what);
+	CHECK(ret == ENOENT, "%d", ret);
+
+	ret = ibv_dump_context(s->ctx, &count, small, sizeof(small));
+	CHECK(ret == ENOSPC && count == n_qps + 3, "%d, count %d", ret, count);
+	start = now();
+	ret = migr_cmd_dump(s->ctx->cmd_fd, image, length, &err);
+	CHECK(!ret, "%s", err.text);
+	if (ret)
+		exit(1);
+	printf("dumped %zu bytes in %.1f ms\n", *length, now() - start);
+	CHECK(!ibv_migr_commit(s->ctx), "commit");
+	close(st.guard_fd);
+	close_side(s);
+}
+
+static void restore_single(int fd, const struct migr_image *img)
+{
+	static const int types[] = { RXE_MIGR_PD, RXE_MIGR_CQ, RXE_MIGR_MR,
+				     RXE_MIGR_QP };
+	struct ibv_context ctx = { .cmd_fd = fd, .num_comp_vectors = 1 };
+	const struct rxe_migr_rec *rec;
+	unsigned int i, k, cmd;
+	void *object;
+	int ret;
+
+	for (k = 0; k < 8; k++) {
+		cmd = k < 4 ? IBV_RESTORE_CREATE : IBV_RESTORE_REFILL;
+		for (i = 0; i < img->count; i++) {
+			rec = img->records[i];
+			if ((int)rec->type != types[k % 4])
+				continue;
+			ret = ibv_restore_object(&ctx, &object, types[k % 4],
+						 (int)cmd, (void *)rec,
+						 rec->length);
+			CHECK(!ret, "%s", ibv_migr_error_str());
+			CHECK((uintptr_t)object == rec->user_handle, "%p",
+			      object);
+		}
+	}
+}
+
+/* only GET_CONTEXT: the rest is made by hand */
+static int get_context(int fd, const struct migr_image *img,
+		       struct migr_error *err)
+{
+	struct migr_image none = *img;
+	int async_fd;
+
+	none.count = 0;
+	return migr_restore_context(fd, &none, &async_fd, err);
+}
+
+/* what must not change, whatever has been sent and received since */
+static void same_object(const struct rxe_migr_rec *a,
+			const struct rxe_migr_rec *b)
+{
+	const struct rxe_migr_rec_cq *c = (void *)a, *d = (void *)b;
+	const struct rxe_migr_rec_qp *q = (void *)a, *r = (void *)b;
+	const size_t creation = offsetof(struct rxe_migr_rec_qp, pd);
+	const size_t sgid = offsetof(struct rxe_migr_rec_qp, sgid);
+	const char *type = migr_type_text(a->type);
+
+	CHECK(a->type == b->type && a->handle == b->handle &&
+		      a->user_handle == b->user_handle,
+	      "%s %u, %s %u", type, a->handle, migr_type_text(b->type),
+	      b->handle);
+	switch (a->type) {
+	case RXE_MIGR_CQ:
+		CHECK(c->cqe == d->cqe &&
+			      c->ring.mmap_offset == d->ring.mmap_offset,
+		      "%s %u", type, a->handle);
+		break;
+	case RXE_MIGR_QP:
+		CHECK(!memcmp((char *)q + creation, (char *)r + creation,
+			      sgid - creation),
+		      "%s %u", type, a->handle);
+		CHECK(q->sq.mmap_offset == r->sq.mmap_offset &&
+			      q->rq.mmap_offset == r->rq.mmap_offset,
+		      "%s %u", type, a->handle);
+		CHECK(r->epoch == q->epoch + 1, "epoch %u", r->epoch);
+		break;
+	default:
+		CHECK(a->length == b->length && !memcmp(a, b, a->length),
+		      "%s %u", type, a->handle);
+	}
+}
+
+/* an image of the copy shows the same objects */
+static void dump_again(int fd, const struct migr_image *img)
+{
+	struct rxe_migr_status st;
+	struct migr_image again;
+	struct migr_error err;
+	unsigned int i;
+	size_t length;
+	void *image;
+	int ret;
+
+	ret = migr_cmd_stop(fd, 0, 0, &st);
+	migr_status_text(&st, ret, &err);
+	CHECK(!ret, "%s", err.text);
+	if (ret)
+		return;
+	ret = migr_cmd_dump(fd, &image, &length, &err);
+	close(st.guard_fd);
+	CHECK(!ret, "%s", err.text);
+	if (ret)
+		return;
+	ret = migr_image_parse(image, length, &again, &err);
+	CHECK(!ret, "%s", err.text);
+	CHECK(ret || again.count == img->count, "%u", again.count);
+	for (i = 0; !ret && i < img->count && i < again.count; i++)
+		same_object(img->records[i], again.records[i]);
+	migr_image_free(&again);
+	free(image);
+}
+
+static int make(const char *path, const struct migr_image *img, bool single)
+{
+	struct rxe_migr_status st;
+	struct migr_error err = {};
+	int fd, ret, async_fd = -1;
+	double start = now();
+
+	MUST((fd = open(path, O_RDWR | O_CLOEXEC)) >= 0);
+	if (single) {
+		ret = get_context(fd, img, &err);
+		if (!ret)
+			restore_single(fd, img);
+	} else {
+		ret = migr_restore_context(fd, img, &async_fd, &err);
+	}
+	CHECK(!ret, "%s", err.text);
+	if (ret)
+		exit(1);
+	printf("restored %u objects in %.1f ms\n", img->count, now() - start);
+
+	ret = migr_cmd_resume(fd, &st);
+	CHECK(ret == -EINVAL, "RESUME before ATTACH: %d", ret);
+	ret = migr_cmd_attach(fd, &st);
+	migr_status_text(&st, ret, &err);
+	CHECK(!ret, "%s", err.text);
+	start = now();
+	ret = migr_cmd_resume(fd, &st);
+	migr_status_text(&st, ret, &err);
+	CHECK(!ret, "%s", err.text);
+	printf("resumed %u QPs in %.1f ms\n", st.objects, now() - start);
+	return fd;
+}
+
+/* what came in since: completions in the restored ring */
+static uint32_t completions(int fd, const struct migr_image *img)
+{
+	const struct rxe_migr_rec_cq *cq = NULL;
+	struct rxe_queue_buf *ring;
+	unsigned int i;
+	uint32_t n;
+
+	for (i = 0; i < img->count; i++)
+		if (img->records[i]->type == RXE_MIGR_CQ)
+			cq = (void *)img->records[i];
+	MUST(cq);
+	ring = mmap(NULL, cq->ring.mmap_size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, (off_t)cq->ring.mmap_offset);
+	MUST(ring != MAP_FAILED);
+	n = (ring->producer_index - cq->ring.producer) & ring->index_mask;
+	munmap(ring, cq->ring.mmap_size);
+	return n;
+}
+
+static void taken(const char *path, const struct migr_image *img)
+{
+	struct migr_error err = {};
+	int fd, async_fd, ret;
+
+	MUST((fd = open(path, O_RDWR | O_CLOEXEC)) >= 0);
+	ret = migr_restore_context(fd, img, &async_fd, &err);
+	CHECK(ret == -EBUSY && strstr(err.text, "is taken on this host"),
+	      "%d: %s", ret, err.text);
+	printf("a second time: %s\n", err.text);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct side moved = {}, peer = {};
+	struct migr_image img;
+	struct migr_error err;
+	struct ibv_device *dev;
+	bool single = false;
+	char path[128], *mem;
+	size_t length;
+	void *image;
+	int i, c, fd;
+	uint32_t n;
+
+	while ((c = getopt(argc, argv, "n:i:s")) != -1) {
+		if (c == 'n')
+			n_qps = atoi(optarg);
+		else if (c == 'i')
+			gid_index = atoi(optarg);
+		else if (c == 's')
+			single = true;
+		else
+			return 2;
+	}
+	MUST(dev = find_device(argv[optind]));
+	open_side(&moved, dev);
+	open_side(&peer, dev);
+	for (i = 0; i < n_qps; i++) {
+		connect_qp(moved.qp[i], peer.qp[i]->qp_num);
+		connect_qp(peer.qp[i], moved.qp[i]->qp_num);
+		post_recv(&peer, i, 1);
+		post_recv(&moved, i, 2);
+		post_recv(&moved, i, 3);
+		post_send(&moved, i, 4);
+		post_send(&peer, i, 5);
+	}
+	wait_for(&peer, 2 * n_qps);
+	usleep(100000);
+	mem = moved.mem;
+	take(&moved, &image, &length);
+	if (migr_image_parse(image, length, &img, &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+
+	/* the peers wait: this must get through as soon as they are back */
+	memset(peer.mem, 0x77, MSG);
+	for (i = 0; i < n_qps; i++)
+		post_send(&peer, i, 6);
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", dev->dev_name);
+	fd = make(path, &img, single);
+	taken(path, &img);
+	wait_for(&peer, n_qps);
+	n = completions(fd, &img);
+	CHECK(n == (uint32_t)n_qps, "%u completions for %d messages", n, n_qps);
+	CHECK(mem[MSG] == 0x77 && mem[2 * MSG - 1] == 0x77, "content");
+	dump_again(fd, &img);
+	close(fd);
+	close_side(&peer);
+	migr_image_free(&img);
+	free(image);
+	if (!check_failures)
+		printf("ok\n");
+	return check_result();
+}
