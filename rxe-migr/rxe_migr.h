@@ -159,7 +159,7 @@ int rxe_migr_dump(struct ib_ucontext *uc, struct rxe_migr_buf *buf,
 /* rxe_migr_restore.c: creation hooks */
 int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 		    struct ib_udata *udata);
-void rxe_migr_finish_qp(struct rxe_qp *qp);
+int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata);
 int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata);
 int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
 		    struct ib_udata *udata);

@@ -79,8 +79,9 @@ err_cnt:
 	return err;
 }
 
-/* give the pending mmap of a new ring the offset that it had */
-static void force_offset(struct rxe_queue *q, u64 offset)
+/* give the pending mmap of a new ring the offset that it had, and say so */
+static int force_offset(struct rxe_queue *q, u64 offset,
+			struct mminfo __user *resp)
 {
 	struct rxe_dev *rxe = q->rxe;
 	u64 end = offset + ALIGN(q->ip->info.size, SHMLBA);
@@ -93,6 +94,8 @@ static void force_offset(struct rxe_queue *q, u64 offset)
 	spin_lock_bh(&rxe->mmap_offset_lock);
 	rxe->mmap_offset = max(rxe->mmap_offset, end);
 	spin_unlock_bh(&rxe->mmap_offset_lock);
+
+	return copy_to_user(resp, &q->ip->info, sizeof(*resp)) ? -EFAULT : 0;
 }
 
 /**
@@ -127,20 +130,33 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 /**
  * rxe_migr_finish_qp - hook in rxe_create_qp(): before others can find the QP
  * @qp: the new QP
+ * @udata: the create command
+ *
+ * Return: 0 or an error, for which the caller destroys the QP
  */
-void rxe_migr_finish_qp(struct rxe_qp *qp)
+int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
+	struct rxe_create_qp_resp __user *resp;
+	int err;
 
 	if (!m->restore.type)
-		return;
+		return 0;
 
-	force_offset(qp->sq.queue, m->restore.mmap_offset[0]);
-	force_offset(qp->rq.queue, m->restore.mmap_offset[1]);
+	resp = udata->outbuf;
+	err = force_offset(qp->sq.queue, m->restore.mmap_offset[0],
+			   &resp->sq_mi);
+	if (!err)
+		err = force_offset(qp->rq.queue, m->restore.mmap_offset[1],
+				   &resp->rq_mi);
+	if (err)
+		return err;
 
 	rxe_disable_task(&qp->send_task);
 	rxe_disable_task(&qp->recv_task);
 	qp->migr = RXE_MIGR_STOPPED;
+
+	return 0;
 }
 
 /**
@@ -152,14 +168,16 @@ void rxe_migr_finish_qp(struct rxe_qp *qp)
  */
 int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata)
 {
+	struct rxe_create_cq_resp __user *resp;
 	struct rxe_migr_restore restore;
 	int err;
 
 	err = get_restore(udata, RXE_MIGR_CQ, &restore);
-	if (!err && restore.type)
-		force_offset(cq->queue, restore.mmap_offset[0]);
+	if (err || !restore.type)
+		return err;
 
-	return err;
+	resp = udata->outbuf;
+	return force_offset(cq->queue, restore.mmap_offset[0], &resp->mi);
 }
 
 /**
