@@ -186,14 +186,15 @@ static void close_side(struct side *s)
 }
 
 /* stop, dump, commit, destroy */
-static void take(struct side *s, void **image, size_t *length)
+static void take(struct side *s, struct side *peer, void **image,
+		 size_t *length)
 {
 	struct rxe_migr_status st;
 	struct rxe_migr_resolve_resp what;
 	struct migr_error err;
 	double start = now();
 	char text[256];
-	int ret, count = 0;
+	int ret, count = 0, i;
 	char small[64];
 
 	ret = ibv_migr_check_peers(s->ctx, 0, &st);
@@ -222,6 +223,12 @@ static void take(struct side *s, void **image, size_t *length)
 		exit(1);
 	printf("dumped %zu bytes in %.1f ms\n", *length, now() - start);
 	CHECK(!ibv_migr_commit(s->ctx), "commit");
+
+	/* peers that hear from a stopped QP are patient from then on */
+	memset(peer->mem, 0x77, MSG);
+	for (i = 0; i < n_qps; i++)
+		post_send(peer, i, 6);
+	usleep(300000);
 	close(st.guard_fd);
 	close_side(s);
 }
@@ -432,16 +439,12 @@ int main(int argc, char **argv)
 	wait_for(&peer, 2 * n_qps);
 	usleep(100000);
 	mem = moved.mem;
-	take(&moved, &image, &length);
+	take(&moved, &peer, &image, &length);
 	if (migr_image_parse(image, length, &img, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
 
-	/* the peers wait: this must get through as soon as they are back */
-	memset(peer.mem, 0x77, MSG);
-	for (i = 0; i < n_qps; i++)
-		post_send(&peer, i, 6);
 	snprintf(path, sizeof(path), "/dev/infiniband/%s", dev->dev_name);
 	fd = make(path, &img, single);
 	taken(path, &img);
