@@ -69,14 +69,10 @@ static const struct migr_field attributes[] = {
 };
 
 static const struct migr_field progress[] = {
-	F(epoch, 0, UINT32_MAX - 1),
-	F(req_psn, 0, PSN_MASK),
-	F(req_need_rd_atomic, 0, 1),
-	F(req_noack_pkts, 0, MAX_INT),
-	F(comp_psn, 0, PSN_MASK),
-	F(resp_psn, 0, PSN_MASK),
-	F(resp_ack_psn, 0, PSN_MASK),
-	F(resp_status, 0, IBV_WC_GENERAL_ERR),
+	F(epoch, 0, UINT32_MAX - 1),  F(req_psn, 0, PSN_MASK),
+	F(req_need_rd_atomic, 0, 1),  F(req_noack_pkts, 0, MAX_INT),
+	F(comp_psn, 0, PSN_MASK),     F(resp_psn, 0, PSN_MASK),
+	F(resp_ack_psn, 0, PSN_MASK), F(resp_status, 0, IBV_WC_GENERAL_ERR),
 	F(wqe.valid, 0, 1),
 };
 
