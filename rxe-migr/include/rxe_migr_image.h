@@ -61,9 +61,10 @@ struct rxe_migr_rec_pd {
 };
 
 /*
- * A ring shared with user space. Slots 0..slots-1 follow the record's fixed
- * part, 1 << log2_elem bytes each; slots behind those are all zero. In a CQ
- * only the slots of unpolled entries count.
+ * A ring shared with user space. `slots` slots of 1 << log2_elem bytes each
+ * follow the record's fixed part. In a work queue they are 0..slots-1, and the
+ * slots behind those are all zero. In a CQ they are the unpolled entries, from
+ * the consumer on: slots == (producer - consumer) & index_mask.
  */
 struct rxe_migr_ring {
 	__aligned_u64 mmap_offset;
