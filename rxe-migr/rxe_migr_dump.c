@@ -70,13 +70,18 @@ static u32 ring_request(struct rxe_queue *q)
  */
 static u32 ring_slots(struct rxe_queue *q)
 {
+	u32 prod = queue_get_producer(q, q->type) & q->index_mask;
+	u32 cons = queue_get_consumer(q, q->type) & q->index_mask;
 	u32 n = q->index_mask + 1;
 
 	if (q->type == QUEUE_TYPE_TO_CLIENT)
 		return queue_count(q, q->type);
 
-	while (n && !memchr_inv(queue_addr_from_index(q, n - 1), 0,
-				1 << q->log2_elem_size))
+	if (prod < cons)
+		return n;
+
+	while (n > prod && !memchr_inv(queue_addr_from_index(q, n - 1), 0,
+				       1 << q->log2_elem_size))
 		n--;
 
 	return n;
@@ -273,7 +278,7 @@ static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
 	struct rxe_qp *qp = obj;
 	struct rxe_queue *sq = qp->sq.queue;
 	struct rxe_queue *rq = qp->rq.queue;
-	u32 n_res = qp->resp.resources ? qp->attr.max_dest_rd_atomic : 0;
+	u32 n_res = rxe_migr_connected(qp) ? qp->attr.max_dest_rd_atomic : 0;
 	u32 sq_slots = ring_slots(sq);
 	u32 rq_slots = ring_slots(rq);
 	struct rxe_migr_rec_qp *rec;
@@ -299,8 +304,7 @@ static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
 	rec->max_recv_wr = ring_request(rq);
 	rec->max_recv_sge = qp->rq.max_sge;
 	put_qp_attr(qp, rec);
-	if (!n_res)
-		rec->max_dest_rd_atomic = 0;
+	rec->max_dest_rd_atomic = n_res;
 	put_qp_tasks(qp, rec);
 	put_ring(sq, &rec->sq, sq_slots);
 	put_ring(rq, &rec->rq, rq_slots);

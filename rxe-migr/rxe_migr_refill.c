@@ -170,7 +170,8 @@ static bool is_comp_opcode(u32 opcode)
 static int chk_attr(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 {
 	enum ib_qp_state now = qp_state(qp);
-	u32 n_res = qp->resp.resources ? qp->attr.max_dest_rd_atomic : 0;
+	bool connected = rxe_migr_connected(qp);
+	u32 n_res = connected ? qp->attr.max_dest_rd_atomic : 0;
 
 	switch (rec->state) {
 	case IB_QPS_RESET:
@@ -189,10 +190,9 @@ static int chk_attr(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		CHECK(bad_qp, false, "state");
 	}
 
-	CHECK(bad_qp, rec->state == IB_QPS_ERR ||
-	      rec->max_dest_rd_atomic == n_res, "max_dest_rd_atomic");
-	CHECK(bad_qp, rec->state == IB_QPS_ERR ||
-	      rec->dest_qpn == qp->attr.dest_qp_num, "dest_qpn");
+	CHECK(bad_qp, rec->max_dest_rd_atomic == n_res, "max_dest_rd_atomic");
+	CHECK(bad_qp, !connected || rec->dest_qpn == qp->attr.dest_qp_num,
+	      "dest_qpn");
 	CHECK(bad_qp, rec->retry_cnt <= 7, "retry_cnt");
 	CHECK(bad_qp, rec->rnr_retry <= 7, "rnr_retry");
 	CHECK(bad_qp, rec->timeout <= 31, "timeout");
@@ -427,7 +427,7 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	slots = fill_ring(qp->sq.queue, &rec->sq, 0, slots);
 	fill_ring(qp->rq.queue, &rec->rq, 0, slots);
 	get_tasks(qp, rec);
-	for (i = 0; i < n_res && qp->resp.resources; i++)
+	for (i = 0; i < n_res; i++)
 		get_res(&res[i], &qp->resp.resources[i]);
 
 	/* what a modify does not set, or sets after the wrong idea */
