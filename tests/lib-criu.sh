@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Dump and restore of criu/tests/contexts.c by plain CRIU, in /tmp/c of a node.
+
+env='export PATH=/opt/migr/bin:$PATH LD_LIBRARY_PATH=/opt/migr/lib; mkdir -p /tmp/c'
+files=
+
+set_key() # NODE [HEX]
+{
+	ask "$1" "echo '1:${2-$(printf %064d 7)}' \
+		>/sys/module/rdma_rxe/parameters/migr_key"
+}
+
+needs_migration() # NODE...
+{
+	local n
+
+	for n in "$@"; do
+		ask "$n" 'test -e /sys/module/rdma_rxe/parameters/migr_key' ||
+			skip "$n has the stock rdma_rxe"
+		ask "$n" 'test -e /usr/lib/criu/rdma_plugin.so' ||
+			skip "$n has no plug-in"
+		set_key "$n"
+	done
+}
+
+# What RDMA files the processes have: number and kind.
+rdma_files() # NODE
+{
+	ask "$1" 'for p in $(pgrep -x contexts); do
+		ls -l /proc/$p/fd | awk "/infiniband|memfd/ { print \$9, \$11 }"
+	done'
+}
+
+processes() { ask "$1" 'pgrep -cx contexts' || true; } # NODE
+lines() { ask "$1" "grep -c '^$2' /tmp/c/out" || true; } # NODE WORD
+all_say() { [ "$(lines "$1" "$2")" = "$count" ]; }       # NODE WORD
+
+# -u: as an ordinary user; else options of contexts
+start_contexts() # NODE [-u] [OPTION...]
+{
+	local as= node=$1
+
+	shift
+	if [ "${1-}" = -u ]; then
+		as='setpriv --reuid 1000 --regid 1000 --clear-groups'
+		shift
+	fi
+	count=1
+	[ "${1-}" != -p ] || count=$2
+	[ "${2-}" != -p ] || count=$3
+	ask "$node" "$env; pkill -9 -x contexts; rm -rf /tmp/c/*; mkdir /tmp/c/i
+		setsid $as contexts $* </dev/null >/tmp/c/out 2>&1 &"
+	poll_until 20 all_say "$node" ready
+	files=$(rdma_files "$node")
+}
+
+criu_dump() # NODE [OPTION...]
+{
+	on "$1" "criu dump -D /tmp/c/i -o /tmp/c/log -v3 --shell-job \
+		-t \$(pgrep -ox contexts) ${*:2}" ||
+		fail "dump: $(ask "$1" "grep -h 'rdma: \|Error' /tmp/c/log")"
+}
+
+copy_images() # FROM TO
+{
+	ask "$2" 'rm -rf /tmp/c'
+	"$lab" ssh "$1" 'tar -C /tmp -cf - c' </dev/null |
+		"$lab" ssh "$2" 'tar -C /tmp -xf -'
+}
+
+criu_restore() # NODE
+{
+	on "$1" "criu restore -d -D /tmp/c/i -o /tmp/c/log -v3 --shell-job" ||
+		fail "restore: $(ask "$1" "grep -h 'rdma: \|Error' /tmp/c/log")"
+}
+
+use_contexts() # NODE: they work, and go away in order
+{
+	ask "$1" 'pkill -CONT -x contexts; pkill -USR1 -x contexts' || true
+	poll_until 60 all_say "$1" PASS
+	ask "$1" 'pkill -9 -x contexts' || true # what does not end by itself
+}
+
+no_objects()
+{
+	ask "$1" 'rdma res show' | grep -q 'mr 0 ctx 0'
+}
+
+none_left() # NODE: neither tasks nor objects
+{
+	poll_until 20 no_objects "$1"
+	[ "$(processes "$1")" = 0 ] || fail "$1: processes are left"
+}
