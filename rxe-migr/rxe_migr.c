@@ -343,7 +343,7 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
  */
 static bool is_event_file(struct file *file, struct file *own)
 {
-	return file->f_op->owner == own->f_op->owner &&
+	return file->f_op->owner == rxe_migr_stock_fops(own)->owner &&
 	       !strcmp(file->f_path.dentry->d_name.name, "[infinibandevent]");
 }
 

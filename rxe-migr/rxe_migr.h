@@ -176,5 +176,6 @@ int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
 
 /* rxe_migr_cred.c */
 int rxe_migr_open_doorbell(struct file *file);
+const struct file_operations *rxe_migr_stock_fops(struct file *file);
 
 #endif /* RXE_MIGR_H */

@@ -161,3 +161,14 @@ int rxe_migr_open_doorbell(struct file *file)
 
 	return 0;
 }
+
+/**
+ * rxe_migr_stock_fops - the file operations that ib_uverbs gave a file
+ * @file: a uverbs file
+ *
+ * Return: them, whether or not the doorbell is open
+ */
+const struct file_operations *rxe_migr_stock_fops(struct file *file)
+{
+	return file->f_op == &doorbell_fops ? stock_fops : file->f_op;
+}
