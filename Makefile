@@ -18,7 +18,7 @@ STAGE   := build/stage
 # Two builds in one tree take turns.
 TURN    := mkdir -p $(STAGE) && flock build/.lock
 
-build: toolbox module user scripts
+build: toolbox module user scripts key
 
 toolbox:
 	@vm-images/mkroot toolbox >/dev/null
@@ -51,6 +51,16 @@ scripts:
 	@mkdir -p $(STAGE)/bin
 	@install -C vm-images/migr-ctr $(STAGE)/bin/
 
+# The key under which nodes believe each other that something has moved; made
+# once, at random.
+key:
+	@mkdir -p $(STAGE)
+	@[ -s $(STAGE)/cluster.key ] || ( \
+		umask 077; \
+		echo "1:$$(od -An -tx1 -N32 /dev/urandom | tr -d " \n")" \
+			>$(STAGE)/cluster.new; \
+		mv $(STAGE)/cluster.new $(STAGE)/cluster.key )
+
 check: build asan images
 	@tests/unit tests/run
 
@@ -76,5 +86,5 @@ clean:
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox images module user asan scripts check demo lint format clean \
+.PHONY: build toolbox images module user asan scripts key check demo lint format clean \
 	distclean bench-hotpath bench-scale
