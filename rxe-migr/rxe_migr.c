@@ -511,11 +511,14 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *att
 
 /* --- tables --- */
 
+#define OUT(type)							\
+	UVERBS_ATTR_PTR_OUT(RXE_MIGR_ATTR_OUT,				\
+			    UVERBS_ATTR_TYPE(struct type), UA_MANDATORY)
+
 #define IN_OUT(in_type, out_type)					\
 	UVERBS_ATTR_PTR_IN(RXE_MIGR_ATTR_IN,				\
 			   UVERBS_ATTR_TYPE(struct in_type), UA_MANDATORY), \
-	UVERBS_ATTR_PTR_OUT(RXE_MIGR_ATTR_OUT,				\
-			    UVERBS_ATTR_TYPE(struct out_type), UA_MANDATORY)
+	OUT(out_type)
 
 #define REFILL(object)							\
 	UVERBS_ATTR_IDR(RXE_MIGR_ATTR_REFILL_HANDLE, object,		\
@@ -533,10 +536,7 @@ DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESOLVE,
 			    IN_OUT(rxe_migr_resolve, rxe_migr_resolve_resp));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_ATTACH,
 			    IN_OUT(rxe_migr_attach, rxe_migr_status));
-DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESUME,
-	UVERBS_ATTR_PTR_OUT(RXE_MIGR_ATTR_OUT,
-			    UVERBS_ATTR_TYPE(struct rxe_migr_status),
-			    UA_MANDATORY));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESUME, OUT(rxe_migr_status));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_QP_REFILL,
 			    REFILL(UVERBS_OBJECT_QP));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_CQ_REFILL,

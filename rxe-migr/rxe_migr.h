@@ -53,7 +53,7 @@ struct rxe_migr_qp {
 	struct rxe_qp		qp;
 	struct delayed_work	work;
 	struct sk_buff_head	pkts;
-	struct mutex		lock;
+	struct mutex		lock;	/* @work against the methods */
 	struct rxe_migr_restore	restore;
 	u32			epoch;
 	u32			peer_epoch;

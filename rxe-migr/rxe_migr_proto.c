@@ -78,7 +78,7 @@ static void send_nak_stopped(struct rxe_migr_qp *m)
 				  (m->epoch & MIGR_NAK_EPOCH_MASK));
 
 	/* one per tick of the clock is enough to pause the sender */
-	if (m->last_nak == jiffies)
+	if (!time_after(jiffies, m->last_nak))
 		return;
 	m->last_nak = jiffies;
 
@@ -639,6 +639,7 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 	unsigned long begin = jiffies;
 	unsigned long end = begin + msecs_to_jiffies(timeout_ms);
 	unsigned long half = begin + msecs_to_jiffies(timeout_ms / 2);
+	unsigned long pause = msecs_to_jiffies(ASK_INTERVAL_MS);
 	unsigned int first = 0;
 	unsigned int i;
 	int err = 0;
@@ -654,8 +655,8 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 				rxe_migr_send_probe(qps[i]);
 
 		left = wait_event_interruptible_timeout(ask_wait,
-				all_answered(qps, n, &first),
-				msecs_to_jiffies(ASK_INTERVAL_MS));
+							all_answered(qps, n, &first),
+							pause);
 		if (left < 0) {
 			err = -EINTR;
 			break;

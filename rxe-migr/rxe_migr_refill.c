@@ -16,17 +16,31 @@
 #define MAX_RECORD	(1ULL << 30)	/* bytes */
 #define NO_OPCODE	0xffffffffU
 
-/* fail with the name of the field that is wrong */
-#define CHECK(obj, cond, field)						\
-	do {								\
-		if (!(cond)) {						\
-			obj("image: bad " field "\n");			\
-			return -EINVAL;					\
-		}							\
-	} while (0)
+/* one thing that a record must fulfil */
+struct check {
+	bool		ok;
+	const char	*field;
+};
 
-#define bad_qp(text)	rxe_err_qp(qp, text)
-#define bad_cq(text)	rxe_err_cq(cq, text)
+static const char *first_bad(const struct check *checks, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!checks[i].ok)
+			return checks[i].field;
+	return NULL;
+}
+
+static int judge_qp(struct rxe_qp *qp, const struct check *checks, size_t n)
+{
+	const char *field = first_bad(checks, n);
+
+	if (!field)
+		return 0;
+	rxe_err_qp(qp, "image: bad %s\n", field);
+	return -EINVAL;
+}
 
 static void *copy_record(const struct rxe_migr_buf *buf, size_t min)
 {
@@ -68,9 +82,11 @@ static bool ring_fits(const struct rxe_queue *q,
 		ring->slots == live : ring->slots <= q->index_mask + 1);
 }
 
+/* may be asked before ring_fits() has been */
 static size_t slots_size(const struct rxe_migr_ring *ring)
 {
-	return (size_t)ring->slots << ring->log2_elem;
+	return ring->log2_elem < 32 ? (size_t)ring->slots << ring->log2_elem :
+				      0;
 }
 
 /* fill a ring that nobody uses yet; returns the end of the slots */
@@ -94,18 +110,22 @@ static const u8 *fill_ring(struct rxe_queue *q,
 static int chk_cq(struct rxe_cq *cq, u32 handle,
 		  const struct rxe_migr_rec_cq *rec)
 {
-	CHECK(bad_cq, rec->rec.type == RXE_MIGR_CQ, "type");
-	CHECK(bad_cq, rec->rec.handle == handle, "handle");
-	CHECK(bad_cq, ring_fits(cq->queue, &rec->ring), "ring");
-	CHECK(bad_cq, rec->rec.length == sizeof(*rec) + slots_size(&rec->ring),
-	      "length");
-	CHECK(bad_cq, rec->comp_channel == RXE_MIGR_NO_HANDLE,
-	      "comp_channel");
-	CHECK(bad_cq, !(rec->notify & ~IB_CQ_SOLICITED_MASK), "notify");
-	CHECK(bad_cq, queue_empty(cq->queue, cq->queue->type),
-	      "order: CQ is in use");
+	const struct check checks[] = {
+		{ rec->rec.type == RXE_MIGR_CQ, "type" },
+		{ rec->rec.handle == handle, "handle" },
+		{ ring_fits(cq->queue, &rec->ring), "ring" },
+		{ rec->rec.length == sizeof(*rec) + slots_size(&rec->ring),
+		  "length" },
+		{ rec->comp_channel == RXE_MIGR_NO_HANDLE, "comp_channel" },
+		{ !(rec->notify & ~IB_CQ_SOLICITED_MASK), "notify" },
+		{ queue_empty(cq->queue, cq->queue->type), "order: in use" },
+	};
+	const char *field = first_bad(checks, ARRAY_SIZE(checks));
 
-	return 0;
+	if (!field)
+		return 0;
+	rxe_err_cq(cq, "image: bad %s\n", field);
+	return -EINVAL;
 }
 
 /**
@@ -167,135 +187,148 @@ static bool is_comp_opcode(u32 opcode)
 	       opcode == IB_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
 }
 
-static int chk_attr(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
+/* the verbs state in which a QP must be to become what the record says */
+static bool state_fits(enum ib_qp_state now, u32 wanted)
 {
-	enum ib_qp_state now = qp_state(qp);
-	bool connected = rxe_migr_connected(qp);
-	u32 n_res = connected ? qp->attr.max_dest_rd_atomic : 0;
-
-	switch (rec->state) {
+	switch (wanted) {
 	case IB_QPS_RESET:
 	case IB_QPS_INIT:
 	case IB_QPS_RTR:
 	case IB_QPS_RTS:
-		CHECK(bad_qp, now == rec->state, "state");
-		break;
+		return now == wanted;
 	case IB_QPS_SQD:
-		CHECK(bad_qp, now == IB_QPS_RTS, "state");
-		break;
+		return now == IB_QPS_RTS;
 	case IB_QPS_ERR:
-		CHECK(bad_qp, now <= IB_QPS_INIT, "state");
-		break;
+		return now <= IB_QPS_INIT;
 	default:
-		CHECK(bad_qp, false, "state");
+		return false;
 	}
+}
 
-	CHECK(bad_qp, rec->max_dest_rd_atomic == n_res, "max_dest_rd_atomic");
-	CHECK(bad_qp, !connected || rec->dest_qpn == qp->attr.dest_qp_num,
-	      "dest_qpn");
-	CHECK(bad_qp, rec->retry_cnt <= 7, "retry_cnt");
-	CHECK(bad_qp, rec->rnr_retry <= 7, "rnr_retry");
-	CHECK(bad_qp, rec->timeout <= 31, "timeout");
-	CHECK(bad_qp, rec->sq_draining <= 1, "sq_draining");
-	CHECK(bad_qp, rec->epoch != U32_MAX, "epoch");
+static int chk_attr(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
+{
+	bool connected = rxe_migr_connected(qp);
+	u32 n_res = connected ? qp->attr.max_dest_rd_atomic : 0;
+	const struct check checks[] = {
+		{ state_fits(qp_state(qp), rec->state), "state" },
+		{ rec->max_dest_rd_atomic == n_res, "max_dest_rd_atomic" },
+		{ !connected || rec->dest_qpn == qp->attr.dest_qp_num,
+		  "dest_qpn" },
+		{ rec->retry_cnt <= 7, "retry_cnt" },
+		{ rec->rnr_retry <= 7, "rnr_retry" },
+		{ rec->timeout <= 31, "timeout" },
+		{ rec->sq_draining <= 1, "sq_draining" },
+		{ rec->epoch != U32_MAX, "epoch" },
+	};
 
-	return 0;
+	return judge_qp(qp, checks, ARRAY_SIZE(checks));
 }
 
 static int chk_wqe(struct rxe_qp *qp, const struct rxe_migr_recv_wqe *wqe)
 {
-	if (!wqe->valid)
-		return 0;
+	u32 cur = min_t(u32, wqe->cur_sge, RXE_MIGR_MAX_SGE - 1);
+	const struct check checks[] = {
+		{ wqe->valid == 1, "wqe.valid" },
+		{ wqe->num_sge <= qp->rq.max_sge &&
+		  wqe->num_sge <= RXE_MIGR_MAX_SGE, "wqe.num_sge" },
+		{ wqe->cur_sge < max(wqe->num_sge, 1U), "wqe.cur_sge" },
+		{ wqe->resid <= wqe->length && wqe->length <= S32_MAX,
+		  "wqe.resid" },
+		{ wqe->sge_offset <= wqe->sge[cur].length, "wqe.sge_offset" },
+	};
 
-	CHECK(bad_qp, wqe->valid == 1, "wqe.valid");
-	CHECK(bad_qp, wqe->num_sge <= qp->rq.max_sge &&
-	      wqe->num_sge <= RXE_MIGR_MAX_SGE, "wqe.num_sge");
-	CHECK(bad_qp, wqe->cur_sge < max(wqe->num_sge, 1U), "wqe.cur_sge");
-	CHECK(bad_qp, wqe->resid <= wqe->length && wqe->length <= S32_MAX,
-	      "wqe.resid");
-	CHECK(bad_qp, wqe->sge_offset <= wqe->sge[wqe->cur_sge].length,
-	      "wqe.sge_offset");
-
-	return 0;
+	return wqe->valid ? judge_qp(qp, checks, ARRAY_SIZE(checks)) : 0;
 }
 
 static int chk_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 {
-	u32 sq_live = (rec->sq.producer - rec->sq.consumer) &
-		      qp->sq.queue->index_mask;
+	u32 mask = qp->sq.queue->index_mask;
+	u32 sq_live = (rec->sq.producer - rec->sq.consumer) & mask;
+	const struct check checks[] = {
+		{ is_psn(rec->req_psn), "req_psn" },
+		{ is_psn(rec->comp_psn), "comp_psn" },
+		{ is_psn(rec->resp_psn), "resp_psn" },
+		{ is_psn(rec->resp_ack_psn), "resp_ack_psn" },
+		{ is_psn(rec->rq_psn), "rq_psn" },
+		{ is_psn(rec->sq_psn), "sq_psn" },
+		{ psn_compare(rec->req_psn, rec->comp_psn) >= 0,
+		  "req_psn: before comp_psn" },
+		{ is_opcode(rec->req_opcode, true), "req_opcode" },
+		{ is_comp_opcode(rec->comp_opcode), "comp_opcode" },
+		{ is_opcode(rec->resp_opcode, true), "resp_opcode" },
+		{ ((rec->req_wqe_index - rec->sq.consumer) & mask) <= sq_live &&
+		  rec->req_wqe_index <= mask, "req_wqe_index" },
+		{ rec->req_rd_atomic <= rec->max_rd_atomic &&
+		  rec->max_rd_atomic <= RXE_MAX_QP_RD_ATOM, "req_rd_atomic" },
+		{ rec->req_need_rd_atomic <= 1, "req_need_rd_atomic" },
+		{ rec->req_noack_pkts <= S32_MAX, "req_noack_pkts" },
+		{ rec->resp_status <= IB_WC_GENERAL_ERR, "resp_status" },
+		{ rec->resp_res_head < max(rec->max_dest_rd_atomic, 1U),
+		  "resp_res_head" },
+		{ rec->resp_resid <= rec->resp_length ||
+		  rec->resp_resid == sizeof(u64), "resp_resid" },
+	};
+	int err = judge_qp(qp, checks, ARRAY_SIZE(checks));
 
-	CHECK(bad_qp, is_psn(rec->req_psn), "req_psn");
-	CHECK(bad_qp, is_psn(rec->comp_psn), "comp_psn");
-	CHECK(bad_qp, is_psn(rec->resp_psn), "resp_psn");
-	CHECK(bad_qp, is_psn(rec->resp_ack_psn), "resp_ack_psn");
-	CHECK(bad_qp, is_psn(rec->rq_psn), "rq_psn");
-	CHECK(bad_qp, is_psn(rec->sq_psn), "sq_psn");
-	CHECK(bad_qp, psn_compare(rec->req_psn, rec->comp_psn) >= 0,
-	      "req_psn: before comp_psn");
-	CHECK(bad_qp, is_opcode(rec->req_opcode, true), "req_opcode");
-	CHECK(bad_qp, is_comp_opcode(rec->comp_opcode), "comp_opcode");
-	CHECK(bad_qp, is_opcode(rec->resp_opcode, true), "resp_opcode");
-	CHECK(bad_qp, ((rec->req_wqe_index - rec->sq.consumer) &
-		       qp->sq.queue->index_mask) <= sq_live &&
-	      rec->req_wqe_index <= qp->sq.queue->index_mask,
-	      "req_wqe_index");
-	CHECK(bad_qp, rec->req_rd_atomic <= rec->max_rd_atomic &&
-	      rec->max_rd_atomic <= RXE_MAX_QP_RD_ATOM, "req_rd_atomic");
-	CHECK(bad_qp, rec->req_need_rd_atomic <= 1, "req_need_rd_atomic");
-	CHECK(bad_qp, rec->req_noack_pkts <= S32_MAX, "req_noack_pkts");
-	CHECK(bad_qp, rec->resp_status <= IB_WC_GENERAL_ERR, "resp_status");
-	CHECK(bad_qp, rec->resp_res_head < max(rec->max_dest_rd_atomic, 1U),
-	      "resp_res_head");
-	CHECK(bad_qp, rec->resp_resid <= rec->resp_length ||
-	      rec->resp_resid == sizeof(u64), "resp_resid");
-
-	return chk_wqe(qp, &rec->wqe);
+	return err ?: chk_wqe(qp, &rec->wqe);
 }
 
 /* live WQEs of the send queue: what the requester takes for granted */
+static int chk_send_wqe(struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+{
+	const struct check checks[] = {
+		{ wqe->wr.opcode <= IB_WR_ATOMIC_WRITE &&
+		  wqe->wr.opcode != IB_WR_REG_MR &&
+		  wqe->wr.opcode != IB_WR_SEND_WITH_INV &&
+		  wr_opcode_mask(wqe->wr.opcode, qp), "sq: opcode" },
+		{ wqe->state <= wqe_state_error, "sq: state" },
+		{ wqe->dma.num_sge <= qp->sq.max_sge, "sq: num_sge" },
+		{ wqe->dma.cur_sge <= wqe->dma.num_sge, "sq: cur_sge" },
+		{ wqe->dma.resid <= wqe->dma.length, "sq: resid" },
+		{ is_psn(wqe->first_psn) && is_psn(wqe->last_psn), "sq: psn" },
+		{ wqe->has_rd_atomic <= 1, "sq: has_rd_atomic" },
+	};
+
+	return judge_qp(qp, checks, ARRAY_SIZE(checks));
+}
+
 static int chk_sq(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec,
 		  const u8 *slots)
 {
-	const struct rxe_send_wqe *wqe;
 	u32 i = rec->sq.consumer;
+	int err = 0;
 
-	for (; i != rec->sq.producer; i = queue_next_index(qp->sq.queue, i)) {
-		CHECK(bad_qp, i < rec->sq.slots, "sq.slots");
-		wqe = (const void *)(slots + ((size_t)i << rec->sq.log2_elem));
-		CHECK(bad_qp, wqe->wr.opcode <= IB_WR_ATOMIC_WRITE &&
-		      wqe->wr.opcode != IB_WR_REG_MR &&
-		      wqe->wr.opcode != IB_WR_SEND_WITH_INV &&
-		      wr_opcode_mask(wqe->wr.opcode, qp), "sq: opcode");
-		CHECK(bad_qp, wqe->state <= wqe_state_error, "sq: state");
-		CHECK(bad_qp, wqe->dma.num_sge <= qp->sq.max_sge,
-		      "sq: num_sge");
-		CHECK(bad_qp, wqe->dma.cur_sge <= wqe->dma.num_sge,
-		      "sq: cur_sge");
-		CHECK(bad_qp, wqe->dma.resid <= wqe->dma.length,
-		      "sq: resid");
-		CHECK(bad_qp, is_psn(wqe->first_psn) && is_psn(wqe->last_psn),
-		      "sq: psn");
-		CHECK(bad_qp, wqe->has_rd_atomic <= 1, "sq: has_rd_atomic");
+	while (i != rec->sq.producer && !err) {
+		const struct check have = { i < rec->sq.slots, "sq.slots" };
+
+		err = judge_qp(qp, &have, 1);
+		if (!err)
+			err = chk_send_wqe(qp, (const void *)(slots +
+					((size_t)i << rec->sq.log2_elem)));
+		i = queue_next_index(qp->sq.queue, i);
 	}
 
-	return 0;
+	return err;
 }
 
 static int chk_res(struct rxe_qp *qp, const struct rxe_migr_res *res, u32 n)
 {
-	u32 i;
+	int err = 0;
 
-	for (i = 0; i < n; i++) {
-		CHECK(bad_qp, res[i].kind <= RXE_MIGR_RES_FLUSH, "res.kind");
-		CHECK(bad_qp, is_psn(res[i].first_psn) &&
-		      is_psn(res[i].last_psn) && is_psn(res[i].cur_psn),
-		      "res.psn");
-		CHECK(bad_qp, res[i].length <= 1U << 31, "res.length");
-		CHECK(bad_qp, res[i].flush_type <= U8_MAX &&
-		      res[i].flush_level <= U8_MAX, "res.flush");
+	for (; n && !err; n--, res++) {
+		const struct check checks[] = {
+			{ res->kind <= RXE_MIGR_RES_FLUSH, "res.kind" },
+			{ is_psn(res->first_psn) && is_psn(res->last_psn) &&
+			  is_psn(res->cur_psn), "res.psn" },
+			{ res->length <= 1U << 31, "res.length" },
+			{ res->flush_type <= U8_MAX &&
+			  res->flush_level <= U8_MAX, "res.flush" },
+		};
+
+		err = judge_qp(qp, checks, ARRAY_SIZE(checks));
 	}
 
-	return 0;
+	return err;
 }
 
 static int chk_qp(struct rxe_qp *qp, u32 handle,
@@ -304,19 +337,22 @@ static int chk_qp(struct rxe_qp *qp, u32 handle,
 	u32 n_res = rec->max_dest_rd_atomic;
 	size_t res_size = n_res * sizeof(struct rxe_migr_res);
 	const u8 *tail = (const u8 *)(rec + 1);
+	const struct check checks[] = {
+		{ rec->rec.type == RXE_MIGR_QP, "type" },
+		{ rec->rec.handle == handle, "handle" },
+		{ rec->qpn == qp_num(qp), "qpn" },
+		{ rec->qp_type == IB_QPT_RC, "qp_type" },
+		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
+		{ ring_fits(qp->rq.queue, &rec->rq), "rq" },
+		{ n_res <= RXE_MAX_QP_RD_ATOM, "max_dest_rd_atomic" },
+		{ rec->rec.length == sizeof(*rec) + res_size +
+		  slots_size(&rec->sq) + slots_size(&rec->rq), "length" },
+	};
 	int err;
 
-	CHECK(bad_qp, rec->rec.type == RXE_MIGR_QP, "type");
-	CHECK(bad_qp, rec->rec.handle == handle, "handle");
-	CHECK(bad_qp, rec->qpn == qp_num(qp), "qpn");
-	CHECK(bad_qp, rec->qp_type == IB_QPT_RC, "qp_type");
-	CHECK(bad_qp, ring_fits(qp->sq.queue, &rec->sq), "sq");
-	CHECK(bad_qp, ring_fits(qp->rq.queue, &rec->rq), "rq");
-	CHECK(bad_qp, n_res <= RXE_MAX_QP_RD_ATOM, "max_dest_rd_atomic");
-	CHECK(bad_qp, rec->rec.length == sizeof(*rec) + res_size +
-	      slots_size(&rec->sq) + slots_size(&rec->rq), "length");
-
-	err = chk_attr(qp, rec);
+	err = judge_qp(qp, checks, ARRAY_SIZE(checks));
+	if (!err)
+		err = chk_attr(qp, rec);
 	if (!err)
 		err = chk_tasks(qp, rec);
 	if (!err)

@@ -50,7 +50,7 @@ mix_goes_on()
 {
 	ask n2 "[ ! -e /run/mix.json ] || { cat /run/mix.json; exit 1; }" ||
 		fail "the traffic has ended"
-	poll_until 90 mix_past $(($(mix_received) + ${1:-50}))
+	poll_until 90 mix_past $(($(mix_received) + 50))
 }
 
 # mix_move: the container goes to the other of n1 and n3
