@@ -130,8 +130,8 @@ const char *rp_image_check(const void *img, size_t length,
 		return "wrong checksum";
 	if (hdr->kind != kind)
 		return "wrong kind of image";
-	return kind == RP_IMAGE_FILE ? check_file(img, length) :
-				       check_task(img, length);
+	return kind == RP_IMAGE_FILE ? check_file(img, length)
+				     : check_task(img, length);
 }
 
 const struct rp_vma *rp_image_find_vma(const struct rp_task_image *img,

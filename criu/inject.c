@@ -114,16 +114,15 @@ int rp_inject_attach(struct rp_inject *inj, int fd, struct rxe_migr_status *st)
 	long ret;
 
 	memset(st, 0, sizeof(*st));
-	local.iov_len = migr_cmd_attach_blob(buf, sizeof(buf), inj->scratch,
-					     fd, &at);
+	local.iov_len =
+		migr_cmd_attach_blob(buf, sizeof(buf), inj->scratch, fd, &at);
 	if (!local.iov_len)
 		return -ENOSPC;
 	remote.iov_len = local.iov_len;
 	if (process_vm_writev(inj->pid, &local, 1, &remote, 1, 0) !=
 	    (ssize_t)local.iov_len)
 		return -errno;
-	ret = call(inj, SYS_ioctl, fd, RDMA_VERBS_IOCTL, inj->scratch, 0, 0,
-		   0);
+	ret = call(inj, SYS_ioctl, fd, RDMA_VERBS_IOCTL, inj->scratch, 0, 0, 0);
 	if (process_vm_readv(inj->pid, &local, 1, &remote, 1, 0) !=
 	    (ssize_t)local.iov_len)
 		return ret ?: -errno;

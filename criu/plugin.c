@@ -20,7 +20,11 @@ extern struct {
 	int final_state;
 } opts __attribute__((weak));
 
-enum { TASK_ALIVE = 1, TASK_DEAD = 2, TASK_STOPPED = 3 };
+enum {
+	TASK_ALIVE = 1,
+	TASK_DEAD = 2,
+	TASK_STOPPED = 3
+};
 
 /*
  * Will the tasks live on after a good dump? "No" is safe when in doubt: the QPs
@@ -83,8 +87,8 @@ CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__CHECKPOINT_DEVICES, rdma_checkpoint)
 static int rdma_handle_vma(int fd, const struct stat *st)
 {
 	(void)fd;
-	return S_ISCHR(st->st_mode) && rp_dump_knows(st->st_rdev) ? 0 :
-								    -ENOTSUP;
+	return S_ISCHR(st->st_mode) && rp_dump_knows(st->st_rdev) ? 0
+								  : -ENOTSUP;
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__HANDLE_DEVICE_VMA, rdma_handle_vma)
 

@@ -13,7 +13,7 @@
 
 #include "migr_cmd.h"
 
-#define RP_NAME "rdma_plugin" /* also in CRIU's inventory image */
+#define RP_NAME "rdma_plugin"		   /* also in CRIU's inventory image */
 #define RP_STANDIN_NAME "rdma_plugin_ring" /* of a memfd */
 
 /*
@@ -23,10 +23,10 @@
 void print_on_level(unsigned int level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-#define rp_err(fmt, ...)                                                 \
+#define rp_err(fmt, ...)                                                   \
 	print_on_level(1, "Error (%s:%d): rdma: " fmt "\n", __FILE_NAME__, \
 		       __LINE__, ##__VA_ARGS__)
-#define rp_warn(fmt, ...)                                                \
+#define rp_warn(fmt, ...)                                                  \
 	print_on_level(2, "Warn  (%s:%d): rdma: " fmt "\n", __FILE_NAME__, \
 		       __LINE__, ##__VA_ARGS__)
 #define rp_info(fmt, ...) print_on_level(3, "rdma: " fmt "\n", ##__VA_ARGS__)
@@ -37,13 +37,13 @@ void print_on_level(unsigned int level, const char *format, ...)
  */
 #define RP_NOT_OURS (-4096)
 
-/* ---- what /proc and /sys tell (proc.c) ---- */
+/* ---- what /proc and /sys tell (proc.c, device.c) ---- */
 
 enum rp_kind {
 	RP_OTHER,
-	RP_UVERBS, /* a verbs device */
-	RP_CM,	   /* /dev/infiniband/rdma_cm */
-	RP_EVENT,  /* async or completion events: only RESOLVE knows which */
+	RP_UVERBS,  /* a verbs device */
+	RP_CM,	    /* /dev/infiniband/rdma_cm */
+	RP_EVENT,   /* async or completion events: only RESOLVE knows which */
 	RP_STANDIN, /* ours: stands in for a ring during a restore */
 };
 
@@ -63,9 +63,9 @@ struct rp_map {
 };
 
 struct rp_task {
-	pid_t pid;  /* as seen by CRIU */
-	pid_t vpid; /* in its own, innermost pid namespace */
-	int max_fd; /* the largest number in use, -1: no files at all */
+	pid_t pid;	   /* as seen by CRIU */
+	pid_t vpid;	   /* in its own, innermost pid namespace */
+	int max_fd;	   /* the largest number in use, -1: no files at all */
 	struct rp_fd *fds; /* RDMA files only */
 	size_t nr_fds;
 	struct rp_map *maps;
@@ -108,7 +108,10 @@ int rp_device_probe(const struct rp_device *dev);
 #define RP_IMAGE_MAGIC "RDMACRIU" /* without NUL */
 #define RP_IMAGE_VERSION 1
 
-enum rp_image_kind { RP_IMAGE_FILE = 1, RP_IMAGE_TASK };
+enum rp_image_kind {
+	RP_IMAGE_FILE = 1,
+	RP_IMAGE_TASK
+};
 
 /* little-endian; crc32 as zlib's, with the field 0 */
 struct rp_image_hdr {
@@ -176,7 +179,7 @@ int rp_for_each_image(int dir, const char *prefix, int base,
 /* Remove the files of a dump that failed, or of an older one */
 int rp_remove_images(int dir);
 
-/* ---- dump side (dump.c) ---- */
+/* ---- dump side (take.c, dump.c) ---- */
 
 int rp_pre_dump_check(pid_t pid);
 /* Take and stop the contexts of a task; RP_NOT_OURS: it has none */
@@ -198,7 +201,7 @@ struct rp_context {
 	bool has_async; /* and one of its async event file */
 	/* in the restored task */
 	bool open;
-	int fd;	  /* until handed out, else -1 */
+	int fd; /* until handed out, else -1 */
 	int async_fd;
 	/* in the master */
 	int late_fd; /* attached, to be resumed; -1 */
@@ -231,7 +234,6 @@ struct rp_inject *rp_inject_begin(pid_t pid);
 void rp_inject_end(struct rp_inject *inj);
 int rp_inject_close(struct rp_inject *inj, int fd);
 int rp_inject_mmap(struct rp_inject *inj, const struct rp_vma *vma, int fd);
-int rp_inject_attach(struct rp_inject *inj, int fd,
-		     struct rxe_migr_status *st);
+int rp_inject_attach(struct rp_inject *inj, int fd, struct rxe_migr_status *st);
 
 #endif /* RDMA_PLUGIN_H */

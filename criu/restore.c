@@ -295,8 +295,8 @@ static struct rp_context *find_vma(uint64_t start, uint64_t offset,
 	struct rp_context *c;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
-		*vma = c->open ? rp_image_find_vma(c->task, start, offset) :
-				 NULL;
+		*vma = c->open ? rp_image_find_vma(c->task, start, offset)
+			       : NULL;
 		if (*vma)
 			return c;
 	}

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Dump and restore of criu/tests/contexts.c by plain CRIU, in /tmp/c of a node.
+# For tests that have sourced lib.sh, too.
+#
+# shellcheck disable=SC2016 # what stands in single quotes is for the node
+# shellcheck disable=SC2154 # $lab is from lib.sh
 
 env='export PATH=/opt/migr/bin:$PATH LD_LIBRARY_PATH=/opt/migr/lib; mkdir -p /tmp/c'
 files=
@@ -40,7 +44,7 @@ all_say() { [ "$(lines "$1" "$2")" = "$count" ]; }       # NODE WORD
 # -u: as an ordinary user; else options of contexts
 start_contexts() # NODE [-u] [OPTION...]
 {
-	local as= node=$1
+	local as='' node=$1
 
 	shift
 	if [ "${1-}" = -u ]; then
@@ -53,6 +57,7 @@ start_contexts() # NODE [-u] [OPTION...]
 	ask "$node" "$env; pkill -9 -x contexts; rm -rf /tmp/c/*; mkdir /tmp/c/i
 		setsid $as contexts $* </dev/null >/tmp/c/out 2>&1 &"
 	poll_until 20 all_say "$node" ready
+	# shellcheck disable=SC2034 # for tests
 	files=$(rdma_files "$node")
 }
 

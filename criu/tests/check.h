@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(cond)                                                         \
-	do {                                                                \
-		if (!(cond)) {                                              \
+#define CHECK(cond)                                                        \
+	do {                                                               \
+		if (!(cond)) {                                             \
 			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-				#cond);                                     \
-			exit(1);                                            \
-		}                                                           \
+				#cond);                                    \
+			exit(1);                                           \
+		}                                                          \
 	} while (0)
 
 /* CRIU's, in the real thing */

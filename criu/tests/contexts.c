@@ -40,12 +40,12 @@ static const char *device;
 static int gid_index = 1;
 static int connected;
 
-#define NEED(what)                                                          \
-	do {                                                                \
-		if (!(what)) {                                              \
-			printf("FAIL: %s: %s\n", #what, strerror(errno));   \
-			exit(1);                                            \
-		}                                                           \
+#define NEED(what)                                                        \
+	do {                                                              \
+		if (!(what)) {                                            \
+			printf("FAIL: %s: %s\n", #what, strerror(errno)); \
+			exit(1);                                          \
+		}                                                         \
 	} while (0)
 
 static void make(struct ctx *c)
@@ -54,8 +54,10 @@ static void make(struct ctx *c)
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 16,
-			 .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = 16,
+			 .max_recv_wr = 16,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
 	};
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -92,7 +94,8 @@ static void connect_to(struct ctx *c, int i)
 		.dest_qp_num = c->qp[!i]->qp_num,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
 			     .grh = { .sgid_index = gid_index,
 				      .hop_limit = 64 } },
 	};

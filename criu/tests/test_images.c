@@ -87,13 +87,13 @@ static void insane(void)
 	struct rp_task_image *img;
 	size_t size;
 
-#define REFUSED(change)                                         \
-	do {                                                    \
-		img = make_task(&size);                         \
-		change;                                         \
-		rp_image_seal(img, RP_IMAGE_TASK, size);        \
+#define REFUSED(change)                                          \
+	do {                                                     \
+		img = make_task(&size);                          \
+		change;                                          \
+		rp_image_seal(img, RP_IMAGE_TASK, size);         \
 		CHECK(rp_image_check(img, size, RP_IMAGE_TASK)); \
-		free(img);                                      \
+		free(img);                                       \
 	} while (0)
 
 	REFUSED(img->vpid = 0);
@@ -150,10 +150,13 @@ static int see(int d, const char *name, uint32_t number)
 
 static void names(void)
 {
-	static const char *const file[] = { "rdma-task-1.img", "rdma-task-.img",
-					    "rdma-task-1.img.x", "rdma-task--1.img",
+	static const char *const file[] = { "rdma-task-1.img",
+					    "rdma-task-.img",
+					    "rdma-task-1.img.x",
+					    "rdma-task--1.img",
 					    "rdma-task-99999999999.img",
-					    "rdma-ctx-0.img", "pages-1.img" };
+					    "rdma-ctx-0.img",
+					    "pages-1.img" };
 
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
 		CHECK(!rp_write_file(dir, file[i], "", 0));

@@ -28,8 +28,9 @@ static void maps(void)
 {
 	struct rp_map m;
 
-	CHECK(rp_parse_map("7f01000-7f03000 rw-s 00005000 00:06 481      /dev/infiniband/uverbs0\n",
-			   &m));
+	CHECK(rp_parse_map(
+		"7f01000-7f03000 rw-s 00005000 00:06 481      /dev/infiniband/uverbs0\n",
+		&m));
 	CHECK(m.start == 0x7f01000 && m.end == 0x7f03000);
 	CHECK(m.offset == 0x5000 && m.prot == (PROT_READ | PROT_WRITE));
 	CHECK(!rp_parse_map("7f01000-7f03000 rw-p 00005000 00:06 481 /lib/x\n",

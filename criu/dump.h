@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What take.c has taken and dump.c writes */
+#ifndef DUMP_H
+#define DUMP_H
+
+#include "rdma_plugin.h"
+
+struct dump_context {
+	struct rp_task *task;
+	struct rp_device dev;
+	int number;    /* of its fd in the task, the smallest */
+	int fd;	       /* the same file, ours */
+	int guard;     /* -1: not stopped */
+	uint32_t *fds; /* all numbers in the task that are this context's */
+	size_t nr_fds;
+	void *data;
+	struct migr_image img;
+	struct dump_context *next;
+};
+
+struct dump_task {
+	struct rp_task scan;
+	struct dump_task *next;
+};
+
+/* in the order in which CRIU named the tasks */
+extern struct dump_task *dump_tasks;
+extern struct dump_context *dump_contexts;
+
+/* The context whose own file this is, NULL: none */
+struct dump_context *dump_find_context(int fd);
+/* Give everything back; a guard that is closed before COMMIT is UNSTOP */
+void dump_release_all(void);
+/* To be called once, when the first context has been taken */
+int dump_settle_at_exit(void);
+
+#endif /* DUMP_H */
