@@ -65,8 +65,7 @@ check: build asan images
 	@tests/unit tests/run
 
 demo: build images
-	@./lab up
-	@if [ -x tests/demo ]; then tests/demo; else ./lab status; fi
+	@tests/demo
 
 bench-hotpath bench-scale: bench-%: build images
 	@bench/$*

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From frames to what a migration looked like from its partner.
+ */
+#include "rxe_migr_wire.h"
+#include "timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOT_NS 10000000u /* as read; flow_resample() joins them */
+#define MAX_SLOTS (24 * 3600 * 100u)
+
+#define ETH_BYTES 14
+#define UDP_BYTES 8
+#define BTH_BYTES 12
+#define ROCE_PORT 4791
+#define RC_ACKNOWLEDGE 0x11
+
+static uint32_t be(const uint8_t *p, int bytes)
+{
+	uint32_t v = 0;
+
+	while (bytes--)
+		v = v << 8 | *p++;
+	return v;
+}
+
+/* the BTH of a RoCE packet over IPv4, or NULL */
+static const uint8_t *bth(const struct frame *fr, uint32_t *src, uint32_t *dst)
+{
+	const uint8_t *ip = fr->data + ETH_BYTES;
+	uint32_t ip_bytes;
+
+	if (fr->len < ETH_BYTES + 20 || be(fr->data + 12, 2) != 0x0800)
+		return NULL;
+	ip_bytes = (ip[0] & 15) * 4;
+	if (ip[9] != 17 || ip_bytes < 20 ||
+	    fr->len < ETH_BYTES + ip_bytes + UDP_BYTES + BTH_BYTES + 4 ||
+	    be(ip + ip_bytes + 2, 2) != ROCE_PORT)
+		return NULL;
+	*src = be(ip + 12, 4);
+	*dst = be(ip + 16, 4);
+	return ip + ip_bytes + UDP_BYTES;
+}
+
+static struct qp *find_qp(struct flow *f, uint32_t qpn)
+{
+	for (unsigned int i = 0; i < f->qps; i++)
+		if (f->qp[i].qpn == qpn)
+			return &f->qp[i];
+	if (f->qps == MAX_QPS)
+		return NULL;
+	f->qp[f->qps].qpn = qpn;
+	return &f->qp[f->qps++];
+}
+
+static void once(uint64_t *when, uint64_t ns)
+{
+	if (!*when)
+		*when = ns;
+}
+
+/* a packet that the partner receives */
+static void received(struct flow *f, enum side from, const uint8_t *p,
+		     uint64_t ns)
+{
+	struct qp *qp = find_qp(f, be(p + 5, 3));
+	uint8_t syndrome = p[0] == RC_ACKNOWLEDGE ? p[BTH_BYTES] : 0;
+
+	if (!qp)
+		return;
+	if (syndrome == MIGR_AETH_NAK_STOPPED) {
+		f->nak_stopped++;
+		once(&qp->nak, ns);
+	} else if (p[0] == MIGR_OPCODE_RESUME) {
+		f->resume++;
+		once(&qp->resume, ns);
+	} else if (p[0] == MIGR_OPCODE_RESUME_ACK) {
+		f->resume_ack++;
+	} else if (from == OLD) {
+		qp->last_old = ns;
+	} else {
+		once(&qp->first_new, ns);
+	}
+}
+
+static int add(struct flow *f, const struct frame *fr)
+{
+	uint32_t src, dst, peer;
+	const uint8_t *p = bth(fr, &src, &dst);
+	enum side side;
+	uint64_t slot;
+
+	if (!p || (src != f->partner && dst != f->partner))
+		return 0;
+	peer = src == f->partner ? dst : src;
+	for (side = OLD; side < SIDES && f->host[side] != peer; side++)
+		;
+	if (side == SIDES)
+		return 0;
+
+	once(&f->begin, fr->ns);
+	if (fr->ns < f->begin)
+		return 0;
+	f->end = fr->ns;
+	slot = (fr->ns - f->begin) / SLOT_NS;
+	if (slot >= MAX_SLOTS)
+		return -1;
+	f->slot[side][slot] += fr->wire;
+	f->slots = slot + 1 > f->slots ? slot + 1 : f->slots;
+
+	/* 1 to 4: invalid request, access, operation, RD request */
+	if (p[0] == RC_ACKNOWLEDGE && p[BTH_BYTES] > 0x60 &&
+	    p[BTH_BYTES] <= 0x64)
+		f->fatal++;
+	if (dst == f->partner)
+		received(f, side, p, fr->ns);
+	else if (p[0] == MIGR_OPCODE_RESUME_ACK)
+		f->resume_ack++;
+	return 0;
+}
+
+/* f: zero but for the addresses. Returns 0 or -1. */
+int flow_read(struct flow *f, FILE *file)
+{
+	struct frame fr;
+	int more;
+
+	f->slot_ns = SLOT_NS;
+	for (int side = 0; side < SIDES; side++) {
+		f->slot[side] = calloc(MAX_SLOTS, sizeof(*f->slot[side]));
+		if (!f->slot[side])
+			return -1;
+	}
+	while ((more = pcapng_next(file, &fr)) > 0)
+		if (add(f, &fr))
+			return -1;
+	return more;
+}
+
+/* join slots until there are few enough */
+void flow_resample(struct flow *f, unsigned int max_slots)
+{
+	static const unsigned int steps[] = { 1,   2,	5,   10,   20,	 50,
+					      100, 200, 500, 1000, 2000, 5000 };
+	unsigned int n = 0, by;
+
+	while (n < 11 && f->slots / steps[n] > max_slots)
+		n++;
+	by = steps[n];
+	for (int side = 0; side < SIDES; side++) {
+		uint64_t *s = f->slot[side];
+
+		for (unsigned int i = 0; i < f->slots; i++) {
+			uint64_t bytes = s[i];
+
+			s[i] = 0;
+			s[i / by] += bytes;
+		}
+	}
+	f->slots = (f->slots + by - 1) / by;
+	f->slot_ns *= by;
+}
+
+uint64_t flow_blackout(const struct qp *qp)
+{
+	return qp->last_old && qp->first_new > qp->last_old
+		       ? qp->first_new - qp->last_old
+		       : 0;
+}
+
+/* the QP that waited longest; NULL if none has moved */
+const struct qp *flow_longest(const struct flow *f)
+{
+	const struct qp *longest = NULL;
+
+	for (unsigned int i = 0; i < f->qps; i++)
+		if (flow_blackout(&f->qp[i]) &&
+		    (!longest ||
+		     flow_blackout(&f->qp[i]) > flow_blackout(longest)))
+			longest = &f->qp[i];
+	return longest;
+}
+
+/* bytes per second in the slots that lie in a time as a whole */
+double flow_rate(const struct flow *f, enum side side, uint64_t from,
+		 uint64_t to)
+{
+	uint64_t bytes = 0;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < f->slots; i++) {
+		uint64_t t = f->begin + i * f->slot_ns;
+
+		if (t < from || t + f->slot_ns > to)
+			continue;
+		bytes += f->slot[side][i];
+		n++;
+	}
+	return n ? (double)bytes * 1e9 / ((double)f->slot_ns * n) : 0;
+}

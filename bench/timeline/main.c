@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * timeline: what a migration looked like from its partner.
+ *
+ *	timeline [OPTION]... PARTNER OLD NEW <CAPTURE
+ *
+ * CAPTURE is a pcapng of the fabric, PARTNER, OLD and NEW are the IPv4
+ * addresses of the host that stays and of those between which the other end
+ * moves. NAME=VALUE lines go to stdout.
+ *
+ *	-s FILE			draw the throughput over time into an SVG file
+ *	-t TITLE		its title
+ *	-n OLD,NEW		names of the two hosts
+ *	-p NAME,FROM,TO		mark a time, in seconds since 1970 (repeat)
+ */
+#include "timeline.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_SLOTS 500
+
+static void die(const char *what, const char *which)
+{
+	fprintf(stderr, "timeline: %s%s%s\n", what, *which ? ": " : "", which);
+	exit(1);
+}
+
+static uint32_t addr(const char *s)
+{
+	struct in_addr in;
+
+	if (inet_pton(AF_INET, s, &in) != 1)
+		die("no IPv4 address", s);
+	return ntohl(in.s_addr);
+}
+
+static struct phase phase_of(const char *s)
+{
+	struct phase p;
+	double from, to;
+
+	if (sscanf(s, "%31[^,],%lf,%lf", p.name, &from, &to) != 3)
+		die("not NAME,FROM,TO", s);
+	p.from = (uint64_t)(from * 1e9);
+	p.to = (uint64_t)(to * 1e9);
+	return p;
+}
+
+static double ms(uint64_t from, uint64_t to)
+{
+	return from && to > from ? (double)(to - from) / 1e6 : 0;
+}
+
+/* Rates are measured outside the blackout of all QPs. */
+static void report(const struct flow *f)
+{
+	const struct qp *l = flow_longest(f);
+	uint64_t stop = f->end, go = 0;
+	unsigned int moved = 0;
+
+	for (unsigned int i = 0; i < f->qps; i++) {
+		const struct qp *qp = &f->qp[i];
+
+		if (!flow_blackout(qp))
+			continue;
+		moved++;
+		if (qp->last_old < stop)
+			stop = qp->last_old;
+		if (qp->first_new > go)
+			go = qp->first_new;
+	}
+	printf("qps_moved=%u\n", moved);
+	printf("nak_stopped=%u\nresume=%u\nresume_ack=%u\nfatal_naks=%u\n",
+	       f->nak_stopped, f->resume, f->resume_ack, f->fatal);
+	printf("blackout_ms=%.1f\n", l ? ms(l->last_old, l->first_new) : 0);
+	printf("nak_to_resume_ms=%.1f\n", l ? ms(l->nak, l->resume) : 0);
+	printf("resume_to_traffic_ms=%.1f\n",
+	       l ? ms(l->resume, l->first_new) : 0);
+	printf("before_bytes_per_s=%.0f\n", flow_rate(f, OLD, f->begin, stop));
+	printf("after_bytes_per_s=%.0f\n",
+	       moved ? flow_rate(f, NEW, go, f->end) : 0);
+}
+
+int main(int argc, char **argv)
+{
+	static struct flow f;
+	const char *names[SIDES] = { "old host", "new host" };
+	const char *svg = NULL, *title = "Migration";
+	struct phase phase[MAX_PHASES];
+	unsigned int phases = 0;
+	FILE *out;
+	int c;
+
+	while ((c = getopt(argc, argv, "s:t:n:p:")) != -1) {
+		switch (c) {
+		case 's':
+			svg = optarg;
+			break;
+		case 't':
+			title = optarg;
+			break;
+		case 'n':
+			names[OLD] = optarg;
+			names[NEW] = strchr(optarg, ',');
+			if (!names[NEW])
+				die("not OLD,NEW", optarg);
+			*(char *)names[NEW]++ = 0;
+			break;
+		case 'p':
+			if (phases < MAX_PHASES)
+				phase[phases++] = phase_of(optarg);
+			break;
+		default:
+			return 2;
+		}
+	}
+	if (argc - optind != 3)
+		die("PARTNER OLD NEW are missing", "");
+	f.partner = addr(argv[optind]);
+	f.host[OLD] = addr(argv[optind + 1]);
+	f.host[NEW] = addr(argv[optind + 2]);
+
+	if (flow_read(&f, stdin))
+		die("cannot read this capture", "");
+	if (!f.slots)
+		die("there is no traffic of these hosts in the capture", "");
+	flow_resample(&f, MAX_SLOTS);
+	report(&f);
+	if (svg) {
+		out = fopen(svg, "w");
+		if (!out)
+			die("cannot write", svg);
+		plot(out, &f, title, names, phase, phases);
+		if (fclose(out))
+			die("cannot write", svg);
+	}
+	return 0;
+}

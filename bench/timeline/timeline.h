@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef TIMELINE_H
+#define TIMELINE_H
+
+#include "pcapng.h"
+
+#define MAX_QPS 4096
+#define MAX_PHASES 8
+
+enum side {
+	OLD,
+	NEW,
+	SIDES
+};
+
+/* One of the partner's QPs. Times in ns since 1970, 0: never. */
+struct qp {
+	uint32_t qpn;
+	uint64_t last_old;  /* last ordinary packet from the old host */
+	uint64_t first_new; /* first one from the new host */
+	uint64_t nak;	    /* first NAK_STOPPED */
+	uint64_t resume;    /* first RESUME */
+};
+
+/* What the fabric saw between the partner and the two hosts. */
+struct flow {
+	uint32_t partner; /* IPv4 addresses, host byte order */
+	uint32_t host[SIDES];
+	uint64_t begin, end;   /* first and last frame */
+	uint64_t slot_ns;      /* the traffic is summed up in slots */
+	uint64_t *slot[SIDES]; /* bytes on the wire, both directions */
+	unsigned int slots;
+	unsigned int nak_stopped, resume, resume_ack;
+	unsigned int fatal; /* NAKs that end a connection */
+	struct qp qp[MAX_QPS];
+	unsigned int qps;
+};
+
+/* What else was going on, for the plot. */
+struct phase {
+	char name[32];
+	uint64_t from, to;
+};
+
+/* flow.c */
+int flow_read(struct flow *f, FILE *file);
+void flow_resample(struct flow *f, unsigned int max_slots);
+const struct qp *flow_longest(const struct flow *f);
+uint64_t flow_blackout(const struct qp *qp);
+double flow_rate(const struct flow *f, enum side side, uint64_t from,
+		 uint64_t to);
+
+/* plot.c */
+void plot(FILE *out, const struct flow *f, const char *title,
+	  const char *names[SIDES], const struct phase *phase,
+	  unsigned int phases);
+
+#endif /* TIMELINE_H */
