@@ -13,7 +13,6 @@
 #include "rxe_queue.h"
 #include "rxe_task.h"
 
-#define MAX_RECORD	(1ULL << 30)	/* bytes */
 #define NO_OPCODE	0xffffffffU
 
 /* one thing that a record must fulfil */
@@ -42,11 +41,13 @@ static int judge_qp(struct rxe_qp *qp, const struct check *checks, size_t n)
 	return -EINVAL;
 }
 
-static void *copy_record(const struct rxe_migr_buf *buf, size_t min)
+/* a record is never longer than @fixed and all of its rings, @slots */
+static void *copy_record(const struct rxe_migr_buf *buf, size_t fixed,
+			 size_t slots)
 {
 	struct rxe_migr_rec *rec;
 
-	if (buf->length < min || buf->length > MAX_RECORD)
+	if (buf->length < fixed || buf->length > fixed + slots)
 		return ERR_PTR(-EINVAL);
 
 	rec = vmalloc(buf->length);
@@ -144,7 +145,7 @@ int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
 	unsigned long flags;
 	int err;
 
-	rec = copy_record(buf, sizeof(*rec));
+	rec = copy_record(buf, sizeof(*rec), cq->queue->buf_size);
 	if (IS_ERR(rec))
 		return PTR_ERR(rec);
 
@@ -240,6 +241,14 @@ static int chk_wqe(struct rxe_qp *qp, const struct rxe_migr_recv_wqe *wqe)
 	return wqe->valid ? judge_qp(qp, checks, ARRAY_SIZE(checks)) : 0;
 }
 
+/* the responder takes it for granted that a SEND in progress has its WQE */
+static bool wants_recv_wqe(const struct rxe_migr_rec_qp *rec)
+{
+	return rec->state != IB_QPS_ERR &&
+	       (rec->resp_opcode == IB_OPCODE_RC_SEND_FIRST ||
+		rec->resp_opcode == IB_OPCODE_RC_SEND_MIDDLE);
+}
+
 static int chk_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 {
 	u32 mask = qp->sq.queue->index_mask;
@@ -256,6 +265,8 @@ static int chk_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ is_opcode(rec->req_opcode, true), "req_opcode" },
 		{ is_comp_opcode(rec->comp_opcode), "comp_opcode" },
 		{ is_opcode(rec->resp_opcode, true), "resp_opcode" },
+		{ rec->wqe.valid || !wants_recv_wqe(rec),
+		  "resp_opcode: SEND without WQE" },
 		{ ((rec->req_wqe_index - rec->sq.consumer) & mask) <= sq_live &&
 		  rec->req_wqe_index <= mask, "req_wqe_index" },
 		{ rec->req_rd_atomic <= rec->max_rd_atomic &&
@@ -500,12 +511,18 @@ int rxe_migr_refill_qp(struct rxe_qp *qp, u32 handle,
 	struct rxe_migr_rec_qp *rec;
 	int err;
 
-	rec = copy_record(buf, sizeof(*rec));
+	/* also: no other QP has both rings for sure */
+	if (!m->restore.type)
+		return -EBUSY;
+
+	rec = copy_record(buf, sizeof(*rec),
+			  RXE_MAX_QP_RD_ATOM * sizeof(struct rxe_migr_res) +
+			  qp->sq.queue->buf_size + qp->rq.queue->buf_size);
 	if (IS_ERR(rec))
 		return PTR_ERR(rec);
 
 	mutex_lock(&m->lock);
-	if (!m->restore.type || m->refilled || qp->migr != RXE_MIGR_STOPPED) {
+	if (m->refilled || qp->migr != RXE_MIGR_STOPPED) {
 		err = -EBUSY;
 	} else {
 		/* a modify on the way here may have enabled them */
