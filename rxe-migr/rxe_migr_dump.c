@@ -18,6 +18,7 @@ struct out {
 	size_t	used;	/* bytes written or wanted */
 	u32	count;
 	u32	max_handle;
+	bool	changed; /* objects came after STOP */
 };
 
 /* @n zeroed bytes at the end of the image, or NULL if there is no room */
@@ -115,23 +116,29 @@ static void dump_pd(struct out *out, void *obj, struct ib_uobject *uobj)
 	out_object(out, RXE_MIGR_PD, sizeof(struct rxe_migr_rec_pd), 0, uobj);
 }
 
+/* under the lock, because the application can still resize the CQ */
 static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 {
 	struct rxe_cq *cq = obj;
 	struct rxe_queue *q = cq->queue;
-	u32 slots = ring_slots(q);
 	struct rxe_migr_rec_cq *rec;
+	unsigned long flags;
+	u32 slots;
 
+	spin_lock_irqsave(&cq->cq_lock, flags);
+	slots = ring_slots(q);
 	rec = out_object(out, RXE_MIGR_CQ, sizeof(*rec),
 			 (size_t)slots << q->log2_elem_size, uobj);
 	if (!rec)
-		return;
+		goto out;
 
 	rec->cqe = ring_request(q);
 	rec->comp_channel = RXE_MIGR_NO_HANDLE;
 	rec->notify = cq->notify;
 	put_ring(q, &rec->ring, slots);
 	put_slots(q, (u8 *)(rec + 1), rec->ring.consumer, slots);
+out:
+	spin_unlock_irqrestore(&cq->cq_lock, flags);
 }
 
 static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
@@ -146,7 +153,8 @@ static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
 	rec->pd = mr->ibmr.pd->uobject->id;
 	rec->key = mr->rkey;
 	rec->access = mr->access;
-	rec->start = mr->umem->address;
+	/* a shell that was made after STOP: see rxe_migr_mr_init() */
+	rec->start = mr->umem ? mr->umem->address : mr->page_mask;
 	rec->size = mr->ibmr.length;
 	rec->iova = mr->ibmr.iova;
 }
@@ -273,9 +281,8 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 		put_recv_wqe(qp->resp.wqe, qp->rq.max_sge, &rec->wqe);
 }
 
-static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
+static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 {
-	struct rxe_qp *qp = obj;
 	struct rxe_queue *sq = qp->sq.queue;
 	struct rxe_queue *rq = qp->rq.queue;
 	u32 n_res = rxe_migr_connected(qp) ? qp->attr.max_dest_rd_atomic : 0;
@@ -314,6 +321,22 @@ static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
 		put_res(&qp->resp.resources[i], &res[i]);
 	put_slots(rq, put_slots(sq, (u8 *)&res[n_res], 0, sq_slots), 0,
 		  rq_slots);
+}
+
+/*
+ * The application can still create QPs, which are not Stopped, and modify
+ * them, which takes the same lock.
+ */
+static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	struct rxe_migr_qp *m = to_migr_qp(obj);
+
+	mutex_lock(&m->lock);
+	if (m->qp.migr == RXE_MIGR_STOPPED)
+		put_qp(out, &m->qp, uobj);
+	else
+		out->changed = true;
+	mutex_unlock(&m->lock);
 }
 
 /* --- all objects of a context --- */
@@ -371,7 +394,7 @@ static void dump_context(struct out *out, struct ib_ucontext *uc)
 	dump_pool(out, &rxe->mr_pool, uc, mr_uobject, dump_mr);
 	dump_pool(out, &rxe->qp_pool, uc, qp_uobject, dump_qp);
 
-	if (out->used > out->room)
+	if (out->changed || out->used > out->room)
 		return;
 
 	rec->rec.type = RXE_MIGR_CONTEXT;
@@ -407,6 +430,8 @@ int rxe_migr_dump(struct ib_ucontext *uc, struct rxe_migr_buf *buf,
 	dump_context(&out, uc);
 	resp->needed = out.used;
 	resp->count = out.count;
+	if (out.changed)
+		return -EAGAIN;
 	if (buf->length < out.used)
 		return -ENOSPC;
 
@@ -420,7 +445,7 @@ int rxe_migr_dump(struct ib_ucontext *uc, struct rxe_migr_buf *buf,
 	dump_context(&out, uc);
 	resp->needed = out.used;
 	resp->count = out.count;
-	if (out.used > out.room)
+	if (out.changed || out.used > out.room)
 		err = -EAGAIN;
 	else if (copy_to_user(u64_to_user_ptr(buf->addr), out.buf, out.used))
 		err = -EFAULT;
