@@ -15,6 +15,8 @@
 #include "rxe.h"
 
 #define STOP_TIMEOUT_MS	2000
+/* longer than this nobody who destroys a QP waits for references to it */
+#define MAX_TIMEOUT_MS	30000
 
 /* links between contexts and guards; taken before the locks of QPs */
 DEFINE_MUTEX(rxe_migr_mutex);
@@ -167,8 +169,9 @@ static int stop_check(struct ib_ucontext *uc, struct rxe_qp **qps,
 	if (!err)
 		err = rxe_migr_chk_context(uc, qps, n, st);
 	if (!err)
-		err = rxe_migr_ask(qps, n, in->timeout_ms ?: STOP_TIMEOUT_MS,
-				   st);
+		err = rxe_migr_ask(qps, n,
+				   min(in->timeout_ms ?: STOP_TIMEOUT_MS,
+				       MAX_TIMEOUT_MS), st);
 	return err;
 }
 
