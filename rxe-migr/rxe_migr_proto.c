@@ -552,9 +552,13 @@ static void migr_work(struct work_struct *work)
 	struct ib_device *dev = qp->ibqp.device;
 	struct sk_buff *skb;
 
-	mutex_lock(&m->lock);
-	tick(m);
-	mutex_unlock(&m->lock);
+	/* what is sent refers to the QP, so not while it is being destroyed */
+	if (rxe_get(qp)) {
+		mutex_lock(&m->lock);
+		tick(m);
+		mutex_unlock(&m->lock);
+		rxe_put(qp);
+	}
 
 	while ((skb = skb_dequeue(&m->pkts))) {
 		handle_packet(m, skb);
