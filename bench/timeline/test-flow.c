@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A capture made by hand: one QP moves, with a packet every millisecond.
+ */
+#include "rxe_migr_wire.h"
+#include "timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(cond)                                                        \
+	do {                                                               \
+		if (!(cond)) {                                             \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
+				#cond);                                    \
+			exit(1);                                           \
+		}                                                          \
+	} while (0)
+
+#define HOST(n) (0x0a0a0000u + (n))
+#define MS 1000000ull
+#define EPOCH (1700000000000ull * MS)
+
+static uint8_t capture[1 << 20];
+static size_t bytes;
+
+static void put(const void *data, size_t len)
+{
+	memcpy(capture + bytes, data, len);
+	bytes += len;
+}
+
+static void put32(uint32_t v)
+{
+	put(&v, sizeof(v));
+}
+
+static void section(void)
+{
+	static const uint8_t options[] = { 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0 };
+
+	put32(0x0a0d0d0a);
+	put32(28);
+	put32(0x1a2b3c4d);
+	put32(1);
+	put32(-1);
+	put32(-1);
+	put32(28);
+
+	/* an interface that counts nanoseconds */
+	put32(1);
+	put32(20 + sizeof(options));
+	put32(1);
+	put32(0);
+	put(options, sizeof(options));
+	put32(20 + sizeof(options));
+}
+
+static void packet(uint64_t ms, int from, int to, uint8_t opcode,
+		   uint8_t syndrome)
+{
+	uint8_t f[60] = { 0 };
+	uint64_t ns = EPOCH + ms * MS;
+
+	f[12] = 8; /* IPv4 */
+	f[14] = 0x45;
+	f[23] = 17;
+	memcpy(f + 26, (uint8_t[]){ 10, 10, 0, (uint8_t)from }, 4);
+	memcpy(f + 30, (uint8_t[]){ 10, 10, 0, (uint8_t)to }, 4);
+	f[36] = 4791 >> 8;
+	f[37] = 4791 & 255;
+	f[42] = opcode;
+	f[49] = 0x11; /* the QPN, of whichever end */
+	f[54] = syndrome;
+
+	put32(6);
+	put32(32 + sizeof(f));
+	put32(0);
+	put32((uint32_t)(ns >> 32));
+	put32((uint32_t)ns);
+	put32(sizeof(f));
+	put32(1000);
+	put(f, sizeof(f));
+	put32(32 + sizeof(f));
+}
+
+static struct flow *read_capture(size_t len, int expect)
+{
+	struct flow *f = calloc(1, sizeof(*f));
+	FILE *file = fmemopen(capture, len, "r");
+
+	CHECK(f && file);
+	f->partner = HOST(2);
+	f->host[OLD] = HOST(1);
+	f->host[NEW] = HOST(3);
+	CHECK(flow_read(f, file) == expect);
+	fclose(file);
+	return f;
+}
+
+static void forget(struct flow *f)
+{
+	free(f->slot[OLD]);
+	free(f->slot[NEW]);
+	free(f);
+}
+
+int main(void)
+{
+	const struct qp *qp;
+	struct flow *f;
+	size_t whole;
+
+	section();
+	for (uint64_t t = 0; t < 1000; t++)
+		packet(t, t & 1 ? 1 : 2, t & 1 ? 2 : 1, 0x11, 0x1f);
+	packet(1000, 2, 1, 0x04, 0);
+	packet(1001, 1, 2, 0x11, MIGR_AETH_NAK_STOPPED);
+	packet(1100, 2, 1, 0x04, 0);
+	packet(1101, 1, 2, 0x11, MIGR_AETH_NAK_STOPPED);
+	packet(1500, 3, 2, MIGR_OPCODE_RESUME, 0);
+	packet(1501, 2, 3, MIGR_OPCODE_RESUME_ACK, 0);
+	packet(1501, 4, 5, MIGR_OPCODE_RESUME, 0); /* not ours */
+	for (uint64_t t = 1510; t < 2000; t++)
+		packet(t, t & 1 ? 2 : 3, t & 1 ? 3 : 2, 0x11, 0x1f);
+	whole = bytes;
+
+	f = read_capture(whole, 0);
+	CHECK(f->nak_stopped == 2 && f->resume == 1 && f->resume_ack == 1);
+	CHECK(!f->fatal && f->qps == 1);
+	CHECK(f->begin == EPOCH && f->end == EPOCH + 1999 * MS);
+	qp = flow_longest(f);
+	CHECK(qp && qp->qpn == 0x11);
+	CHECK(qp->last_old == EPOCH + 999 * MS);
+	CHECK(qp->first_new == EPOCH + 1510 * MS);
+	CHECK(qp->nak == EPOCH + 1001 * MS && qp->resume == EPOCH + 1500 * MS);
+	CHECK(flow_blackout(qp) == 511 * MS);
+	/* 1000 bytes a millisecond */
+	CHECK(flow_rate(f, OLD, EPOCH, EPOCH + 1000 * MS) == 1e6);
+	CHECK(flow_rate(f, NEW, EPOCH + 1510 * MS, f->end) == 1e6);
+	CHECK(flow_rate(f, NEW, EPOCH, EPOCH + 1000 * MS) == 0);
+	CHECK(f->slots == 200);
+	flow_resample(f, 50);
+	CHECK(f->slots == 40 && f->slot_ns == 50 * MS);
+	CHECK(flow_rate(f, OLD, EPOCH, EPOCH + 1000 * MS) == 1e6);
+	forget(f);
+
+	/* a connection that failed */
+	packet(2000, 3, 2, 0x11, 0x62);
+	f = read_capture(bytes, 0);
+	CHECK(f->fatal == 1);
+	forget(f);
+
+	/* cut off anywhere: what is there counts, and nothing is made up */
+	for (size_t len = 1; len < 4000; len += 7) {
+		f = read_capture(len, 0);
+		CHECK(!flow_longest(f));
+		forget(f);
+	}
+	capture[8] ^= 1;
+	forget(read_capture(whole, -1));
+	return 0;
+}
