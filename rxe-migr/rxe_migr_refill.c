@@ -296,6 +296,9 @@ static int chk_send_wqe(struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
 		{ wqe->dma.num_sge <= qp->sq.max_sge, "sq: num_sge" },
 		{ wqe->dma.cur_sge <= wqe->dma.num_sge, "sq: cur_sge" },
 		{ wqe->dma.resid <= wqe->dma.length, "sq: resid" },
+		{ !(wqe->wr.send_flags & IB_SEND_INLINE) ||
+		  (u64)wqe->dma.sge_offset + wqe->dma.resid <=
+		  qp->sq.max_inline, "sq: inline" },
 		{ is_psn(wqe->first_psn) && is_psn(wqe->last_psn), "sq: psn" },
 		{ wqe->has_rd_atomic <= 1, "sq: has_rd_atomic" },
 	};
@@ -317,6 +320,37 @@ static int chk_sq(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec,
 			err = chk_send_wqe(qp, (const void *)(slots +
 					((size_t)i << rec->sq.log2_elem)));
 		i = queue_next_index(qp->sq.queue, i);
+	}
+
+	return err;
+}
+
+/* a waiting receive WQE: what the responder takes for granted */
+static int chk_posted_wqe(struct rxe_qp *qp, const struct rxe_recv_wqe *wqe)
+{
+	const struct check checks[] = {
+		{ wqe->dma.num_sge <= qp->rq.max_sge, "rq: num_sge" },
+		{ wqe->dma.cur_sge <= wqe->dma.num_sge, "rq: cur_sge" },
+		{ wqe->dma.resid <= wqe->dma.length, "rq: resid" },
+	};
+
+	return judge_qp(qp, checks, ARRAY_SIZE(checks));
+}
+
+static int chk_rq(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec,
+		  const u8 *slots)
+{
+	u32 i = rec->rq.consumer;
+	int err = 0;
+
+	while (i != rec->rq.producer && !err) {
+		const struct check have = { i < rec->rq.slots, "rq.slots" };
+
+		err = judge_qp(qp, &have, 1);
+		if (!err)
+			err = chk_posted_wqe(qp, (const void *)(slots +
+					((size_t)i << rec->rq.log2_elem)));
+		i = queue_next_index(qp->rq.queue, i);
 	}
 
 	return err;
@@ -370,6 +404,8 @@ static int chk_qp(struct rxe_qp *qp, u32 handle,
 		err = chk_res(qp, (const void *)tail, n_res);
 	if (!err)
 		err = chk_sq(qp, rec, tail + res_size);
+	if (!err)
+		err = chk_rq(qp, rec, tail + res_size + slots_size(&rec->sq));
 
 	return err;
 }
