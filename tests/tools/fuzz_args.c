@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commands on a live context with arguments that make no sense.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "migr_fuzz.h"
+
+#define KERNEL_ADDRESS 0xffff888000000000ULL
+
+static const uint16_t methods[] = {
+	RXE_MIGR_METHOD_STOP,	    RXE_MIGR_METHOD_COMMIT,
+	RXE_MIGR_METHOD_DUMP,	    RXE_MIGR_METHOD_RESOLVE,
+	RXE_MIGR_METHOD_ATTACH,	    RXE_MIGR_METHOD_RESUME,
+	RXE_MIGR_METHOD_RESUME + 1,
+};
+
+/* what the core's parser has to catch, for every method */
+static void shapes(int fd)
+{
+	static char big[65536];
+	struct rxe_migr_status st;
+	int ret;
+
+	for (size_t m = 0; m < sizeof(methods) / sizeof(*methods); m++) {
+		for (size_t in = 0; in <= 40; in++) {
+			if (in == 16 || in == 8)
+				continue; /* a right size, of something */
+			ret = raw_device(fd, methods[m], big, in, &st,
+					 sizeof(st));
+			EXPECT(ret < 0, 1);
+			ret = raw_device(fd, methods[m], big, in, NULL, 0);
+			EXPECT(ret < 0, 1);
+		}
+		memset(big, 0xff, sizeof(big));
+		EXPECT(raw_device(fd, methods[m], big, 65535, big, 65535) < 0,
+		       1);
+		memset(big, 0, sizeof(big));
+		EXPECT(raw_device(fd, methods[m], (void *)16, 16, &st,
+				  sizeof(st)) < 0,
+		       1);
+		EXPECT(raw_device(fd, methods[m], (void *)KERNEL_ADDRESS, 16,
+				  &st, sizeof(st)) < 0,
+		       1);
+		EXPECT(raw_device(fd, methods[m], big, 16, NULL, 0) < 0, 1);
+	}
+	EXPECT(raw_device(fd, RXE_MIGR_METHOD_STOP, NULL, 0, NULL, 0), -EINVAL);
+	EXPECT(raw_device(fd, RXE_MIGR_METHOD_RESUME, NULL, 0, (void *)16,
+			  sizeof(st)),
+	       -EFAULT, -EINVAL);
+}
+
+static int stop(int fd, struct rxe_migr_stop in, void *out)
+{
+	return raw_device(fd, RXE_MIGR_METHOD_STOP, &in, sizeof(in), out,
+			  sizeof(struct rxe_migr_status));
+}
+
+static void bad_stops(int fd, int other)
+{
+	struct rxe_migr_status st;
+	void *readonly =
+		mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int null = open("/dev/null", O_RDWR);
+
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = -1 }, &st), -EBADF);
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = 1 << 30 }, &st), -EBADF);
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = null }, &st), -EBADF);
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = other }, &st), -EBADF);
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = fd, .flags = 2 }, &st),
+	       -EINVAL);
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = fd, .flags = ~0U }, &st),
+	       -EINVAL);
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = fd, .reserved = 1 }, &st),
+	       -EINVAL);
+	/* the answer cannot be written: nothing may stay stopped */
+	for (int i = 0; i < 3; i++) {
+		struct rxe_migr_stop in = { .fd = fd, .flags = i == 2 };
+
+		EXPECT(stop(fd, in, (void *)16), -EFAULT);
+		EXPECT(stop(fd, in, readonly), -EFAULT);
+		EXPECT(stop(fd, in, (void *)KERNEL_ADDRESS), -EFAULT);
+	}
+	EXPECT(migr_cmd_stop(null, 0, 0, &st), -EOPNOTSUPP);
+	munmap(readonly, 4096);
+	close(null);
+}
+
+static int dump(int fd, uint64_t addr, uint64_t length, void *out)
+{
+	const struct rxe_migr_buf in = { addr, length };
+
+	return raw_device(fd, RXE_MIGR_METHOD_DUMP, &in, sizeof(in), out,
+			  sizeof(struct rxe_migr_dump_resp));
+}
+
+static void dumps(int fd)
+{
+	static char buf[1 << 18];
+	struct rxe_migr_dump_resp resp;
+
+	EXPECT(dump(fd, 0, 0, &resp), -ENOSPC);
+	EXPECT(dump(fd, (uintptr_t)buf, resp.needed - 1, &resp), -ENOSPC);
+	EXPECT(dump(fd, 0, ~0ULL, &resp), -EFAULT);
+	EXPECT(dump(fd, 16, 1 << 20, &resp), -EFAULT);
+	EXPECT(dump(fd, KERNEL_ADDRESS, 1 << 20, &resp), -EFAULT);
+	EXPECT(dump(fd, ~0ULL, ~0ULL, &resp), -EFAULT);
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), (void *)16), -EFAULT);
+	EXPECT(dump(fd, (uintptr_t)buf, ~0ULL, &resp), 0);
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &resp), 0);
+}
+
+static int resolve(int fd, int what, int own)
+{
+	const struct rxe_migr_resolve in = { what, own };
+	struct rxe_migr_resolve_resp out;
+
+	return raw_device(fd, RXE_MIGR_METHOD_RESOLVE, &in, sizeof(in), &out,
+			  sizeof(out));
+}
+
+static void resolves(struct ibv_context *ctx, struct ibv_context *other,
+		     int guard)
+{
+	int fd = ctx->cmd_fd, pipes[2], dir = open("/", O_RDONLY | O_PATH);
+
+	MUST(!pipe(pipes));
+	EXPECT(resolve(fd, -1, fd), -EBADF);
+	EXPECT(resolve(fd, 1 << 30, fd), -EBADF);
+	EXPECT(resolve(fd, fd, -1), -EBADF);
+	EXPECT(resolve(fd, fd, ctx->async_fd), -EBADF);
+	EXPECT(resolve(fd, fd, other->cmd_fd), -EBADF);
+	EXPECT(resolve(fd, pipes[0], fd), -ENOENT);
+	EXPECT(resolve(fd, dir, fd), -ENOENT, -EBADF);
+	EXPECT(resolve(fd, other->cmd_fd, fd), -ENOENT);
+	EXPECT(resolve(fd, other->async_fd, fd), -ENOENT);
+	EXPECT(resolve(fd, guard, fd), -ENOENT);
+	EXPECT(resolve(fd, ctx->async_fd, fd), 0);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(dir);
+}
+
+/* in no order, and twice */
+static void order(struct rig *rig, struct side *s)
+{
+	int fd = s->ctx->cmd_fd;
+	struct rxe_migr_dump_resp resp;
+	struct rxe_migr_status st, st2;
+
+	EXPECT(migr_cmd_commit(fd), -EINVAL);
+	EXPECT(dump(fd, 0, 0, &resp), -EINVAL);
+	EXPECT(migr_cmd_attach(fd, &st), -EINVAL);
+	EXPECT(migr_cmd_resume(fd, &st), -EINVAL);
+	EXPECT(refill_qp(fd, s->qp[0]->handle, rig->qp[0],
+			 rig->qp[0]->rec.length),
+	       -EBUSY, -EINVAL);
+	EXPECT(refill_qp(fd, 0xffffffff, rig->qp[0], rig->qp[0]->rec.length),
+	       -ENOENT, -EINVAL);
+	EXPECT(refill_qp(fd, s->cq->handle, rig->qp[0], rig->qp[0]->rec.length),
+	       -ENOENT, -EINVAL);
+	EXPECT(migr_cmd_stop(fd, RXE_MIGR_STOP_CHECK_ONLY, 0, &st), 0);
+	EXPECT(st.guard_fd, -1);
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st2), -EALREADY);
+	EXPECT(migr_cmd_stop(fd, RXE_MIGR_STOP_CHECK_ONLY, 0, &st2), -EALREADY);
+	dumps(fd);
+	resolves(s->ctx, rig->peer.ctx, st.guard_fd);
+	EXPECT(migr_cmd_resume(fd, &st2), -EINVAL);
+	close(st.guard_fd);
+	EXPECT(dump(fd, 0, 0, &resp), -EINVAL);
+
+	/* committed: what is closed does not go on, but can be stopped again */
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	EXPECT(migr_cmd_commit(fd), 0);
+	EXPECT(migr_cmd_commit(fd), 0);
+	close(st.guard_fd);
+	EXPECT(migr_cmd_stop(fd, 0, 100, &st), 0);
+	close(st.guard_fd);
+}
+
+/* a context that is closed before its guard */
+static void orphan_guard(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct side s = {};
+
+	side_open(rig, &s);
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+	side_close(&s);
+	close(st.guard_fd);
+
+	side_open(rig, &s);
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+	close(s.ctx->cmd_fd);
+	close(s.ctx->async_fd);
+	close(st.guard_fd);
+	munmap(s.mem, 2 * MSG);
+}
+
+static void mappings(struct rig *rig)
+{
+	static const off_t offsets[] = { 0, 4096, 1LL << 43, 1LL << 44,
+					 0x7ffffffffffff000LL };
+	struct side a = {};
+	void *p;
+
+	side_open(rig, &a);
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
+		p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 a.ctx->cmd_fd, offsets[i]);
+		EXPECT(p == MAP_FAILED, 1);
+	}
+	side_close(&a);
+}
+
+/* a peer that never answers: STOP waits for it while the QP is destroyed */
+static void silent_peer(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct side s = {};
+
+	side_open(rig, &s);
+	qp_connect(rig, s.qp[0], 0x123456, 1, 1); /* nobody has this */
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 300, &st), -ETIMEDOUT);
+	EXPECT(st.why, RXE_MIGR_WHY_SILENT);
+	side_close(&s);
+}
+
+void attack_arguments(struct rig *rig)
+{
+	struct side s = {};
+
+	side_open(rig, &s);
+	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 5, 5);
+	qp_connect(rig, s.qp[1], s.qp[0]->qp_num, 5, 5);
+	shapes(s.ctx->cmd_fd);
+	bad_stops(s.ctx->cmd_fd, rig->peer.ctx->cmd_fd);
+	order(rig, &s);
+	side_close(&s);
+	orphan_guard(rig);
+	mappings(rig);
+	silent_peer(rig);
+}

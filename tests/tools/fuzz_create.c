@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Creation with wanted identities, ATTACH, REFILL and RESUME: identities that
+ * cannot be, that are taken, wrong order, and callers that may not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/rdma_user_rxe.h>
+
+#include "migr_fuzz.h"
+
+#define FREE_QPN 0x1a0 /* nobody gets that far */
+#define FREE_KEY 0x1a007
+#define OFFSET 0x100000000ULL
+
+/* what a create command can say */
+struct want {
+	uint32_t type, index;
+	uint64_t offset[2];
+	uint32_t qp_type;
+	bool no_driver_out, bad_driver_out;
+};
+
+static int create_qp(struct rig *rig, int fd, struct want w)
+{
+	const struct rxe_migr_rec_qp *qp = rig->qp[0];
+	const struct ib_uverbs_create_qp in = {
+		.pd_handle = qp->pd,
+		.send_cq_handle = qp->send_cq,
+		.recv_cq_handle = qp->recv_cq,
+		.max_send_wr = 4,
+		.max_recv_wr = 4,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.qp_type = (uint8_t)w.qp_type,
+	};
+	const struct rxe_migr_restore restore = {
+		.type = w.type,
+		.index = w.index,
+		.mmap_offset = { w.offset[0], w.offset[1] },
+	};
+	struct ib_uverbs_create_qp_resp out = {};
+	struct rxe_create_qp_resp rings = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_QP,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.driver_out = w.no_driver_out	 ? NULL
+			      : w.bad_driver_out ? (void *)16
+						 : &rings,
+		.driver_out_length = sizeof(rings),
+		.restore = &restore,
+	};
+	int ret = migr_write_run(fd, &cmd);
+
+	if (!ret) {
+		EXPECT((int)out.qpn, (int)w.index);
+		EXPECT(raw_destroy_qp(fd, out.qp_handle), 0);
+	}
+	return ret;
+}
+
+static int rc_qp(struct rig *rig, int fd, uint32_t qpn, uint64_t sq,
+		 uint64_t rq)
+{
+	return create_qp(rig, fd,
+			 (struct want){ .type = RXE_MIGR_QP,
+					.index = qpn,
+					.offset = { sq, rq },
+					.qp_type = IBV_QPT_RC });
+}
+
+static int create_cq(int fd, uint32_t type, uint64_t offset)
+{
+	const struct ib_uverbs_create_cq in = { .cqe = 4, .comp_channel = -1 };
+	const struct rxe_migr_restore restore = { .type = type,
+						  .mmap_offset = { offset } };
+	struct ib_uverbs_create_cq_resp out = {};
+	struct rxe_create_cq_resp ring = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_CQ,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.driver_out = &ring,
+		.driver_out_length = sizeof(ring),
+		.restore = &restore,
+	};
+
+	return migr_write_run(fd, &cmd);
+}
+
+static int reg_mr(int fd, uint32_t type, uint32_t key, uint32_t pd,
+		  uint64_t start, uint64_t length, uint32_t access)
+{
+	const struct ib_uverbs_reg_mr in = {
+		.start = start,
+		.length = length,
+		.hca_va = start,
+		.pd_handle = pd,
+		.access_flags = access,
+	};
+	const struct rxe_migr_restore restore = { .type = type, .index = key };
+	struct ib_uverbs_reg_mr_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_REG_MR,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.restore = &restore,
+	};
+
+	return migr_write_run(fd, &cmd);
+}
+
+static void identities(struct rig *rig, int fd)
+{
+	const struct rxe_migr_rec_qp *qp = rig->qp[0];
+	const struct rxe_migr_rec_mr *mr = rig->mr;
+	struct want w = { .type = RXE_MIGR_QP,
+			  .index = FREE_QPN,
+			  .offset = { OFFSET, 2 * OFFSET },
+			  .qp_type = IBV_QPT_RC };
+
+	EXPECT(create_qp(rig, fd, w), 0);
+	EXPECT(rc_qp(rig, fd, qp->qpn, OFFSET, 2 * OFFSET), -EBUSY);
+	EXPECT(rc_qp(rig, fd, rig->peer.qp[0]->qp_num, OFFSET, 2 * OFFSET),
+	       -EBUSY);
+	EXPECT(rc_qp(rig, fd, 0, OFFSET, 2 * OFFSET), -ERANGE);
+	EXPECT(rc_qp(rig, fd, 1, OFFSET, 2 * OFFSET), -ERANGE);
+	EXPECT(rc_qp(rig, fd, 0xffffff, OFFSET, 2 * OFFSET), -ERANGE);
+	EXPECT(rc_qp(rig, fd, 0x1000000 + FREE_QPN, OFFSET, 2 * OFFSET),
+	       -ERANGE);
+	EXPECT(rc_qp(rig, fd, 0xffffffff, OFFSET, 2 * OFFSET), -ERANGE);
+	EXPECT(rc_qp(rig, fd, FREE_QPN, 1, 0), -EINVAL);
+	EXPECT(rc_qp(rig, fd, FREE_QPN, 0, OFFSET + 8), -EINVAL);
+	EXPECT(rc_qp(rig, fd, FREE_QPN, 1ULL << 44, 0), -EINVAL);
+	EXPECT(rc_qp(rig, fd, FREE_QPN, 0, ~4095ULL), -EINVAL);
+	/* the same place twice harms only who asked for it */
+	EXPECT(rc_qp(rig, fd, FREE_QPN, OFFSET, OFFSET), 0, -EINVAL, -EBUSY);
+	EXPECT(rc_qp(rig, fd, FREE_QPN, qp->sq.mmap_offset, 0), 0, -EINVAL,
+	       -EBUSY);
+
+	for (uint32_t type = 0; type < 12; type++) {
+		w.type = type;
+		if (type != RXE_MIGR_QP)
+			EXPECT(create_qp(rig, fd, w), -EINVAL);
+	}
+	w.type = RXE_MIGR_QP;
+	for (w.qp_type = IBV_QPT_UC; w.qp_type < 16; w.qp_type++)
+		EXPECT(create_qp(rig, fd, w), -EOPNOTSUPP, -EINVAL, -EPERM);
+	w.qp_type = IBV_QPT_RC;
+	w.no_driver_out = true;
+	EXPECT(create_qp(rig, fd, w), -EINVAL);
+	w.no_driver_out = false;
+	w.bad_driver_out = true;
+	EXPECT(create_qp(rig, fd, w), -EFAULT);
+	w.bad_driver_out = false;
+	EXPECT(create_qp(rig, fd, w), 0);
+
+	EXPECT(create_cq(fd, RXE_MIGR_QP, OFFSET), -EINVAL);
+	EXPECT(create_cq(fd, RXE_MIGR_CQ, OFFSET + 1), -EINVAL);
+	EXPECT(create_cq(fd, RXE_MIGR_CQ, 1ULL << 63), -EINVAL);
+	EXPECT(create_cq(fd, RXE_MIGR_CQ, OFFSET), 0);
+
+	EXPECT(reg_mr(fd, RXE_MIGR_MR, mr->key, mr->pd, mr->start, MSG, 1),
+	       -EBUSY);
+	EXPECT(reg_mr(fd, RXE_MIGR_MR, mr->key ^ 1, mr->pd, mr->start, MSG, 1),
+	       -EBUSY);
+	EXPECT(reg_mr(fd, RXE_MIGR_MR, rig->peer.mr->rkey, mr->pd, mr->start,
+		      MSG, 1),
+	       -EBUSY);
+	EXPECT(reg_mr(fd, RXE_MIGR_MR, 0, mr->pd, mr->start, MSG, 1), -ERANGE);
+	EXPECT(reg_mr(fd, RXE_MIGR_MR, ~0U, mr->pd, mr->start, MSG, 1),
+	       -ERANGE);
+	EXPECT(reg_mr(fd, RXE_MIGR_QP, FREE_KEY, mr->pd, mr->start, MSG, 1),
+	       -EINVAL);
+	EXPECT(reg_mr(fd, RXE_MIGR_MR, FREE_KEY, 0xffff, mr->start, MSG, 1) < 0,
+	       1);
+	EXPECT(reg_mr(fd, RXE_MIGR_MR, FREE_KEY, mr->pd, mr->start, MSG, ~0U) <
+		       0,
+	       1);
+}
+
+/* REFILL and RESUME when it is not their time */
+static void order(struct rig *rig)
+{
+	const struct rxe_migr_rec_qp *qp = rig->qp[0];
+	size_t length = qp->rec.length;
+	uint32_t handle = qp->rec.handle;
+	struct rxe_migr_status st;
+	struct copy c;
+
+	copy_open(rig, &c);
+	EXPECT(refill_qp(c.fd, handle, qp, length), -ENOENT, -EINVAL);
+	EXPECT(migr_cmd_attach(c.fd, &st), -EINVAL); /* nothing restored */
+	for (unsigned int i = 0; i < rig->img.count; i++)
+		MUST(!migr_create_object(&c.r, rig->img.records[i]));
+	EXPECT(refill_qp(c.fd, handle, qp, length), -EINVAL); /* in RESET */
+	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
+	MUST(!migr_connect_qp(&c.r, &qp->rec));
+	EXPECT(refill_qp(c.fd, handle, (void *)16, length), -EFAULT);
+	EXPECT(refill_qp(c.fd, handle, NULL, length), -EFAULT);
+	EXPECT(refill_qp(c.fd, handle, qp, 0), -EINVAL);
+	EXPECT(refill_qp(c.fd, handle, qp, 1 << 29), -EINVAL);
+	EXPECT(refill_qp(c.fd, handle, qp, 1 << 30), -EINVAL);
+	EXPECT(refill_qp(c.fd, handle, qp, ~0ULL), -EINVAL);
+	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq, 1 << 29), -EINVAL);
+	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq, 1 << 30), -EINVAL);
+	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq, ~0ULL), -EINVAL);
+	EXPECT(refill_qp(c.fd, handle, rig->qp[1], rig->qp[1]->rec.length),
+	       -EINVAL);
+	EXPECT(refill_qp(c.fd, handle, rig->cq, rig->cq->rec.length), -EINVAL);
+	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, qp, length), -EINVAL);
+	EXPECT(refill_qp(c.fd, handle, qp, length), 0);
+	EXPECT(refill_qp(c.fd, handle, qp, length), -EBUSY);
+	EXPECT(migr_cmd_stop(c.fd, 0, 0, &st), -EOPNOTSUPP);
+	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	EXPECT(migr_cmd_attach(c.fd, &st), -EALREADY);
+	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL); /* the other QP */
+	MUST(!migr_connect_qp(&c.r, &rig->qp[1]->rec));
+	EXPECT(refill_qp(c.fd, rig->qp[1]->rec.handle, rig->qp[1],
+			 rig->qp[1]->rec.length),
+	       0);
+	EXPECT(migr_cmd_resume(c.fd, &st), 0);
+	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
+	EXPECT(refill_qp(c.fd, handle, qp, length), -EBUSY);
+	/* one more restored QP can never be started, but destroyed */
+	EXPECT(rc_qp(rig, c.fd, FREE_QPN, OFFSET, 2 * OFFSET), 0);
+	copy_close(&c);
+}
+
+/* pages that are not there, and then are */
+static void attach(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct copy c;
+	void *p;
+
+	copy_open(rig, &c);
+	copy_create(rig, &c);
+	MUST(!munmap(rig->mem, 2 * MSG));
+	for (int i = 0; i < 3; i++) {
+		EXPECT(migr_cmd_attach(c.fd, &st), -EFAULT);
+		EXPECT(st.why, RXE_MIGR_WHY_PIN);
+		EXPECT(st.handle, rig->mr->rec.handle);
+	}
+	p = mmap(rig->mem, 2 * MSG, PROT_READ,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	MUST(p == rig->mem);
+	EXPECT(migr_cmd_attach(c.fd, &st), -EFAULT);
+	MUST(!mprotect(p, 2 * MSG, PROT_READ | PROT_WRITE));
+	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	copy_close(&c);
+
+	/* an impossible range stays a shell */
+	copy_open(rig, &c);
+	copy_create(rig, &c);
+	reg_mr(c.fd, RXE_MIGR_MR, FREE_KEY, rig->mr->pd, ~0ULL - MSG, MSG, 1);
+	reg_mr(c.fd, RXE_MIGR_MR, FREE_KEY + 0x100, rig->mr->pd, 4096,
+	       1ULL << 62, 1);
+	EXPECT(migr_cmd_attach(c.fd, &st) < 0, 1);
+	copy_close(&c);
+}
+
+/* a restored MR without pages in a context that is stopped */
+static void shell_in_dump(struct rig *rig)
+{
+	struct rxe_migr_dump_resp resp;
+	struct rxe_migr_status st;
+	static char buf[1 << 18];
+	struct side s = {};
+
+	side_open(rig, &s);
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+	EXPECT(reg_mr(s.ctx->cmd_fd, RXE_MIGR_MR, FREE_KEY, s.pd->handle,
+		      (uintptr_t)s.mem, MSG, 1),
+	       0);
+	EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf, sizeof(buf), &resp), 0,
+	       -EOPNOTSUPP, -EINVAL);
+	close(st.guard_fd);
+	close(s.ctx->cmd_fd);
+	close(s.ctx->async_fd);
+}
+
+void attack_restore(struct rig *rig)
+{
+	struct copy c;
+
+	copy_open(rig, &c);
+	copy_create(rig, &c);
+	identities(rig, c.fd);
+	copy_close(&c);
+	order(rig);
+	attach(rig);
+	shell_in_dump(rig);
+}
+
+/* ---- without the capability ---- */
+
+static int as_nobody(struct rig *rig, struct copy *c, int live)
+{
+	const struct rxe_migr_rec_qp *qp = rig->qp[0];
+	struct rxe_migr_resolve_resp what;
+	struct rxe_migr_dump_resp resp;
+	struct rxe_migr_status st;
+
+	MUST(!setgid(65534) && !setuid(65534));
+	EXPECT(migr_cmd_stop(live, 0, 0, &st), -EPERM);
+	EXPECT(migr_cmd_stop(live, RXE_MIGR_STOP_CHECK_ONLY, 0, &st), -EPERM);
+	EXPECT(migr_cmd_commit(live), -EPERM);
+	EXPECT(migr_cmd_dump_once(live, NULL, 0, &resp), -EPERM);
+	EXPECT(migr_cmd_resolve(live, live, &what), -EPERM);
+	EXPECT(migr_cmd_resume(c->fd, &st), -EPERM);
+	EXPECT(refill_qp(c->fd, qp->rec.handle, qp, qp->rec.length), -EPERM);
+	EXPECT(refill_cq(c->fd, rig->cq->rec.handle, rig->cq,
+			 rig->cq->rec.length),
+	       -EPERM);
+	EXPECT(rc_qp(rig, c->fd, FREE_QPN, OFFSET, 2 * OFFSET), -EPERM);
+	EXPECT(create_cq(c->fd, RXE_MIGR_CQ, OFFSET), -EPERM);
+	EXPECT(reg_mr(c->fd, RXE_MIGR_MR, FREE_KEY, rig->mr->pd, rig->mr->start,
+		      MSG, 1),
+	       -EPERM);
+	EXPECT(migr_cmd_attach(live, &st), -EINVAL); /* not restored */
+	EXPECT(open("/sys/module/rdma_rxe/parameters/migr_key", O_WRONLY), -1);
+	return fuzz_failures != 0;
+}
+
+void attack_unprivileged(struct rig *rig)
+{
+	struct copy c;
+	int status;
+	pid_t pid;
+
+	copy_open(rig, &c);
+	copy_create(rig, &c);
+	fflush(stdout);
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid)
+		_exit(as_nobody(rig, &c, rig->peer.ctx->cmd_fd));
+	MUST(waitpid(pid, &status, 0) == pid);
+	EXPECT(status, 0);
+	copy_close(&c);
+}

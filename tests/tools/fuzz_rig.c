@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What migr_fuzz attacks: see migr_fuzz.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "migr_fuzz.h"
+
+#define FIRST_PSN 0xfffff0 /* wraps soon */
+#define GID_INDEX 1
+#define ACCESS                                              \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+/* ---- live objects ---- */
+
+void side_open(struct rig *rig, struct side *s)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { DEPTH, DEPTH, 2, 2, 0 },
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+	};
+
+	MUST(s->ctx = ibv_open_device(rig->dev));
+	MUST(!ibv_query_gid(s->ctx, 1, GID_INDEX, &rig->gid));
+	MUST(s->pd = ibv_alloc_pd(s->ctx));
+	MUST(s->cq = ibv_create_cq(s->ctx, 4 * DEPTH * N_QPS, NULL, NULL, 0));
+	s->mem = mmap(NULL, 2 * MSG, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(s->mem != MAP_FAILED);
+	MUST(s->mr = ibv_reg_mr(s->pd, s->mem, 2 * MSG, ACCESS));
+	init.send_cq = init.recv_cq = s->cq;
+	for (int i = 0; i < N_QPS; i++)
+		MUST(s->qp[i] = ibv_create_qp(s->pd, &init));
+}
+
+void side_close(struct side *s)
+{
+	for (int i = 0; i < N_QPS; i++)
+		MUST(!ibv_destroy_qp(s->qp[i]));
+	MUST(!ibv_destroy_cq(s->cq));
+	MUST(!ibv_dereg_mr(s->mr));
+	MUST(!ibv_dealloc_pd(s->pd));
+	MUST(!ibv_close_device(s->ctx));
+}
+
+void qp_reset(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
+
+	MUST(!ibv_modify_qp(qp, &a, IBV_QP_STATE));
+}
+
+void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
+		uint32_t sq_psn, uint32_t rq_psn)
+{
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = ACCESS,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer,
+		.rq_psn = rq_psn & 0xffffff,
+		.sq_psn = sq_psn & 0xffffff,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 12,
+		.timeout = 17,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.ah_attr = { .is_global = 1, .port_num = 1 },
+	};
+
+	a.ah_attr.grh.dgid = rig->gid;
+	a.ah_attr.grh.sgid_index = GID_INDEX;
+	a.ah_attr.grh.hop_limit = 64;
+	MUST(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS));
+	a.qp_state = IBV_QPS_RTR;
+	MUST(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				    IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER));
+	a.qp_state = IBV_QPS_RTS;
+	MUST(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				    IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+int qp_post_send(struct side *s, int i)
+{
+	struct ibv_sge sge = { (uintptr_t)s->mem, MSG, s->mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND
+	};
+	struct ibv_send_wr *bad;
+
+	return ibv_post_send(s->qp[i], &wr, &bad);
+}
+
+static int post_read(struct side *s, int i, const struct side *from)
+{
+	struct ibv_sge sge = { (uintptr_t)s->mem + MSG, MSG, s->mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = 2,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_READ };
+	struct ibv_send_wr *bad;
+
+	wr.wr.rdma.remote_addr = (uintptr_t)from->mem;
+	wr.wr.rdma.rkey = from->mr->rkey;
+	return ibv_post_send(s->qp[i], &wr, &bad);
+}
+
+int qp_post_recv(struct side *s, int i)
+{
+	struct ibv_sge sge = { (uintptr_t)s->mem + MSG, MSG, s->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = 3, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(s->qp[i], &wr, &bad);
+}
+
+static void wait_completions(struct side *s, int n)
+{
+	double end = fuzz_now() + 20;
+	struct ibv_wc wc;
+
+	while (n && fuzz_now() < end)
+		if (ibv_poll_cq(s->cq, 1, &wc) > 0) {
+			MUST(wc.status == IBV_WC_SUCCESS);
+			n--;
+		}
+	MUST(!n);
+}
+
+/* ---- rig ---- */
+
+/* stop and dump a context, then destroy it */
+static void take(struct rig *rig, struct side *s)
+{
+	struct rxe_migr_status st;
+	struct migr_error err;
+	size_t length;
+	int ret;
+
+	ret = migr_cmd_stop(s->ctx->cmd_fd, 0, 0, &st);
+	migr_status_text(&st, ret, &err);
+	if (!ret)
+		ret = migr_cmd_dump(s->ctx->cmd_fd, &rig->image, &length, &err);
+	if (!ret)
+		ret = migr_image_parse(rig->image, length, &rig->img, &err);
+	if (ret) {
+		fprintf(stderr, "no image: %s\n", err.text);
+		exit(2);
+	}
+	close(st.guard_fd);
+	rig->mem = s->mem;
+	side_close(s);
+}
+
+static void find_records(struct rig *rig)
+{
+	int n = 0;
+
+	for (unsigned int i = 0; i < rig->img.count; i++) {
+		const void *rec = rig->img.records[i];
+
+		switch (rig->img.records[i]->type) {
+		case RXE_MIGR_CQ:
+			rig->cq = rec;
+			break;
+		case RXE_MIGR_MR:
+			rig->mr = rec;
+			break;
+		case RXE_MIGR_QP:
+			MUST(n < N_QPS);
+			rig->qp[n++] = rec;
+			break;
+		}
+	}
+	MUST(rig->cq && rig->mr && n == N_QPS);
+}
+
+/*
+ * The image has work in both directions: receives that are waiting, sends that
+ * wait for a receive of the peer, a READ behind them, completions not polled.
+ */
+void rig_open(struct rig *rig, const char *device)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct side moved = {};
+
+	for (; list && *list; list++)
+		if (!strcmp(device, ibv_get_device_name(*list)))
+			rig->dev = *list;
+	if (!rig->dev) {
+		fprintf(stderr, "no device %s\n", device);
+		exit(2);
+	}
+	snprintf(rig->cdev, sizeof(rig->cdev), "/dev/infiniband/%s",
+		 rig->dev->dev_name);
+
+	side_open(rig, &moved);
+	side_open(rig, &rig->peer);
+	for (int i = 0; i < N_QPS; i++) {
+		qp_connect(rig, moved.qp[i], rig->peer.qp[i]->qp_num, FIRST_PSN,
+			   FIRST_PSN);
+		qp_connect(rig, rig->peer.qp[i], moved.qp[i]->qp_num, FIRST_PSN,
+			   FIRST_PSN);
+		for (int k = 0; k < 3; k++)
+			MUST(!qp_post_recv(&moved, i));
+		MUST(!qp_post_recv(&rig->peer, i));
+		MUST(!qp_post_send(&moved, i));
+		MUST(!qp_post_send(&rig->peer, i));
+	}
+	wait_completions(&rig->peer, 2 * N_QPS);
+	MUST(!qp_post_send(&moved, 1));
+	MUST(!post_read(&moved, 1, &rig->peer));
+	take(rig, &moved);
+	find_records(rig);
+}
+
+void rig_close(struct rig *rig)
+{
+	side_close(&rig->peer);
+	migr_image_free(&rig->img);
+	free(rig->image);
+}
+
+void rig_renew_peer(struct rig *rig, int i)
+{
+	const struct rxe_migr_rec_qp *rec = rig->qp[i];
+	struct ibv_wc wc;
+
+	qp_reset(rig->peer.qp[i]);
+	while (ibv_poll_cq(rig->peer.cq, 1, &wc) > 0)
+		;
+	qp_connect(rig, rig->peer.qp[i], rec->qpn, rec->resp_psn,
+		   rec->comp_psn);
+	MUST(!qp_post_recv(&rig->peer, i));
+	MUST(!qp_post_recv(&rig->peer, i));
+}
+
+/* ---- copies ---- */
+
+void copy_open(struct rig *rig, struct copy *c)
+{
+	struct migr_image none = rig->img;
+	int ret;
+
+	none.count = 0;
+	MUST((c->fd = open(rig->cdev, O_RDWR | O_CLOEXEC)) >= 0);
+	ret = migr_restore_context(c->fd, &none, &c->async_fd, &c->err);
+	MUST(!ret);
+	migr_restore_init(&c->r, c->fd, &c->err);
+}
+
+static void copy_must(struct copy *c, int ret)
+{
+	if (!ret)
+		return;
+	fprintf(stderr, "cannot restore: %s\n", c->err.text);
+	exit(2);
+}
+
+void copy_create(struct rig *rig, struct copy *c)
+{
+	for (unsigned int i = 0; i < rig->img.count; i++)
+		copy_must(c, migr_create_object(&c->r, rig->img.records[i]));
+	for (int i = 0; i < N_QPS; i++)
+		copy_must(c, migr_connect_qp(&c->r, &rig->qp[i]->rec));
+}
+
+void copy_renew_qp(struct rig *rig, struct copy *c, int i)
+{
+	MUST(!raw_destroy_qp(c->fd, rig->qp[i]->rec.handle));
+	copy_must(c, migr_create_object(&c->r, &rig->qp[i]->rec));
+	copy_must(c, migr_connect_qp(&c->r, &rig->qp[i]->rec));
+}
+
+void copy_close(struct copy *c)
+{
+	migr_restore_release(&c->r);
+	close(c->async_fd);
+	close(c->fd);
+}
+
+/* ---- raw commands ---- */
+
+int raw_run(int fd, struct migr_ioctl *cmd)
+{
+	cmd->hdr.length =
+		sizeof(cmd->hdr) + cmd->hdr.num_attrs * sizeof(cmd->attr[0]);
+	return ioctl(fd, RDMA_VERBS_IOCTL, cmd) ? -errno : 0;
+}
+
+int raw_device(int fd, uint16_t method, const void *in, size_t in_length,
+	       void *out, size_t out_length)
+{
+	struct migr_ioctl cmd;
+
+	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE, method);
+	if (in)
+		migr_ioctl_in(&cmd, RXE_MIGR_ATTR_IN, in, in_length);
+	if (out)
+		migr_ioctl_out(&cmd, RXE_MIGR_ATTR_OUT, out, out_length);
+	return raw_run(fd, &cmd);
+}
+
+int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
+	       size_t length)
+{
+	const struct rxe_migr_buf buf = { (uintptr_t)record, length };
+	struct migr_ioctl cmd;
+
+	migr_ioctl_init(&cmd, object, RXE_MIGR_METHOD_QP_REFILL);
+	migr_ioctl_handle(&cmd, RXE_MIGR_ATTR_REFILL_HANDLE, handle);
+	migr_ioctl_in(&cmd, RXE_MIGR_ATTR_REFILL_RECORD, &buf, sizeof(buf));
+	return raw_run(fd, &cmd);
+}
+
+int raw_destroy_qp(int fd, uint32_t handle)
+{
+	const struct ib_uverbs_destroy_qp in = { .qp_handle = handle };
+	struct ib_uverbs_destroy_qp_resp out;
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_DESTROY_QP,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+
+	return migr_write_run(fd, &cmd);
+}

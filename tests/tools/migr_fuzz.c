@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * migr_fuzz - what the kernel makes of bad images and bad commands
+ *
+ *   migr_fuzz [-t SECONDS] [-s SEED] [-d DEVICE] [ATTACK...]
+ *
+ *   -t  how long the attacks that can go on for ever take together (40)
+ *
+ * ATTACK: records, crafted, arguments, restore, unprivileged, races; all if
+ * none is given. User space's own checks are bypassed. The kernel has to
+ * refuse, or to survive what it accepted; whether it did, its log says. Exit
+ * code: 0, 1 if a command ended as it should not.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "migr_fuzz.h"
+
+int fuzz_failures;
+
+void fuzz_must(bool ok, const char *file, int line, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "%s:%d: %s: %s\n", file, line, what, strerror(errno));
+	exit(2);
+}
+
+int fuzz_expect(int ret, const int *want, size_t n, const char *what,
+		const char *file, int line)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ret == want[i])
+			return ret;
+	fprintf(stderr, "%s:%d: %s: %d (%s), not %d (%s)\n", file, line, what,
+		ret, strerror(ret < 0 ? -ret : 0), want[0],
+		strerror(want[0] < 0 ? -want[0] : 0));
+	fuzz_failures++;
+	return ret;
+}
+
+double fuzz_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool wanted(char **names, const char *name)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
+static void say(const char *name)
+{
+	printf("%s\n", name);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const char *device = "rxe0";
+	double seconds = 40;
+	struct rig rig = {};
+	int c;
+
+	while ((c = getopt(argc, argv, "t:s:d:")) != -1) {
+		if (c == 't')
+			seconds = atof(optarg);
+		else if (c == 's')
+			srandom((unsigned int)atoi(optarg));
+		else if (c == 'd')
+			device = optarg;
+		else
+			return 2;
+	}
+	argv += optind;
+
+	rig_open(&rig, device);
+	if (wanted(argv, "arguments")) {
+		say("arguments");
+		attack_arguments(&rig);
+	}
+	if (wanted(argv, "restore")) {
+		say("restore");
+		attack_restore(&rig);
+	}
+	if (wanted(argv, "unprivileged")) {
+		say("unprivileged");
+		attack_unprivileged(&rig);
+	}
+	if (wanted(argv, "crafted")) {
+		say("crafted");
+		attack_crafted(&rig);
+	}
+	if (wanted(argv, "records")) {
+		say("records");
+		attack_records(&rig, seconds * 2 / 3);
+	}
+	if (wanted(argv, "races")) {
+		say("races");
+		attack_races(&rig, seconds / 3);
+	}
+	rig_close(&rig);
+
+	printf("%s\n", fuzz_failures ? "FAIL" : "ok");
+	return fuzz_failures != 0;
+}

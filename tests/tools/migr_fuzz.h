@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The parts of migr_fuzz. A rig is what the attacks start from: a context with
+ * live QPs (the peer), and the image of another one that was connected to it.
+ * A copy is a restored context made from that image, record by record.
+ */
+#ifndef MIGR_FUZZ_H
+#define MIGR_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "migr_restore.h"
+
+#define N_QPS 2
+#define MSG 4096
+#define DEPTH 8
+
+extern int fuzz_failures;
+
+#define MUST(cond) fuzz_must(!!(cond), __FILE__, __LINE__, #cond)
+
+/* the call must end like this; several errors can be right */
+#define EXPECT(call, ...)                                                      \
+	fuzz_expect((call), (const int[]){ __VA_ARGS__ },                      \
+		    sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int), #call, \
+		    __FILE__, __LINE__)
+
+void fuzz_must(bool ok, const char *file, int line, const char *what);
+int fuzz_expect(int ret, const int *want, size_t n, const char *what,
+		const char *file, int line);
+double fuzz_now(void); /* seconds */
+
+/* ---- rig (fuzz_rig.c) ---- */
+
+struct side {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp *qp[N_QPS];
+	char *mem;
+};
+
+struct rig {
+	struct ibv_device *dev;
+	char cdev[128];
+	union ibv_gid gid;
+	struct side peer;
+	char *mem; /* of the moved side, where its MR is */
+	void *image;
+	struct migr_image img;
+	const struct rxe_migr_rec_cq *cq;
+	const struct rxe_migr_rec_mr *mr;
+	const struct rxe_migr_rec_qp *qp[N_QPS];
+};
+
+struct copy {
+	int fd, async_fd;
+	struct migr_restore r;
+	struct migr_error err;
+};
+
+void side_open(struct rig *rig, struct side *s);
+void side_close(struct side *s);
+void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
+		uint32_t sq_psn, uint32_t rq_psn);
+void qp_reset(struct ibv_qp *qp);
+int qp_post_send(struct side *s, int i);
+int qp_post_recv(struct side *s, int i);
+
+void rig_open(struct rig *rig, const char *device);
+void rig_close(struct rig *rig);
+/* bring the peer of QP i to the state that the image expects of it */
+void rig_renew_peer(struct rig *rig, int i);
+
+/* an empty restored context; then all objects, QPs connected, no REFILL */
+void copy_open(struct rig *rig, struct copy *c);
+void copy_create(struct rig *rig, struct copy *c);
+void copy_renew_qp(struct rig *rig, struct copy *c, int i);
+void copy_close(struct copy *c);
+
+/* ---- raw commands (fuzz_rig.c): 0 or -errno ---- */
+
+int raw_run(int fd, struct migr_ioctl *cmd);
+int raw_device(int fd, uint16_t method, const void *in, size_t in_length,
+	       void *out, size_t out_length);
+int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
+	       size_t length);
+int raw_destroy_qp(int fd, uint32_t handle);
+
+static inline int refill_qp(int fd, uint32_t handle, const void *rec,
+			    size_t length)
+{
+	return raw_refill(fd, UVERBS_OBJECT_QP, handle, rec, length);
+}
+
+static inline int refill_cq(int fd, uint32_t handle, const void *rec,
+			    size_t length)
+{
+	return raw_refill(fd, UVERBS_OBJECT_CQ, handle, rec, length);
+}
+
+/* ---- attacks ---- */
+
+void attack_records(struct rig *rig, double seconds); /* fuzz_records.c */
+void attack_crafted(struct rig *rig);		      /* fuzz_records.c */
+void attack_arguments(struct rig *rig);		      /* fuzz_args.c */
+void attack_restore(struct rig *rig);		      /* fuzz_create.c */
+void attack_unprivileged(struct rig *rig);	      /* fuzz_create.c */
+void attack_races(struct rig *rig, double seconds);   /* fuzz_races.c */
+
+#endif /* MIGR_FUZZ_H */
