@@ -72,10 +72,10 @@ static void received(struct flow *f, enum side from, const uint8_t *p,
 		return;
 	if (syndrome == MIGR_AETH_NAK_STOPPED) {
 		f->nak_stopped++;
-		once(&qp->nak, ns);
+		once(&f->first_nak, ns);
 	} else if (p[0] == MIGR_OPCODE_RESUME) {
 		f->resume++;
-		once(&qp->resume, ns);
+		once(&f->first_resume, ns);
 	} else if (p[0] == MIGR_OPCODE_RESUME_ACK) {
 		f->resume_ack++;
 	} else if (from == OLD) {
@@ -163,24 +163,27 @@ void flow_resample(struct flow *f, unsigned int max_slots)
 	f->slot_ns *= by;
 }
 
-uint64_t flow_blackout(const struct qp *qp)
+/* The partner waits from the last packet that any of its QPs got from the old host
+ * to the first one from the new host that the last of them got. Returns how many
+ * QPs have moved.
+ */
+unsigned int flow_blackout(const struct flow *f, uint64_t *stop, uint64_t *go)
 {
-	return qp->last_old && qp->first_new > qp->last_old
-		       ? qp->first_new - qp->last_old
-		       : 0;
-}
+	unsigned int moved = 0;
 
-/* the QP that waited longest; NULL if none has moved */
-const struct qp *flow_longest(const struct flow *f)
-{
-	const struct qp *longest = NULL;
+	*stop = *go = 0;
+	for (unsigned int i = 0; i < f->qps; i++) {
+		const struct qp *qp = &f->qp[i];
 
-	for (unsigned int i = 0; i < f->qps; i++)
-		if (flow_blackout(&f->qp[i]) &&
-		    (!longest ||
-		     flow_blackout(&f->qp[i]) > flow_blackout(longest)))
-			longest = &f->qp[i];
-	return longest;
+		if (!qp->last_old || !qp->first_new)
+			continue;
+		moved++;
+		if (qp->last_old > *stop)
+			*stop = qp->last_old;
+		if (qp->first_new > *go)
+			*go = qp->first_new;
+	}
+	return moved;
 }
 
 /* bytes per second in the slots that lie in a time as a whole */

@@ -54,32 +54,19 @@ static double ms(uint64_t from, uint64_t to)
 	return from && to > from ? (double)(to - from) / 1e6 : 0;
 }
 
-/* Rates are measured outside the blackout of all QPs. */
 static void report(const struct flow *f)
 {
-	const struct qp *l = flow_longest(f);
-	uint64_t stop = f->end, go = 0;
-	unsigned int moved = 0;
+	uint64_t stop, go;
+	unsigned int moved = flow_blackout(f, &stop, &go);
 
-	for (unsigned int i = 0; i < f->qps; i++) {
-		const struct qp *qp = &f->qp[i];
-
-		if (!flow_blackout(qp))
-			continue;
-		moved++;
-		if (qp->last_old < stop)
-			stop = qp->last_old;
-		if (qp->first_new > go)
-			go = qp->first_new;
-	}
 	printf("qps_moved=%u\n", moved);
 	printf("nak_stopped=%u\nresume=%u\nresume_ack=%u\nfatal_naks=%u\n",
 	       f->nak_stopped, f->resume, f->resume_ack, f->fatal);
-	printf("blackout_ms=%.1f\n", l ? ms(l->last_old, l->first_new) : 0);
-	printf("nak_to_resume_ms=%.1f\n", l ? ms(l->nak, l->resume) : 0);
-	printf("resume_to_traffic_ms=%.1f\n",
-	       l ? ms(l->resume, l->first_new) : 0);
-	printf("before_bytes_per_s=%.0f\n", flow_rate(f, OLD, f->begin, stop));
+	printf("blackout_ms=%.1f\n", ms(stop, go));
+	printf("nak_to_resume_ms=%.1f\n", ms(f->first_nak, f->first_resume));
+	printf("resume_to_traffic_ms=%.1f\n", ms(f->first_resume, go));
+	printf("before_bytes_per_s=%.0f\n",
+	       flow_rate(f, OLD, f->begin, moved ? stop : f->end));
 	printf("after_bytes_per_s=%.0f\n",
 	       moved ? flow_rate(f, NEW, go, f->end) : 0);
 }

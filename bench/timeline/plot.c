@@ -138,20 +138,20 @@ static void series(FILE *out, const struct scale *s, enum side side)
 
 static void blackout(FILE *out, const struct scale *s)
 {
-	const struct qp *qp = flow_longest(s->f);
+	uint64_t stop, go;
 	double x, w;
 	char label[64];
 
-	if (!qp)
+	if (!flow_blackout(s->f, &stop, &go) || go <= stop)
 		return;
-	x = x_of(s, qp->last_old);
-	w = x_of(s, qp->first_new) - x;
+	x = x_of(s, stop);
+	w = x_of(s, go) - x;
 	fprintf(out,
 		"<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" "
 		"fill=\"#f6ddd6\"/>\n",
 		x, TOP, w, BOTTOM - TOP);
 	snprintf(label, sizeof(label), "blackout %.2f s",
-		 (double)flow_blackout(qp) / 1e9);
+		 (double)(go - stop) / 1e9);
 	text(out, x + w / 2, TOP + 18,
 	     "text-anchor=\"middle\" fill=\"#a03a20\" font-weight=\"bold\"",
 	     label);

@@ -18,8 +18,6 @@ struct qp {
 	uint32_t qpn;
 	uint64_t last_old;  /* last ordinary packet from the old host */
 	uint64_t first_new; /* first one from the new host */
-	uint64_t nak;	    /* first NAK_STOPPED */
-	uint64_t resume;    /* first RESUME */
 };
 
 /* What the fabric saw between the partner and the two hosts. */
@@ -32,6 +30,7 @@ struct flow {
 	unsigned int slots;
 	unsigned int nak_stopped, resume, resume_ack;
 	unsigned int fatal; /* NAKs that end a connection */
+	uint64_t first_nak, first_resume;
 	struct qp qp[MAX_QPS];
 	unsigned int qps;
 };
@@ -45,8 +44,7 @@ struct phase {
 /* flow.c */
 int flow_read(struct flow *f, FILE *file);
 void flow_resample(struct flow *f, unsigned int max_slots);
-const struct qp *flow_longest(const struct flow *f);
-uint64_t flow_blackout(const struct qp *qp);
+unsigned int flow_blackout(const struct flow *f, uint64_t *stop, uint64_t *go);
 double flow_rate(const struct flow *f, enum side side, uint64_t from,
 		 uint64_t to);
 
