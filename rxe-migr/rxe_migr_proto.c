@@ -9,6 +9,7 @@
  * where the packet comes in.
  */
 #include <linux/etherdevice.h>
+#include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/module.h>
 
@@ -374,16 +375,20 @@ static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	return meth;
 }
 
-/* can the QP send to this GID from where it is? */
+/* can the QP send to this GID from where it is, and can a peer be there? */
 static bool gid_fits(struct rxe_av *av, const u8 *gid)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)gid;
+	__be32 ipv4 = addr->s6_addr32[3];
 
-	if (ipv6_addr_any(addr) || ipv6_addr_is_multicast(addr))
-		return false;
+	if (ipv6_addr_v4mapped(addr))
+		return av->network_type == RXE_NETWORK_TYPE_IPV4 &&
+		       !ipv4_is_zeronet(ipv4) && !ipv4_is_loopback(ipv4) &&
+		       !ipv4_is_multicast(ipv4) && !ipv4_is_lbcast(ipv4);
 
-	return ipv6_addr_v4mapped(addr) ==
-	       (av->network_type == RXE_NETWORK_TYPE_IPV4);
+	return av->network_type == RXE_NETWORK_TYPE_IPV6 &&
+	       !ipv6_addr_any(addr) && !ipv6_addr_loopback(addr) &&
+	       !ipv6_addr_is_multicast(addr);
 }
 
 /*
