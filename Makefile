@@ -5,6 +5,7 @@
 #
 #   make demo            the cluster, a migration, and what it looked like
 #   make check           all tests; the last line is "N passed, N failed"
+#   make soak            what takes long: a bad fabric, every move twenty times
 #   make lint            style and static checks
 #   make format          bring C into the style that lint wants
 #   make bench-hotpath   what the data path costs
@@ -63,6 +64,11 @@ key:
 
 check: build asan images
 	@tests/unit tests/run
+
+# Not part of check: see tests/soak
+soak: build images
+	@MOVES=20 LAB_TIMEOUT_FACTOR=4 tests/run tests/soak/*.test \
+		tests/3*-migrate-*.test
 
 demo: build images
 	@tests/demo
