@@ -91,5 +91,5 @@ clean:
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox images module user asan scripts key check demo lint format clean \
+.PHONY: build toolbox images module user asan scripts key check soak demo lint format clean \
 	distclean bench-hotpath bench-scale
