@@ -268,6 +268,18 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_STOP)(struct uverbs_attr_bundle *attrs
 	return err;
 }
 
+/* once more before the QPs go: what STOP told the peers may be lost */
+static void tell_peers(struct ib_ucontext *uc)
+{
+	struct rxe_qp **qps;
+	unsigned int n;
+
+	if (rxe_migr_collect(uc, &qps, &n))
+		return;
+	rxe_migr_tell_peers(qps, n);
+	rxe_migr_release(qps, n);
+}
+
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
@@ -280,10 +292,12 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *att
 		return err;
 
 	mutex_lock(&rxe_migr_mutex);
-	if (to_migr_uc(uc)->guard)
+	if (to_migr_uc(uc)->guard) {
 		to_migr_uc(uc)->guard->committed = true;
-	else
+		tell_peers(uc);
+	} else {
 		err = -EINVAL;
+	}
 	mutex_unlock(&rxe_migr_mutex);
 
 	return err;

@@ -132,6 +132,7 @@ void rxe_migr_key_exit(void);
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
 bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
 void rxe_migr_send_probe(struct rxe_qp *qp);
+void rxe_migr_send_nak(struct rxe_qp *qp);
 int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
 void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state state);
@@ -144,6 +145,7 @@ int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
 		     unsigned int *n);
 void rxe_migr_release(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
+void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_quiesce(struct rxe_qp *qp);
 int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,

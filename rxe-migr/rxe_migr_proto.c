@@ -72,9 +72,13 @@ static int send_packet(struct rxe_qp *qp, u8 opcode, u32 psn, int ack_req,
 	return rxe_xmit_packet(qp, &pkt, skb);
 }
 
-static void send_nak_stopped(struct rxe_migr_qp *m)
+/**
+ * rxe_migr_send_nak - tell the peer that this QP is Stopped
+ * @qp: connected QP
+ */
+void rxe_migr_send_nak(struct rxe_qp *qp)
 {
-	struct rxe_qp *qp = &m->qp;
+	struct rxe_migr_qp *m = to_migr_qp(qp);
 	__be32 aeth = cpu_to_be32((u32)MIGR_AETH_NAK_STOPPED << 24 |
 				  (m->epoch & MIGR_NAK_EPOCH_MASK));
 
@@ -310,7 +314,7 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 	case RXE_MIGR_STOPPED:
 		/* only to a peer that understands it */
 		if (request && capable)
-			send_nak_stopped(m);
+			rxe_migr_send_nak(qp);
 		count(qp, RXE_CNT_MIGR_STOPPED_DROPPED);
 		goto drop;
 	case RXE_MIGR_ASKING:
@@ -463,7 +467,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 
 		/* both ends migrate: the peer will try again */
 		if (state == RXE_MIGR_STOPPED) {
-			send_nak_stopped(m);
+			rxe_migr_send_nak(qp);
 			return;
 		}
 

@@ -139,6 +139,25 @@ void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
 
 	for (i = 0; i < n; i++)
 		rxe_migr_quiesce(qps[i]);
+	rxe_migr_tell_peers(qps, n);
+}
+
+/**
+ * rxe_migr_tell_peers - NAK_STOPPED from all Stopped QPs, unasked
+ * @qps: RC QPs, with references
+ * @n: how many
+ *
+ * The QPs may be gone before the peers send their next request, and then
+ * nobody could tell them to wait. STOP has found the peers capable.
+ */
+void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (qps[i]->migr == RXE_MIGR_STOPPED &&
+		    rxe_migr_connected(qps[i]))
+			rxe_migr_send_nak(qps[i]);
 }
 
 /**
