@@ -4,9 +4,12 @@
  * dumped, destroyed and made again on the same host, while the other ends of
  * its connections stay.
  *
- *	live_restore [-n QPS] [-i GID_INDEX] [-s] [DEVICE]
+ *	live_restore [-n QPS] [-i GID_INDEX] [-t TIMEOUT] [-s | -j] [DEVICE]
  *
- * -s makes the objects one by one with ibv_restore_object().
+ * -t is the exponent of the QPs' time-out, 14 if not said. -s makes the objects
+ * one by one with ibv_restore_object(). -j prints how long each step took and
+ * how large the image is as a line of JSON, and leaves out what would disturb
+ * the clock.
  */
 
 #include <errno.h>
@@ -37,7 +40,14 @@ struct side {
 };
 
 static int n_qps = 2, gid_index = 1;
+static uint8_t timeout = 14;
+static bool measure;
 static union ibv_gid gid;
+
+/* milliseconds */
+static struct {
+	double stop, dump, restore, attach, resume, flow;
+} took;
 
 #define MUST(cond)                                                             \
 	do {                                                                   \
@@ -47,6 +57,8 @@ static union ibv_gid gid;
 			exit(1);                                               \
 		}                                                              \
 	} while (0)
+
+#define say(...) ((void)(measure || printf(__VA_ARGS__)))
 
 static double now(void)
 {
@@ -106,7 +118,7 @@ static void connect_qp(struct ibv_qp *qp, uint32_t peer)
 		.max_rd_atomic = 4,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 12,
-		.timeout = 14,
+		.timeout = timeout,
 		.retry_cnt = 6,
 		.rnr_retry = 6,
 		.ah_attr = { .is_global = 1, .port_num = 1 },
@@ -154,10 +166,10 @@ static void post_send(struct side *s, int i, uint64_t wr_id)
 	MUST(!ibv_post_send(s->qp[i], &wr, &bad));
 }
 
-/* n good completions of one side within ten seconds */
+/* n good completions of one side within a minute */
 static void wait_for(struct side *s, int n)
 {
-	double end = now() + 10000;
+	double end = now() + 60000;
 	struct ibv_wc wc;
 	int got;
 
@@ -192,7 +204,7 @@ static void take(struct side *s, struct side *peer, void **image,
 	struct rxe_migr_status st;
 	struct rxe_migr_resolve_resp what;
 	struct migr_error err;
-	double start = now();
+	double start;
 	char text[256];
 	int ret, count = 0, i;
 	char small[64];
@@ -201,11 +213,13 @@ static void take(struct side *s, struct side *peer, void **image,
 	CHECK(!ret, "%s", ibv_migr_status_str(&st, ret, text, sizeof(text)));
 	ret = ibv_dump_context(s->ctx, &count, small, sizeof(small));
 	CHECK(ret == EINVAL, "dump of a running context: %d", ret);
+	start = now();
 	ret = ibv_migr_stop(s->ctx, 0, &st);
 	CHECK(!ret, "%s", ibv_migr_status_str(&st, ret, text, sizeof(text)));
 	if (ret)
 		exit(1);
-	printf("stopped %u objects in %.1f ms\n", st.objects, now() - start);
+	took.stop = now() - start;
+	say("stopped %u objects in %.1f ms\n", st.objects, took.stop);
 
 	ret = ibv_migr_resolve(s->ctx, s->ctx->async_fd, &what);
 	CHECK(!ret && what.type == RXE_MIGR_ASYNC_FD, "%d, %u", ret, what.type);
@@ -221,7 +235,8 @@ static void take(struct side *s, struct side *peer, void **image,
 	CHECK(!ret, "%s", err.text);
 	if (ret)
 		exit(1);
-	printf("dumped %zu bytes in %.1f ms\n", *length, now() - start);
+	took.dump = now() - start;
+	say("dumped %zu bytes in %.1f ms\n", *length, took.dump);
 	CHECK(!ibv_migr_commit(s->ctx), "commit");
 
 	/* peers that hear from a stopped QP are patient from then on */
@@ -353,18 +368,22 @@ static int make(const char *path, const struct migr_image *img, bool single)
 	CHECK(!ret, "%s", err.text);
 	if (ret)
 		exit(1);
-	printf("restored %u objects in %.1f ms\n", img->count, now() - start);
+	took.restore = now() - start;
+	say("restored %u objects in %.1f ms\n", img->count, took.restore);
 
 	ret = migr_cmd_resume(fd, &st);
 	CHECK(ret == -EINVAL, "RESUME before ATTACH: %d", ret);
+	start = now();
 	ret = migr_cmd_attach(fd, &st);
+	took.attach = now() - start;
 	migr_status_text(&st, ret, &err);
 	CHECK(!ret, "%s", err.text);
 	start = now();
 	ret = migr_cmd_resume(fd, &st);
 	migr_status_text(&st, ret, &err);
 	CHECK(!ret, "%s", err.text);
-	printf("resumed %u QPs in %.1f ms\n", st.objects, now() - start);
+	took.resume = now() - start;
+	say("resumed %u QPs in %.1f ms\n", st.objects, took.resume);
 	return fd;
 }
 
@@ -401,6 +420,42 @@ static void taken(const char *path, const struct migr_image *img)
 	close(fd);
 }
 
+/* a line that bench/scale-plot reads */
+static void report(const struct migr_image *img, size_t length)
+{
+	static const struct {
+		uint32_t type;
+		size_t fixed;
+	} types[] = {
+		{ RXE_MIGR_PD, sizeof(struct rxe_migr_rec_pd) },
+		{ RXE_MIGR_MR, sizeof(struct rxe_migr_rec_mr) },
+		{ RXE_MIGR_CQ, sizeof(struct rxe_migr_rec_cq) },
+		{ RXE_MIGR_QP, sizeof(struct rxe_migr_rec_qp) },
+	};
+	unsigned int i, k, n;
+	size_t all;
+
+	printf("{\"qps\":%d,\"stop_ms\":%.3f,\"dump_ms\":%.3f,"
+	       "\"restore_ms\":%.3f,\"attach_ms\":%.3f,\"resume_ms\":%.3f,"
+	       "\"flow_ms\":%.3f,\"image_bytes\":%zu",
+	       n_qps, took.stop, took.dump, took.restore, took.attach,
+	       took.resume, took.flow, length);
+	for (k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
+		for (i = n = 0, all = 0; i < img->count; i++) {
+			if (img->records[i]->type != types[k].type)
+				continue;
+			all += img->records[i]->length;
+			n++;
+		}
+		printf(",\"%s_count\":%u,\"%s_fixed\":%zu,\"%s_contents\":%zu",
+		       migr_type_text(types[k].type), n,
+		       migr_type_text(types[k].type), types[k].fixed,
+		       migr_type_text(types[k].type),
+		       n ? all / n - types[k].fixed : 0);
+	}
+	printf("}\n");
+}
+
 int main(int argc, char **argv)
 {
 	struct side moved = {}, peer = {};
@@ -409,18 +464,23 @@ int main(int argc, char **argv)
 	struct ibv_device *dev;
 	bool single = false;
 	char path[128], *mem;
+	double start;
 	size_t length;
 	void *image;
 	int i, c, fd;
 	uint32_t n;
 
-	while ((c = getopt(argc, argv, "n:i:s")) != -1) {
+	while ((c = getopt(argc, argv, "n:i:t:sj")) != -1) {
 		if (c == 'n')
 			n_qps = atoi(optarg);
 		else if (c == 'i')
 			gid_index = atoi(optarg);
+		else if (c == 't')
+			timeout = (uint8_t)atoi(optarg);
 		else if (c == 's')
 			single = true;
+		else if (c == 'j')
+			measure = true;
 		else
 			return 2;
 	}
@@ -447,17 +507,23 @@ int main(int argc, char **argv)
 
 	snprintf(path, sizeof(path), "/dev/infiniband/%s", dev->dev_name);
 	fd = make(path, &img, single);
-	taken(path, &img);
+	start = now();
+	if (!measure)
+		taken(path, &img);
 	wait_for(&peer, n_qps);
+	took.flow = now() - start;
 	n = completions(fd, &img);
 	CHECK(n == (uint32_t)n_qps, "%u completions for %d messages", n, n_qps);
 	CHECK(mem[MSG] == 0x77 && mem[2 * MSG - 1] == 0x77, "content");
-	dump_again(fd, &img);
+	if (measure)
+		report(&img, length);
+	else
+		dump_again(fd, &img);
 	close(fd);
 	close_side(&peer);
 	migr_image_free(&img);
 	free(image);
 	if (!check_failures)
-		printf("ok\n");
+		say("ok\n");
 	return check_result();
 }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What live_restore -j has printed, as medians for each number of QPs.
+ */
+#include "scale.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const step_names[N_STEPS] = {
+#define X(name) #name,
+	STEPS(X)
+#undef X
+};
+
+const char *const type_names[N_TYPES] = { "PD", "MR", "CQ", "QP" };
+
+/* the number after "NAME": in a flat JSON object; -1 if there is none */
+static double number(const char *json, const char *name, const char *suffix)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s%s\":", name, suffix);
+	at = strstr(json, key);
+	return at ? atof(at + strlen(key)) : -1;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, unsigned int n)
+{
+	qsort(v, n, sizeof(*v), compare);
+	return (v[n / 2] + v[(n - 1) / 2]) / 2;
+}
+
+static struct size *size_for(struct scale *s, unsigned int qps)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->sizes && s->size[i].qps < qps; i++)
+		;
+	if (i < s->sizes && s->size[i].qps == qps)
+		return &s->size[i];
+	if (s->sizes == MAX_SIZES)
+		return NULL;
+	memmove(&s->size[i + 1], &s->size[i],
+		(s->sizes - i) * sizeof(s->size[0]));
+	memset(&s->size[i], 0, sizeof(s->size[i]));
+	s->size[i].qps = qps;
+	s->sizes++;
+	return &s->size[i];
+}
+
+static void add(struct scale *s, const char *json)
+{
+	struct size *z = size_for(s, (unsigned int)number(json, "qps", ""));
+	double sum = 0;
+
+	if (!z || z->runs == MAX_RUNS)
+		return;
+	for (int i = 0; i < STEP_blackout; i++) {
+		z->run[i][z->runs] = number(json, step_names[i], "_ms");
+		sum += z->run[i][z->runs];
+	}
+	z->run[STEP_blackout][z->runs++] = sum;
+	z->image_bytes = (size_t)number(json, "image_bytes", "");
+	for (int i = 0; i < N_TYPES; i++) {
+		struct object *o = &z->object[i];
+
+		o->count = (unsigned int)number(json, type_names[i], "_count");
+		o->fixed = (size_t)number(json, type_names[i], "_fixed");
+		o->contents = (size_t)number(json, type_names[i], "_contents");
+	}
+}
+
+/* Returns how many sizes there are */
+int runs_read(struct scale *s, FILE *in)
+{
+	char *text = NULL;
+	size_t room = 0;
+
+	memset(s, 0, sizeof(*s));
+	while (getline(&text, &room, in) > 0)
+		if (number(text, "qps", "") > 0)
+			add(s, text);
+	free(text);
+	for (unsigned int i = 0; i < s->sizes; i++)
+		for (int k = 0; k < N_STEPS; k++)
+			s->size[i].ms[k] =
+				median(s->size[i].run[k], s->size[i].runs);
+	return (int)s->sizes;
+}
+
+/* Least squares of the relative error, so that small sizes count as well */
+struct line runs_fit(const struct scale *s, enum step step)
+{
+	double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, d;
+	struct line l;
+
+	for (unsigned int i = 0; i < s->sizes; i++) {
+		double x = s->size[i].qps, y = s->size[i].ms[step];
+		double weight = y > 0 ? 1 / (y * y) : 0;
+
+		w += weight;
+		wx += weight * x;
+		wy += weight * y;
+		wxx += weight * x * x;
+		wxy += weight * x * y;
+	}
+	d = w * wxx - wx * wx;
+	l.per_qp = d > 0 ? (w * wxy - wx * wy) / d : 0;
+	l.fixed = w > 0 ? (wy - l.per_qp * wx) / w : 0;
+	return l;
+}
+
+/*
+ * Does a QP cost no more among many than among a quarter of them? With growth
+ * as the square it would cost four times as much; half is left for noise.
+ */
+bool runs_linear(const struct scale *s, enum step step)
+{
+	const struct size *big = &s->size[s->sizes - 1], *z = big;
+
+	while (z > s->size && z->qps > big->qps / 4)
+		z--;
+	return big->ms[step] / big->qps <= 1.5 * z->ms[step] / z->qps;
+}
