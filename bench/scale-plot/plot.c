@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#define WIDTH 760
+#define WIDTH 780
 #define HEIGHT 480
 #define LEFT 70
 #define RIGHT 560
@@ -113,7 +113,7 @@ static void curve(FILE *out, const struct view *v, const struct scale *s,
 	fprintf(out,
 		"<g stroke=\"none\"><text x=\"%d\" y=\"%.1f\" "
 		"font-weight=\"bold\">%s</text>\n"
-		"<text x=\"%d\" y=\"%.1f\">%.2f ms + %.4f ms per QP</text>"
+		"<text x=\"%d\" y=\"%.1f\">%.1f ms + %.3f ms per QP</text>"
 		"</g>\n</g>\n",
 		RIGHT + 16, y, step_names[step], RIGHT + 16, y + 17, l.fixed,
 		l.per_qp);
