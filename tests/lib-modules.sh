@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Other RDMA modules on running nodes: sourced after lib.sh. When the test ends
-# every node has the default again.
+# every node has what it had before.
 
-changed=()
+declare -A had=() # module, by node: what it had before
 
 has_migr() { ask "$1" 'test -e /sys/module/rdma_rxe/parameters/migr_key'; } # NODE
+
+module_of() { if has_migr "$1"; then echo migr; else echo stock; fi; } # NODE
+
+remember() { [ -n "${had[$1]-}" ] || had[$1]=$(module_of "$1"); } # NODE
 
 # use_module NODE stock|migr: nobody may have the device open
 use_module()
@@ -14,7 +18,7 @@ use_module()
 	local load='insmod /opt/migr/rdma_rxe.ko'
 
 	[ "$2" != stock ] || load='modprobe rdma_rxe'
-	changed+=("$1")
+	remember "$1"
 	on "$1" "set -e
 		rdma link del rxe0 2>/dev/null || true
 		rmmod rdma_rxe 2>/dev/null || true
@@ -29,6 +33,7 @@ use_module()
 # use_key NODE [KEY]: of the cluster if not said, none if empty
 use_key()
 {
+	remember "$1"
 	if [ $# -gt 1 ]; then
 		ask "$1" "echo '1:$2' >/sys/module/rdma_rxe/parameters/migr_key"
 	else
@@ -41,12 +46,12 @@ default_modules()
 {
 	local n
 
-	for n in $(printf '%s\n' "${changed[@]}" | sort -u); do
+	for n in "${!had[@]}"; do
 		"$lab" netem "$n" off || true
-		ask "$n" 'pkill -9 "ib_|rc_mix|run_tests"; sleep 0.3' || true
-		if ! has_migr "$n"; then
-			use_module "$n" migr
-		else
+		ask "$n" 'pkill -9 "^(ib_|rc_mix|python3)"' || true
+		if [ "$(module_of "$n")" != "${had[$n]}" ]; then
+			use_module "$n" "${had[$n]}"
+		elif [ "${had[$n]}" = migr ]; then
 			use_key "$n"
 		fi
 	done
