@@ -27,9 +27,6 @@ static const char *const why_texts[] = {
 		"CQs with a completion channel cannot be migrated",
 	[RXE_MIGR_WHY_QP_STATE] = "in a state that cannot be carried",
 	[RXE_MIGR_WHY_MR_TYPE] = "not plain user memory",
-	[RXE_MIGR_WHY_KERNEL_QP] = "has no user handle",
-	[RXE_MIGR_WHY_RESIZED] = "resized, and the new ring is not mapped",
-	[RXE_MIGR_WHY_RECORD] = "bad field in the record",
 	[RXE_MIGR_WHY_PIN] = "pages cannot be pinned",
 	[RXE_MIGR_WHY_INVALIDATE] = "SEND with invalidate in the send queue",
 };
@@ -89,7 +86,7 @@ const char *migr_errno_text(int err)
 void migr_status_text(const struct rxe_migr_status *st, int err,
 		      struct migr_error *out)
 {
-	char name[48], who[128] = "", detail[32] = "";
+	char name[48], who[128] = "";
 	char gid[INET6_ADDRSTRLEN];
 
 	if (!st || st->why == RXE_MIGR_WHY_NONE) {
@@ -112,9 +109,6 @@ void migr_status_text(const struct rxe_migr_status *st, int err,
 	else if (st->qpn)
 		snprintf(who, sizeof(who), " (QPN %#x)", st->qpn);
 
-	if (st->why == RXE_MIGR_WHY_RECORD)
-		snprintf(detail, sizeof(detail), " at offset %u", st->detail);
-
-	snprintf(out->text, sizeof(out->text), "%s%s: %s%s", name, who,
-		 migr_why_text(st->why), detail);
+	snprintf(out->text, sizeof(out->text), "%s%s: %s", name, who,
+		 migr_why_text(st->why));
 }

@@ -37,7 +37,8 @@ enum rxe_migr_peer {
  * @qp: the stock object; first, so that it keeps its size and layout
  * @work: handles @pkts and does what is due at @next
  * @pkts: RESUME and RESUME_ACK packets; each holds a reference to the QP
- * @lock: serializes @work against STOP, UNSTOP and RESUME
+ * @lock: serializes @work, STOP, UNSTOP, RESUME and modify; who disables tasks
+ *        or enables them holds it
  * @restore: wanted identities; .type is 0 in a QP that was not restored
  * @epoch: how many times the QP has been restored
  * @peer_epoch: of the last RESUME accepted from the peer
@@ -147,7 +148,8 @@ void rxe_migr_release(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n);
-void rxe_migr_quiesce(struct rxe_qp *qp);
+int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
+		       struct ib_udata *udata);
 int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 			 unsigned int n, struct rxe_migr_status *st);
 void rxe_migr_qp_destroy(struct rxe_qp *qp);

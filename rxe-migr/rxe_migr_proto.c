@@ -513,7 +513,9 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 		return;
 
 	mutex_lock(&m->lock);
-	if (resume)
+	if (!rxe_migr_connected(qp))
+		count(qp, RXE_CNT_MIGR_UNEXPECTED);
+	else if (resume)
 		handle_resume(m, skb, meth);
 	else
 		handle_resume_ack(m, meth);

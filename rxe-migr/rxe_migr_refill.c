@@ -136,14 +136,20 @@ static int chk_cq(struct rxe_cq *cq, u32 handle,
  * @buf: image record in user space
  *
  * Context: process; sleeps.
- * Return: 0, -EINVAL with the field in the log, -ENOMEM or -EFAULT
+ * Return: 0, -EINVAL with the field in the log, -EBUSY if the application may
+ * use it already, -ENOMEM or -EFAULT
  */
 int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
 		       const struct rxe_migr_buf *buf)
 {
+	struct ib_uobject *uobj = (struct ib_uobject *)cq->ibcq.uobject;
+	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
 	struct rxe_migr_rec_cq *rec;
 	unsigned long flags;
 	int err;
+
+	if (!muc->restored || muc->attached)
+		return -EBUSY;
 
 	rec = copy_record(buf, sizeof(*rec), cq->queue->buf_size);
 	if (IS_ERR(rec))
@@ -558,14 +564,10 @@ int rxe_migr_refill_qp(struct rxe_qp *qp, u32 handle,
 		return PTR_ERR(rec);
 
 	mutex_lock(&m->lock);
-	if (m->refilled || qp->migr != RXE_MIGR_STOPPED) {
+	if (m->refilled || qp->migr != RXE_MIGR_STOPPED)
 		err = -EBUSY;
-	} else {
-		/* a modify on the way here may have enabled them */
-		rxe_disable_task(&qp->send_task);
-		rxe_disable_task(&qp->recv_task);
+	else
 		err = chk_qp(qp, handle, rec);
-	}
 	if (!err)
 		fill_qp(m, rec);
 	mutex_unlock(&m->lock);

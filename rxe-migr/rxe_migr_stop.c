@@ -73,15 +73,13 @@ static void purge(struct rxe_qp *qp, struct sk_buff_head *list)
 	}
 }
 
-/**
- * rxe_migr_quiesce - bring a QP to rest between two packets
- * @qp: RC QP whose state has been STOPPED for a grace period
- *
- * What is still queued is dropped, as if the network had lost it. A READ that
- * is being answered counts as answered: its resource stays, and the peer asks
- * again for what it misses.
+/*
+ * Bring a QP, whose state has been STOPPED for a grace period, to rest between
+ * two packets. What is still queued is dropped, as if the network had lost it.
+ * A READ that is being answered counts as answered: its resource stays, and the
+ * peer asks again for what it misses. Context: m->lock held.
  */
-void rxe_migr_quiesce(struct rxe_qp *qp)
+static void quiesce(struct rxe_qp *qp)
 {
 	struct resp_res *res;
 	u32 next;
@@ -137,8 +135,13 @@ void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
 
 	synchronize_net();	/* rxe_rcv() */
 
-	for (i = 0; i < n; i++)
-		rxe_migr_quiesce(qps[i]);
+	for (i = 0; i < n; i++) {
+		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
+
+		mutex_lock(&m->lock);
+		quiesce(qps[i]);
+		mutex_unlock(&m->lock);
+	}
 	rxe_migr_tell_peers(qps, n);
 }
 
@@ -182,6 +185,57 @@ void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n)
 		}
 		mutex_unlock(&m->lock);
 	}
+}
+
+/* a QP in RESET has no peer. Context: m->lock held */
+static void forget_peer(struct rxe_migr_qp *m)
+{
+	struct rxe_qp *qp = &m->qp;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->migr != RXE_MIGR_STOPPED)
+		qp->migr = RXE_MIGR_RUNNING;
+	m->before = RXE_MIGR_RUNNING;
+	m->peer = RXE_MIGR_PEER_UNKNOWN;
+	m->epoch = 0;
+	m->peer_epoch = 0;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/**
+ * rxe_migr_modify_qp - hook in rxe_modify_qp(): rxe_qp_from_attr()
+ * @qp: the QP
+ * @attr: checked attributes
+ * @mask: which of them
+ * @udata: the modify command
+ *
+ * Neither STOP, DUMP nor a RESUME packet goes through the QP's handle, so the
+ * core does not keep them apart from a modify. Some of these stop the QP's
+ * tasks for a while and start them again; in a Stopped QP they don't run.
+ *
+ * Context: process; sleeps.
+ * Return: 0 or what rxe_qp_from_attr() returns
+ */
+int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
+		       struct ib_udata *udata)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	int err;
+
+	mutex_lock(&m->lock);
+	err = rxe_qp_from_attr(qp, attr, mask, udata);
+	if (!qp->resp.resources) /* there was no memory for others */
+		qp->attr.max_dest_rd_atomic = 0;
+	if (qp->migr == RXE_MIGR_STOPPED) {
+		rxe_disable_task(&qp->recv_task);
+		rxe_disable_task(&qp->send_task);
+	}
+	if (qp_state(qp) == IB_QPS_RESET)
+		forget_peer(m);
+	mutex_unlock(&m->lock);
+
+	return err;
 }
 
 /* --- can it be carried? --- */

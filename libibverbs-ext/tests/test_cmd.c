@@ -80,12 +80,12 @@ static void test_texts(void)
 	CHECK(!strcmp(e.text,
 		      "QP 5 (QPN 0x12, peer ::ffff:10.0.0.2 QPN 0x34): the peer runs a driver without migration"),
 	      "%s", e.text);
-	st = (struct rxe_migr_status){ .why = RXE_MIGR_WHY_RECORD,
+	st = (struct rxe_migr_status){ .why = RXE_MIGR_WHY_CHANNEL,
 				       .type = RXE_MIGR_CQ,
-				       .handle = 1,
-				       .detail = 40 };
-	migr_status_text(&st, EINVAL, &e);
-	CHECK(!strcmp(e.text, "CQ 1: bad field in the record at offset 40"),
+				       .handle = 1 };
+	migr_status_text(&st, EOPNOTSUPP, &e);
+	CHECK(!strcmp(e.text,
+		      "CQ 1: CQs with a completion channel cannot be migrated"),
 	      "%s", e.text);
 	st = (struct rxe_migr_status){ .why = 999, .type = 999 };
 	migr_status_text(&st, EINVAL, &e);

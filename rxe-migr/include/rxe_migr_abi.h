@@ -83,9 +83,6 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_CHANNEL,	/* CQ with a completion channel */
 	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried */
 	RXE_MIGR_WHY_MR_TYPE,	/* MR that is not plain user memory */
-	RXE_MIGR_WHY_KERNEL_QP, /* object without a user handle */
-	RXE_MIGR_WHY_RESIZED,	/* CQ whose ring was resized and not mapped */
-	RXE_MIGR_WHY_RECORD,	/* REFILL: field `detail` of the record is bad */
 	RXE_MIGR_WHY_PIN,	/* ATTACH: pages of an MR cannot be pinned */
 	RXE_MIGR_WHY_INVALIDATE,/* SEND with invalidate in the send queue */
 };
@@ -100,7 +97,7 @@ struct rxe_migr_status {
 	__u32 peer_qpn; /* destination QPN */
 	__u8 peer_gid[16];
 	__u32 objects; /* how many objects the method acted on */
-	__u32 detail;  /* see enum rxe_migr_why */
+	__u32 reserved;
 };
 
 /*
@@ -149,9 +146,9 @@ struct rxe_migr_restore {
 
 /*
  * REFILL (QP, CQ): fill a restored object from its image record. The record is
- * checked whole first; EINVAL names the offset of the bad field in the kernel
- * log. A QP must be in the verbs state that the record demands, or in RTS for
- * SQD, or in INIT or RESET for ERR.
+ * checked whole first; EINVAL names the bad field in the kernel log. EBUSY: not
+ * a restored object, or one in use. A QP must be in the verbs state that the
+ * record demands, or in RTS for SQD, or in INIT or RESET for ERR.
  */
 
 /*

@@ -227,6 +227,9 @@ static void order(struct rig *rig)
 	EXPECT(migr_cmd_stop(c.fd, 0, 0, &st), -EOPNOTSUPP);
 	EXPECT(migr_cmd_attach(c.fd, &st), 0);
 	EXPECT(migr_cmd_attach(c.fd, &st), -EALREADY);
+	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq,
+			 rig->cq->rec.length),
+	       -EBUSY);
 	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL); /* the other QP */
 	MUST(!migr_connect_qp(&c.r, &rig->qp[1]->rec));
 	EXPECT(refill_qp(c.fd, rig->qp[1]->rec.handle, rig->qp[1],
