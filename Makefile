@@ -5,7 +5,8 @@
 #
 #   make demo            the cluster, a migration, and what it looked like
 #   make check           all tests; the last line is "N passed, N failed"
-#   make soak            what takes long: a bad fabric, every move twenty times
+#   make soak            what takes long: every move also of the other end and
+#                        with the other pages, a bad fabric
 #   make lint            style and static checks
 #   make format          bring C into the style that lint wants
 #   make bench-hotpath   what the data path costs
@@ -67,8 +68,11 @@ check: build asan images
 
 # Not part of check: see tests/soak
 soak: build images
-	@MOVES=20 LAB_TIMEOUT_FACTOR=4 tests/run tests/soak/*.test \
-		tests/3*-migrate-*.test
+	@LAB_TIMEOUT_FACTOR=4 tests/run tests/soak/*.test
+	@for m in client server; do for p in 4k thp; do \
+		MOVER=$$m PAGES=$$p LAB_TIMEOUT_FACTOR=4 \
+			tests/run tests/3*-migrate-*.test || exit; \
+	done; done
 
 demo: build images
 	@tests/demo

@@ -31,7 +31,9 @@
 #define NO_OPCODE 0xffffffffU
 #define MAX_INT 0x7fffffffU
 
-/* BTH opcodes of RC (IBA 9.2.1) as bits: requests; first and middle response */
+/* BTH opcodes of RC (IBA 9.2.1) */
+#define SEND_MIDDLE 0x01U /* SEND_FIRST is 0 */
+/* as bits: requests; first and middle response */
 #define REQUESTS 0x30d81fffU
 #define UNFINISHED_RESPONSES 0x00006000U
 
@@ -176,6 +178,11 @@ static int check_progress(const struct rxe_migr_rec_qp *qp,
 	    qp->resp_resid != sizeof(uint64_t)) /* an atomic sets no length */
 		return migr_bad(err, rec, "resp_resid is %u, resp_length is %u",
 				qp->resp_resid, qp->resp_length);
+	if (qp->state != IBV_QPS_ERR && qp->resp_opcode <= SEND_MIDDLE &&
+	    !qp->wqe.valid)
+		return migr_bad(err, rec,
+				"resp_opcode is %#x, without a receive WQE",
+				qp->resp_opcode);
 	return check_opcodes(qp, err);
 }
 

@@ -249,7 +249,7 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->req_opcode = ~0U;
 	qp->comp_opcode = 0x0e; /* in the middle of a READ */
 	qp->comp_psn = 0xfffffe;
-	qp->resp_opcode = 0x04;
+	qp->resp_opcode = 0x01; /* SEND_MIDDLE */
 	qp->resp_res_head = 3;
 	fill_ring(&qp->sq, 4 * q->handle + 2, S_WR, send, S_SQ_SLOTS);
 	fill_ring(&qp->rq, 4 * q->handle + 3, S_WR, recv, S_RQ_SLOTS);

@@ -195,6 +195,7 @@ const struct corruption corruptions[] = {
 	QP(resp_status, 22, "resp_status"),
 	QP(resp_res_head, 4, "resp_res_head"),
 	QP(wqe.valid, 2, "wqe.valid"),
+	QP(wqe.valid, 0, "resp_opcode is 0x1, without a receive WQE"),
 	QP(wqe.num_sge, 3, "wqe 0: num_sge"),
 	QP(wqe.cur_sge, 3, "wqe 0: cur_sge"),
 	QP(wqe.cur_sge, 2, "wqe 0: cur_sge"),
