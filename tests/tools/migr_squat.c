@@ -31,8 +31,8 @@ static int fail(const char *what, const char *why)
 static bool wanted(uint32_t type, bool keys)
 {
 	return type == RXE_MIGR_PD ||
-	       (keys ? type == RXE_MIGR_MR :
-		       type == RXE_MIGR_CQ || type == RXE_MIGR_QP);
+	       (keys ? type == RXE_MIGR_MR
+		     : type == RXE_MIGR_CQ || type == RXE_MIGR_QP);
 }
 
 static int squat(int cdev, const struct migr_image *img, bool keys)
