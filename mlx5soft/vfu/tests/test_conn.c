@@ -147,7 +147,9 @@ static void test_reconnect(void)
 	open = count_fds();
 	memcpy(bytes, &hdr, sizeof(hdr));
 	for (size_t cut = 0; cut < sizeof(bytes); cut++) {
+		CHECK(!readable(), "%zu: nobody is there", cut);
 		f.fd = dial();
+		CHECK(readable(), "%zu: no connection", cut);
 		CHECK(!handshake(&f), "%zu: %s", cut, f.log);
 		CHECK(!vfu_dma_ptr_ro(f.vfu, 0x1000, 1), "%zu: mapped", cut);
 		CHECK(vfu_irq(f.vfu, 3) == -ENOENT, "%zu: eventfd", cut);
