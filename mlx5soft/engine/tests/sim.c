@@ -7,6 +7,7 @@
 
 #define PAGE 4096
 #define DELAY 5000 /* ns, one way */
+#define SIM_SGES 8
 
 int check_failures;
 
@@ -121,7 +122,9 @@ static int sim_fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *wqe)
 	if (q->next_send == q->num_sends)
 		return 0;
 	*wqe = q->sends[q->next_send++];
-	memcpy(sge, wqe->sge, wqe->num_sge * sizeof(*sge));
+	memcpy(sge, wqe->sge,
+	       (wqe->num_sge < SIM_SGES ? wqe->num_sge : SIM_SGES) *
+		       sizeof(*sge));
 	wqe->sge = sge;
 	if (q->bad_send) {
 		q->bad_send = false;
@@ -139,7 +142,9 @@ static int sim_fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe)
 	if (q->next_recv == q->num_recvs)
 		return 0;
 	*wqe = q->recvs[q->next_recv++];
-	memcpy(sge, wqe->sge, wqe->num_sge * sizeof(*sge));
+	memcpy(sge, wqe->sge,
+	       (wqe->num_sge < SIM_SGES ? wqe->num_sge : SIM_SGES) *
+		       sizeof(*sge));
 	wqe->sge = sge;
 	if (q->bad_recv) {
 		q->bad_recv = false;
@@ -404,8 +409,8 @@ struct sim_qp *sim_qp(struct sim_node *node, enum roce_qp_type type,
 		.pd = 1,
 		.srq = shared,
 		.max_send_wr = 64,
-		.max_send_sge = 8,
-		.max_recv_sge = 8,
+		.max_send_sge = SIM_SGES,
+		.max_recv_sge = SIM_SGES,
 	};
 
 	q->node = node;
