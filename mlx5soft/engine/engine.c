@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The engine: addresses, who gets a received packet, whose turn it is.
+ */
+#include <stdlib.h>
+
+#include "impl.h"
+
+#define LOOPBACK_BYTES (MAX_MTU + ROCE_MAX_OVERHEAD)
+#define MAX_LOOPBACK 65536
+
+static uint32_t default_to(uint32_t value, uint32_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+int roce_engine_create(const struct roce_config *config,
+		       struct roce_engine **engine)
+{
+	struct roce_engine *e;
+
+	if (!config->ops || config->port_mtu > ROCE_MTU_4096 ||
+	    config->max_unacked > MAX_PSNS / 2 ||
+	    config->loopback_frames > MAX_LOOPBACK)
+		return -EINVAL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->config = *config;
+	e->config.max_unacked = default_to(config->max_unacked, 128);
+	e->config.burst = default_to(config->burst, 16);
+	e->config.budget = default_to(config->budget, 256);
+	e->config.port_mtu = default_to(config->port_mtu, ROCE_MTU_4096);
+	e->port_mtu = 128U << e->config.port_mtu;
+	e->run_tail = &e->run_head;
+	e->loopback.size = default_to(config->loopback_frames, 256);
+	e->loopback.lengths = calloc(e->loopback.size, sizeof(uint32_t));
+	e->loopback.frames = malloc((size_t)e->loopback.size * LOOPBACK_BYTES);
+	if (!e->loopback.lengths || !e->loopback.frames) {
+		roce_engine_destroy(e);
+		return -ENOMEM;
+	}
+	*engine = e;
+	return 0;
+}
+
+void roce_engine_destroy(struct roce_engine *e)
+{
+	while (e->all)
+		roce_qp_destroy(e->all);
+	free(e->heap);
+	free(e->loopback.frames);
+	free(e->loopback.lengths);
+	free(e);
+}
+
+int roce_set_gid(struct roce_engine *e, unsigned int index,
+		 const uint8_t gid[16], const uint8_t mac[6])
+{
+	if (index >= ROCE_MAX_GIDS)
+		return -EINVAL;
+	e->gids[index].valid = gid;
+	if (gid) {
+		memcpy(e->gids[index].gid, gid, 16);
+		memcpy(e->gids[index].mac, mac, 6);
+	}
+	e->gid_end = 0;
+	for (unsigned int i = 0; i < ROCE_MAX_GIDS; i++)
+		if (e->gids[i].valid)
+			e->gid_end = i + 1;
+	return 0;
+}
+
+const struct roce_counters *roce_counters(const struct roce_engine *e)
+{
+	return &e->counters;
+}
+
+struct roce_qp *engine_find_qp(struct roce_engine *e, uint32_t qpn)
+{
+	struct roce_qp *qp = e->buckets[qpn % QP_BUCKETS];
+
+	while (qp && qp->wire_qpn != qpn)
+		qp = qp->hash_next;
+	return qp;
+}
+
+/* ---- sending ---- */
+
+static int loopback_put(struct roce_engine *e, const struct iovec *iov,
+			int count)
+{
+	struct loopback *l = &e->loopback;
+	uint32_t at = (l->head + l->count) % l->size;
+	uint8_t *p = l->frames + (size_t)at * LOOPBACK_BYTES, *start = p;
+
+	if (l->count == l->size)
+		return -EAGAIN;
+	for (int i = 0; i < count; i++) {
+		memcpy(p, iov[i].iov_base, iov[i].iov_len);
+		p += iov[i].iov_len;
+	}
+	l->lengths[at] = p - start;
+	l->count++;
+	e->counters.loopback_frames++;
+	return 0;
+}
+
+/* Spreads QPs over paths, and keeps each on one: A17.5.2 */
+static uint16_t udp_sport(const struct roce_qp *qp, const struct tx *tx)
+{
+	uint32_t v = qp->wire_qpn * tx->dest_qpn;
+
+	return 0xc000 | ((v ^ v >> 14) & 0x3fff);
+}
+
+int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
+{
+	struct roce_engine *e = qp->engine;
+	const struct gid_entry *gid = &e->gids[av->sgid_index];
+	uint8_t head[MAX_HEADER_BYTES], tail[8];
+	uint32_t head_len, tail_len;
+	struct header h = {
+		.smac = gid->mac,
+		.dmac = av->dmac,
+		.sgid = gid->gid,
+		.dgid = av->dgid,
+		.tclass = av->tclass,
+		.hop_limit = av->hop_limit,
+		.flow_label = av->flow_label,
+		.udp_sport = av->udp_sport ? av->udp_sport : udp_sport(qp, tx),
+		.opcode = tx->op,
+		.solicited = tx->solicited,
+		.ack_req = tx->ack_req,
+		.dest_qpn = tx->dest_qpn,
+		.psn = tx->psn,
+		.ext = tx->ext,
+		.ext_len = tx->ext_len,
+	};
+	int ret;
+
+	if (!gid->valid || gid_is_ipv4(gid->gid) != gid_is_ipv4(av->dgid)) {
+		e->counters.tx_no_address++;
+		return 0;
+	}
+	if (is_datagram(qp))
+		h.opcode |= SERVICE_UD;
+	else if (qp->init.type == ROCE_QPT_UC)
+		h.opcode |= SERVICE_UC;
+	packet_build(&h, tx->iov + 1, tx->count, tx->payload_len, head,
+		     &head_len, tail, &tail_len);
+	tx->iov[0] = (struct iovec){ head, head_len };
+	tx->iov[tx->count + 1] = (struct iovec){ tail, tail_len };
+	if (!memcmp(av->dmac, gid->mac, 6))
+		ret = loopback_put(e, tx->iov, tx->count + 2);
+	else
+		ret = e->config.ops->transmit(e->config.ctx, tx->iov,
+					      tx->count + 2);
+	if (ret == -EAGAIN) {
+		e->counters.tx_blocked++;
+		e->blocked = true;
+		return ret;
+	}
+	e->counters.tx_frames++;
+	qp->counters.tx_packets++;
+	qp->counters.tx_bytes += tx->payload_len;
+	return 0;
+}
+
+/* ---- receiving ---- */
+
+static bool is_own_gid(const struct roce_engine *e, const uint8_t gid[16])
+{
+	for (unsigned int i = 0; i < e->gid_end; i++)
+		if (e->gids[i].valid && !memcmp(e->gids[i].gid, gid, 16))
+			return true;
+	return false;
+}
+
+static bool service_fits(const struct roce_qp *qp, const struct packet *pkt)
+{
+	switch (qp->init.type) {
+	case ROCE_QPT_RC:
+		return pkt->service == SERVICE_RC;
+	case ROCE_QPT_UC:
+		return pkt->service == SERVICE_UC;
+	default:
+		return pkt->service == SERVICE_UD;
+	}
+}
+
+/* IBA table 91: what is received in which state */
+static bool state_fits(const struct roce_qp *qp, const struct packet *pkt)
+{
+	switch (qp->attr.state) {
+	case ROCE_QPS_RTR:
+		return !(pkt->flags & PKT_RESPONSE);
+	case ROCE_QPS_RTS:
+	case ROCE_QPS_SQD:
+	case ROCE_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* IBA 9.6.1.4, 10.9.3: both full, or one limited and one full */
+static bool pkey_fits(uint16_t pkey)
+{
+	return !((pkey ^ DEFAULT_PKEY) & 0x7fff);
+}
+
+static bool address_fits(const struct roce_qp *qp, const struct packet *pkt)
+{
+	const struct gid_entry *own = &qp->engine->gids[qp->attr.av.sgid_index];
+
+	return is_datagram(qp) ||
+	       (own->valid && !memcmp(pkt->dgid, own->gid, 16) &&
+		!memcmp(pkt->sgid, qp->attr.av.dgid, 16));
+}
+
+static void deliver(struct roce_qp *qp, const struct packet *pkt)
+{
+	qp->counters.rx_packets++;
+	qp->counters.rx_bytes += pkt->payload_len;
+	if (qp->attr.state == ROCE_QPS_RTR && !qp->comm_est) {
+		qp->comm_est = true;
+		qp_event(qp, ROCE_EVENT_COMM_EST);
+	}
+	if (is_datagram(qp))
+		ud_receive(qp, pkt);
+	else if (pkt->flags & PKT_RESPONSE)
+		comp_receive(qp, pkt);
+	else
+		resp_receive(qp, pkt);
+}
+
+/* IBA 9.6: the checks that come before a QP's own */
+static void receive(struct roce_engine *e, struct packet *pkt)
+{
+	struct roce_counters *c = &e->counters;
+	struct roce_qp *qp;
+
+	c->rx_frames++;
+	switch (packet_parse_transport(pkt)) {
+	case PARSE_OK:
+		break;
+	case PARSE_BAD_ICRC:
+		c->rx_bad_icrc++;
+		return;
+	default:
+		c->rx_malformed++;
+		return;
+	}
+	if ((pkt->tclass & 3) == 3)
+		c->rx_ecn_marked++;
+	qp = engine_find_qp(e, pkt->dest_qpn);
+	if (!qp || !service_fits(qp, pkt) || !state_fits(qp, pkt))
+		c->rx_no_qp++;
+	else if (!address_fits(qp, pkt))
+		c->rx_bad_address++;
+	else if (!pkey_fits(pkt->pkey))
+		c->rx_bad_pkey++;
+	else
+		deliver(qp, pkt);
+}
+
+static bool receive_frame(struct roce_engine *e, const void *frame, size_t len)
+{
+	struct packet pkt;
+
+	if (packet_parse_network(&pkt, frame, len) != PARSE_OK ||
+	    !is_own_gid(e, pkt.dgid))
+		return false;
+	receive(e, &pkt);
+	return true;
+}
+
+bool roce_rx(struct roce_engine *e, uint64_t now, const void *frame, size_t len)
+{
+	e->now = now;
+	return receive_frame(e, frame, len);
+}
+
+/* ---- the loop ---- */
+
+void engine_make_runnable(struct roce_qp *qp)
+{
+	struct roce_engine *e = qp->engine;
+
+	if (qp->on_run_list)
+		return;
+	qp->on_run_list = true;
+	qp->run_next = NULL;
+	*e->run_tail = qp;
+	e->run_tail = &qp->run_next;
+}
+
+static struct roce_qp *next_runnable(struct roce_engine *e)
+{
+	struct roce_qp *qp = e->run_head;
+
+	e->run_head = qp->run_next;
+	if (!e->run_head)
+		e->run_tail = &e->run_head;
+	qp->on_run_list = false;
+	return qp;
+}
+
+/* Only what is there now: answers to it come in the next round. */
+static void loopback_run(struct roce_engine *e)
+{
+	struct loopback *l = &e->loopback;
+
+	for (uint32_t n = l->count; n; n--) {
+		receive_frame(e, l->frames + (size_t)l->head * LOOPBACK_BYTES,
+			      l->lengths[l->head]);
+		l->head = (l->head + 1) % l->size;
+		l->count--;
+	}
+}
+
+/* A turn of a QP, of up to @max packets. Returns how many it took. */
+static uint32_t run(struct roce_qp *qp, uint32_t max)
+{
+	bool more = true;
+	uint32_t n = 0;
+
+	if (qp->attr.state == ROCE_QPS_ERR || qp->attr.state == ROCE_QPS_SQE) {
+		if (qp_flush(qp, max))
+			engine_make_runnable(qp);
+		if (qp->attr.state == ROCE_QPS_ERR)
+			return max;
+	}
+	while (n < max && more) {
+		enum step reply = reply_step(qp), req = STEP_IDLE;
+
+		if (reply != STEP_BLOCKED)
+			req = req_step(qp);
+		n += (reply == STEP_SENT) + (req == STEP_SENT);
+		more = reply == STEP_SENT || req == STEP_SENT;
+		if (reply == STEP_BLOCKED || req == STEP_BLOCKED) {
+			more = true;
+			break;
+		}
+	}
+	if (more || qp->attr.state == ROCE_QPS_ERR)
+		engine_make_runnable(qp);
+	timer_update(qp);
+	return n;
+}
+
+bool roce_tick(struct roce_engine *e, uint64_t now)
+{
+	uint32_t budget = e->config.budget;
+	struct roce_qp *qp;
+
+	e->now = now;
+	e->blocked = false;
+	loopback_run(e);
+	for (uint32_t n = 0; n < budget && (qp = timer_expired(e)); n++)
+		comp_timeout(qp);
+	while (budget && e->run_head && !e->blocked) {
+		uint32_t burst = e->config.burst, used;
+
+		used = run(next_runnable(e), burst < budget ? burst : budget);
+		used += !used; /* idle ones cost as well */
+		budget -= used < budget ? used : budget;
+	}
+	return !roce_next_deadline(e);
+}
+
+uint64_t roce_next_deadline(const struct roce_engine *e)
+{
+	if (e->loopback.count || (e->run_head && !e->blocked))
+		return 0;
+	return e->heap_count ? e->heap[0]->deadline : NEVER;
+}
+
+void roce_kick(struct roce_qp *qp)
+{
+	engine_make_runnable(qp);
+}
+
+void roce_kick_recv(struct roce_qp *qp)
+{
+	if (qp->attr.state != ROCE_QPS_ERR)
+		return;
+	qp->flush_recv = true;
+	engine_make_runnable(qp);
+}

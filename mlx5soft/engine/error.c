@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completions, events, and what becomes of work when a QP fails: IBA 10.3.1.6,
+ * 10.7.3 and 10.10.2.
+ */
+#include "impl.h"
+
+static void lost_completion(struct roce_qp *qp)
+{
+	if (qp->attr.state == ROCE_QPS_ERR)
+		return;
+	qp_event(qp, ROCE_EVENT_QP_FATAL);
+	qp_error(qp);
+}
+
+void qp_event(struct roce_qp *qp, enum roce_event event)
+{
+	const struct roce_config *c = &qp->engine->config;
+
+	if (c->ops->event)
+		c->ops->event(c->ctx, qp->init.ctx, event);
+}
+
+void qp_complete_send(struct roce_qp *qp, struct slot *slot,
+		      enum roce_wc_status status, uint8_t syndrome)
+{
+	const struct roce_config *c = &qp->engine->config;
+	struct roce_send_wc wc = {
+		.cookie = slot->wqe.cookie,
+		.status = status,
+		.opcode = slot->wqe.opcode,
+		.signaled = slot->wqe.flags & ROCE_SEND_SIGNALED,
+		.byte_len = status == ROCE_WC_SUCCESS ? slot->length : 0,
+		.syndrome = syndrome,
+	};
+
+	if (status == ROCE_WC_WR_FLUSH_ERR)
+		qp->counters.req_cqe_flush_error++;
+	else if (status != ROCE_WC_SUCCESS)
+		qp->counters.req_cqe_error++;
+	if (c->ops->complete_send(c->ctx, qp->init.ctx, &wc))
+		lost_completion(qp);
+}
+
+void qp_complete_recv(struct roce_qp *qp, struct roce_recv_wc *wc)
+{
+	const struct roce_config *c = &qp->engine->config;
+
+	wc->cookie = qp->resp.wqe.cookie;
+	qp->resp.have_wqe = false;
+	if (wc->status == ROCE_WC_WR_FLUSH_ERR)
+		qp->counters.resp_cqe_flush_error++;
+	else if (wc->status != ROCE_WC_SUCCESS)
+		qp->counters.resp_cqe_error++;
+	if (c->ops->complete_recv(c->ctx, qp->init.ctx, wc))
+		lost_completion(qp);
+}
+
+void qp_recv_error(struct roce_qp *qp, enum roce_wc_status status)
+{
+	struct roce_recv_wc wc = { .status = status };
+
+	if (!qp->resp.have_wqe)
+		return;
+	if (!is_datagram(qp))
+		wc.src_qpn = qp->attr.dest_qpn;
+	qp_complete_recv(qp, &wc);
+}
+
+void qp_error(struct roce_qp *qp)
+{
+	if (qp->attr.state == ROCE_QPS_ERR)
+		return;
+	qp->attr.state = ROCE_QPS_ERR;
+	qp->sq_draining = false;
+	qp->req.ack_deadline = NEVER;
+	qp->req.rnr_deadline = NEVER;
+	qp->resp.ack_pending = false;
+	qp->resp.fatal = false;
+	qp->resp.res_pending = 0;
+	qp->flush_recv = true;
+	timer_remove(qp);
+	engine_make_runnable(qp);
+}
+
+/* Returns the number of completions. */
+static uint32_t flush_send(struct roce_qp *qp, uint32_t max)
+{
+	struct requester *req = &qp->req;
+	struct slot *slot;
+	uint32_t n;
+
+	for (n = 0; n < max; n++) {
+		if (req->head == req->tail && !req_fetch(qp, &slot))
+			break;
+		slot = qp_slot(qp, req->head++);
+		qp_complete_send(qp, slot, ROCE_WC_WR_FLUSH_ERR, 0);
+	}
+	req->cur = req->head;
+	req->pkt = 0;
+	req->rd_atomic = 0;
+	req->rd_psns = 0;
+	return n;
+}
+
+static uint32_t flush_recv(struct roce_qp *qp, uint32_t max)
+{
+	uint32_t n = 0;
+
+	if (qp->resp.have_wqe) {
+		qp_recv_error(qp, ROCE_WC_WR_FLUSH_ERR);
+		n++;
+	}
+	if (qp->init.srq) {
+		if (!qp->last_wqe)
+			qp_event(qp, ROCE_EVENT_QP_LAST_WQE_REACHED);
+		qp->last_wqe = true;
+		return n;
+	}
+	for (; n < max && resp_get_wqe(qp); n++)
+		qp_recv_error(qp, ROCE_WC_WR_FLUSH_ERR);
+	return n;
+}
+
+bool qp_flush(struct roce_qp *qp, uint32_t max)
+{
+	bool more = flush_send(qp, max) >= max;
+
+	if (qp->attr.state == ROCE_QPS_ERR && qp->flush_recv) {
+		qp->flush_recv = flush_recv(qp, max) >= max;
+		more |= qp->flush_recv;
+	}
+	return more;
+}

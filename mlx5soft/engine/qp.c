@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs come and go.
+ */
+#include <stdlib.h>
+
+#include "impl.h"
+
+static bool init_valid(const struct roce_qp_init *init)
+{
+	switch (init->type) {
+	case ROCE_QPT_GSI:
+	case ROCE_QPT_RC:
+	case ROCE_QPT_UC:
+	case ROCE_QPT_UD:
+		break;
+	default:
+		return false;
+	}
+	return init->qpn <= QPN_MASK && init->max_send_wr &&
+	       init->max_send_sge <= ROCE_MAX_SGE &&
+	       init->max_recv_sge <= ROCE_MAX_SGE;
+}
+
+static void free_qp(struct roce_qp *qp)
+{
+	free(qp->req.slots);
+	free(qp->req.sges);
+	free(qp->resp.sges);
+	free(qp->resp.resources);
+	free(qp);
+}
+
+static struct roce_qp *alloc_qp(const struct roce_qp_init *init)
+{
+	struct roce_qp *qp = calloc(1, sizeof(*qp));
+	uint32_t slots = 1;
+
+	if (!qp)
+		return NULL;
+	while (slots < init->max_send_wr && slots < MAX_SLOTS)
+		slots *= 2;
+	qp->init = *init;
+	qp->req.mask = slots - 1;
+	qp->req.slots = calloc(slots, sizeof(*qp->req.slots));
+	/* one more: an element to point to */
+	qp->req.sges = calloc((size_t)slots * init->max_send_sge + 1,
+			      sizeof(*qp->req.sges));
+	qp->resp.sges = calloc(init->max_recv_sge + 1, sizeof(*qp->resp.sges));
+	if (!qp->req.slots || !qp->req.sges || !qp->resp.sges) {
+		free_qp(qp);
+		return NULL;
+	}
+	return qp;
+}
+
+int roce_qp_create(struct roce_engine *e, const struct roce_qp_init *init,
+		   struct roce_qp **out)
+{
+	uint32_t qpn = init->type == ROCE_QPT_GSI ? ROCE_GSI_QPN : init->qpn;
+	struct roce_qp **bucket = &e->buckets[qpn % QP_BUCKETS];
+	struct roce_qp *qp;
+
+	if (!init_valid(init))
+		return -EINVAL;
+	if (engine_find_qp(e, qpn))
+		return -EEXIST;
+	qp = alloc_qp(init);
+	if (!qp)
+		return -ENOMEM;
+	if (timer_reserve(e, e->qps + 1)) {
+		free_qp(qp);
+		return -ENOMEM;
+	}
+	e->qps++;
+	qp->engine = e;
+	qp->wire_qpn = qpn;
+	qp->hash_next = *bucket;
+	*bucket = qp;
+	qp->all_next = e->all;
+	qp->all_prev = &e->all;
+	if (e->all)
+		e->all->all_prev = &qp->all_next;
+	e->all = qp;
+	qp_reset(qp);
+	*out = qp;
+	return 0;
+}
+
+static void remove_runnable(struct roce_qp *qp)
+{
+	struct roce_engine *e = qp->engine;
+	struct roce_qp **p = &e->run_head;
+
+	if (!qp->on_run_list)
+		return;
+	while (*p != qp)
+		p = &(*p)->run_next;
+	*p = qp->run_next;
+	if (e->run_tail == &qp->run_next)
+		e->run_tail = p;
+	qp->on_run_list = false;
+}
+
+void roce_qp_destroy(struct roce_qp *qp)
+{
+	struct roce_engine *e = qp->engine;
+	struct roce_qp **p = &e->buckets[qp->wire_qpn % QP_BUCKETS];
+
+	while (*p != qp)
+		p = &(*p)->hash_next;
+	*p = qp->hash_next;
+	*qp->all_prev = qp->all_next;
+	if (qp->all_next)
+		qp->all_next->all_prev = qp->all_prev;
+	timer_remove(qp);
+	remove_runnable(qp);
+	e->qps--;
+	free_qp(qp);
+}
+
+/* The state of a new QP; what was in the queues is forgotten. */
+void qp_reset(struct roce_qp *qp)
+{
+	struct requester *req = &qp->req;
+	struct responder *resp = &qp->resp;
+	struct roce_sge *recv_sges = resp->sges;
+
+	timer_remove(qp);
+	free(resp->resources);
+	memset(resp, 0, sizeof(*resp));
+	resp->sges = recv_sges;
+	*req = (struct requester){
+		.slots = req->slots,
+		.sges = req->sges,
+		.mask = req->mask,
+		.ack_deadline = NEVER,
+		.rnr_deadline = NEVER,
+	};
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	qp->mtu = qp->engine->port_mtu;
+	qp->sq_draining = false;
+	qp->comm_est = false;
+	qp->flush_recv = false;
+	qp->last_wqe = false;
+}
+
+enum roce_qp_state roce_qp_state(const struct roce_qp *qp)
+{
+	return qp->attr.state;
+}
+
+void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr,
+		   bool *sq_draining)
+{
+	*attr = qp->attr;
+	attr->cur_state = attr->state;
+	*sq_draining = qp->sq_draining;
+}
+
+const struct roce_qp_counters *roce_qp_counters(const struct roce_qp *qp)
+{
+	return &qp->counters;
+}
