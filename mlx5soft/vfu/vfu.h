@@ -50,8 +50,9 @@ struct vfu_ops {
 	 * aligned to 8 bytes, and zeroed before a read. An errno goes to the
 	 * client as the reply; a device without an opinion returns 0.
 	 *
-	 * QEMU keeps MSI-X table and PBA itself: what a client does there
-	 * comes here, and can be ignored.
+	 * QEMU keeps the MSI-X table itself, but reads the PBA here (zeros:
+	 * nothing pending). Other clients may access both: writes can be
+	 * ignored.
 	 */
 	int (*bar_read)(void *priv, unsigned int bar, uint64_t off, void *buf,
 			size_t len);
