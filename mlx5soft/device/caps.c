@@ -89,6 +89,7 @@ static void ethernet(u8 *cap)
 	ETH(csum_cap, 1);
 	ETH(vlan_cap, 1);
 	ETH(max_lso_cap, 16); /* log, bytes */
+	ETH(self_lb_en_modifiable, 1); /* frames never come back anyway */
 	ETH(rss_ind_tbl_cap, MAX_LOG_RQT);
 	ETH(wqe_inline_mode, 1); /* as the vport's context says */
 }

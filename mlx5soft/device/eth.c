@@ -44,7 +44,8 @@ static int create_wq(struct nic *nic, struct cmd *cmd, const u8 *ctx,
 		return FAIL(BAD_PARAM, "type, size, doorbell record or pages");
 	}
 	wq->cq = (struct cq *)cmd_hold(nic, &wq->obj, OBJ_CQ, cqn);
-	if (!wq->cq || !cmd_hold(nic, &wq->obj, OBJ_PD, wq->pd)) {
+	/* PD 0, which no key has, for a queue that never gets work */
+	if (!wq->cq || (wq->pd && !cmd_hold(nic, &wq->obj, OBJ_PD, wq->pd))) {
 		obj_destroy(nic, &wq->obj);
 		return FAIL(BAD_RES, "no such CQ or PD");
 	}

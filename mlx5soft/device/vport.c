@@ -7,6 +7,10 @@
 enum list_type { LIST_UC = 0, LIST_MC = 1 };
 
 #define MAX_MTU 9978
+#define DEFAULT_PKEY 0xffff
+#define ALL_PKEYS 0xffff
+#define MAD_BYTES 256
+#define MAD_UNSUPPORTED 0x000c
 #define PORT_DOWN_EVENT 1
 #define PORT_UP_EVENT 4
 #define MODE_25G (1U << 27) /* 25GBASE-CR */
@@ -155,6 +159,31 @@ static int query_roce_address(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
+/* RoCE knows the default partition only. */
+static int query_pkeys(struct nic *nic, struct cmd *cmd)
+{
+	u32 index = GET(query_hca_vport_pkey_in, cmd->in, pkey_index);
+
+	(void)nic;
+	if (cmd->out_len >= BYTES(query_hca_vport_pkey_out) + 4 &&
+	    (!index || index == ALL_PKEYS))
+		put_be32(cmd->out + BYTES(query_hca_vport_pkey_out),
+			 DEFAULT_PKEY);
+	return CMD_OK;
+}
+
+/* No agent of ours answers: a response that the attribute is unknown. */
+static int mad_ifc(struct nic *nic, struct cmd *cmd)
+{
+	u8 *mad = AT(mad_ifc_out, cmd->out, response_mad_packet);
+
+	(void)nic;
+	memcpy(mad, AT_RO(mad_ifc_in, cmd->in, mad), MAD_BYTES);
+	mad[3] |= 0x80; /* method: response */
+	put_be16(mad + 4, MAD_UNSUPPORTED);
+	return CMD_OK;
+}
+
 static int query_counters(struct nic *nic, struct cmd *cmd)
 {
 	(void)nic;
@@ -283,6 +312,8 @@ static const struct cmd_desc rows[] = {
 	ROW(SET_ROCE_ADDRESS, set_roce_address, BYTES(set_roce_address_in), 16),
 	ROW(QUERY_ROCE_ADDRESS, query_roce_address, 16,
 	    BYTES(query_roce_address_out)),
+	ROW(QUERY_HCA_VPORT_PKEY, query_pkeys, 16, 16),
+	ROW(MAD_IFC, mad_ifc, BYTES(mad_ifc_in), BYTES(mad_ifc_out)),
 	ROW(ACCESS_REG, access_reg, 16, 16),
 };
 
