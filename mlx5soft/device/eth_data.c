@@ -303,7 +303,7 @@ static void checksum_info(u8 *cqe, const u8 *f, u32 len)
 
 	if (!parse(f, len, &h))
 		return;
-	put_be16(cqe + 18, fold(sum(0, f + h.l3, h.end - h.l3)));
+	put_be16(cqe + 20, fold(sum(0, f + h.l3, h.end - h.l3)));
 	cqe[29] = (h.version == 4 ? 2 : 1) << 2;
 	if (h.version == 6 ||
 	    fold(sum(0, f + h.l3, h.l4 - h.l3)) == 0xffff)
