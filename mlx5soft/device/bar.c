@@ -90,8 +90,7 @@ static void segment_write(struct nic *nic, u64 off, u32 value)
 		break;
 	case SEG_CMDQ_LOW:
 		/* the low bits are the NIC interface's mode */
-		nic->cmdq = (nic->cmdq & ~0xffffffffULL) |
-			    (value & 0xfffff000);
+		nic->cmdq = (nic->cmdq & ~0xffffffffULL) | (value & 0xfffff000);
 		nic->cmdq_known = true;
 		break;
 	case SEG_DOORBELL:

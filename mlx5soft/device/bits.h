@@ -29,11 +29,11 @@ typedef uint64_t u64;
 #endif
 #define BIT(n) (1UL << (n))
 #define BIT_ULL(n) (1ULL << (n))
-#define DECLARE_FLEX_ARRAY(type, name)     \
-	struct {                           \
-		struct {                   \
-		} __empty_##name;          \
-		type name[];               \
+#define DECLARE_FLEX_ARRAY(type, name) \
+	struct {                       \
+		struct {               \
+		} __empty_##name;      \
+		type name[];           \
 	}
 #include "mlx5_ifc.h"
 
@@ -141,8 +141,8 @@ static inline void bits_set(void *p, size_t at, size_t len, u64 v)
 	} else if (in + len <= 32) {
 		shift = 32 - in - len;
 		mask = (u32)(0xffffffffULL >> (32 - len)) << shift;
-		put_be32(word, (get_be32(word) & ~mask) |
-				       ((u32)v << shift & mask));
+		put_be32(word,
+			 (get_be32(word) & ~mask) | ((u32)v << shift & mask));
 	} else {
 		bits_set_slow(p, at, len, v);
 	}

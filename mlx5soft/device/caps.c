@@ -6,7 +6,12 @@
 #include "nic.h"
 #include "queue.h"
 
-enum { CAP_GENERAL = 0, CAP_ETH = 1, CAP_ROCE = 4, CAP_FLOW_TABLE = 7 };
+enum {
+	CAP_GENERAL = 0,
+	CAP_ETH = 1,
+	CAP_ROCE = 4,
+	CAP_FLOW_TABLE = 7
+};
 
 #define GEN(field, value) SET(cmd_hca_cap, cap, field, value)
 
@@ -88,7 +93,7 @@ static void ethernet(u8 *cap)
 {
 	ETH(csum_cap, 1);
 	ETH(vlan_cap, 1);
-	ETH(max_lso_cap, 16); /* log, bytes */
+	ETH(max_lso_cap, 16);	       /* log, bytes */
 	ETH(self_lb_en_modifiable, 1); /* frames never come back anyway */
 	ETH(rss_ind_tbl_cap, MAX_LOG_RQT);
 	ETH(wqe_inline_mode, 1); /* as the vport's context says */
@@ -99,8 +104,8 @@ static void ethernet(u8 *cap)
 static void roce(u8 *cap)
 {
 	ROCE(roce_address_table_size, ROCE_ADDRESSES);
-	ROCE(l3_type, 6);	/* IPv4 and IPv6 */
-	ROCE(roce_version, 4);	/* version 2 only */
+	ROCE(l3_type, 6);      /* IPv4 and IPv6 */
+	ROCE(roce_version, 4); /* version 2 only */
 	ROCE(r_roce_dest_udp_port, 4791);
 	ROCE(r_roce_min_src_udp_port, 0xc000);
 	ROCE(r_roce_max_src_udp_port, 0xffff);
@@ -111,8 +116,8 @@ static void roce(u8 *cap)
 
 static void flow_table(u8 *cap)
 {
-	u8 *prop = AT(flow_table_nic_cap, cap,
-		      flow_table_properties_nic_receive);
+	u8 *prop =
+		AT(flow_table_nic_cap, cap, flow_table_properties_nic_receive);
 	u8 *match = AT(flow_table_prop_layout, prop, ft_field_support);
 
 	FT(ft_support, 1);

@@ -97,8 +97,7 @@ static int query_q_counter(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-#define ROW(op, run, in, out, arg) \
-	{ MLX5_CMD_OP_##op, #op, run, in, out, arg }
+#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
 static const struct cmd_desc rows[] = {
 	ROW(QUERY_HCA_CAP, query_hca_cap, 16, 16, 0),

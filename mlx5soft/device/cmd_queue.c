@@ -4,8 +4,7 @@
 #include "nic.h"
 #include "queue.h"
 
-#define ROW(op, run, in, out, arg) \
-	{ MLX5_CMD_OP_##op, #op, run, in, out, arg }
+#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
 static const struct cmd_desc rows[] = {
 	ROW(CREATE_EQ, create_eq, BYTES(create_eq_in), 16, 0),
@@ -13,8 +12,8 @@ static const struct cmd_desc rows[] = {
 	ROW(QUERY_EQ, query_eq, 16, BYTES(query_eq_out), 0),
 	ROW(CREATE_CQ, create_cq, BYTES(create_cq_in), 16, 0),
 	ROW(DESTROY_CQ, cmd_destroy, 16, 16, OBJ_CQ),
-	ROW(MODIFY_CQ, modify_cq, BYTE_OF(modify_cq_in, cq_context) +
-	    BYTES(cqc), 16, 0),
+	ROW(MODIFY_CQ, modify_cq,
+	    BYTE_OF(modify_cq_in, cq_context) + BYTES(cqc), 16, 0),
 	ROW(QUERY_CQ, query_cq, 16, BYTES(query_cq_out), 0),
 	ROW(CREATE_MKEY, create_mkey, BYTES(create_mkey_in), 16, 0),
 	ROW(DESTROY_MKEY, cmd_destroy, 16, 16, OBJ_MKEY),

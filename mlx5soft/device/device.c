@@ -70,8 +70,8 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	nic->cfg = *cfg;
 	/* EUI-64 of the MAC address */
 	for (i = 0; i < 6; i++)
-		nic->guid |= (u64)cfg->mac[i] << (i < 3 ? 56 - 8 * i :
-							  40 - 8 * i);
+		nic->guid |= (u64)cfg->mac[i]
+			     << (i < 3 ? 56 - 8 * i : 40 - 8 * i);
 	nic->guid = (nic->guid ^ 1ULL << 57) | 0xfffeULL << 24;
 	nic->cmd_in = malloc(CMD_BUFFER);
 	nic->cmd_out = malloc(CMD_BUFFER);

@@ -85,8 +85,7 @@ static int modify_wq(struct nic *nic, struct cmd *cmd)
 		return FAIL(BAD_RES_STATE, "in another state");
 	if (to == WQ_RST) {
 		wq->ci = 0;
-	} else if (to != WQ_ERR &&
-		   (to != WQ_RDY || wq->state == WQ_ERR)) {
+	} else if (to != WQ_ERR && (to != WQ_RDY || wq->state == WQ_ERR)) {
 		return FAIL(BAD_PARAM, "no way to this state");
 	}
 	wq->state = to;
@@ -125,8 +124,8 @@ static int create_tir(struct nic *nic, struct cmd *cmd)
 		return FAIL(INTERNAL, "no memory");
 	memcpy(tir->ctx, c, sizeof(tir->ctx));
 	if (!cmd_hold(nic, &tir->obj, direct ? OBJ_RQ : OBJ_RQT,
-		      direct ? GET(tirc, c, inline_rqn) :
-			       GET(tirc, c, indirect_table)) ||
+		      direct ? GET(tirc, c, inline_rqn)
+			     : GET(tirc, c, indirect_table)) ||
 	    !cmd_hold(nic, &tir->obj, OBJ_TD, GET(tirc, c, transport_domain))) {
 		obj_destroy(nic, &tir->obj);
 		return FAIL(BAD_RES, "no such RQ, RQT or transport domain");
@@ -204,8 +203,7 @@ static int modify_rqt(struct nic *nic, struct cmd *cmd)
 	return fill_rqt(nic, cmd, rqt, AT_RO(modify_rqt_in, cmd->in, ctx));
 }
 
-#define ROW(op, run, in, out, arg) \
-	{ MLX5_CMD_OP_##op, #op, run, in, out, arg }
+#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
 static const struct cmd_desc rows[] = {
 	ROW(CREATE_RQ, create_rq, BYTES(create_rq_in), 16, 0),

@@ -21,7 +21,6 @@
 #define SYND_LOCAL_PROT 0x04
 #define SYND_LOCAL_QP_OP 0x02
 
-
 /* ---- checksums ---- */
 
 static u32 sum(u32 s, const u8 *p, u32 len)
@@ -88,8 +87,8 @@ static void fill_checksums(u8 *f, u32 len, u8 flags)
 	    at + 2 > h.end)
 		return;
 	put_be16(f + at, 0);
-	s = h.version == 4 ? sum(0, f + h.l3 + 12, 8) :
-			     sum(0, f + h.l3 + 8, 32);
+	s = h.version == 4 ? sum(0, f + h.l3 + 12, 8)
+			   : sum(0, f + h.l3 + 8, 32);
 	c = ~fold(sum(s + h.proto + (h.end - h.l4), f + h.l4, h.end - h.l4));
 	put_be16(f + at, c || h.proto == 6 ? c : 0xffff);
 }
@@ -216,7 +215,8 @@ void wq_doorbell(struct nic *nic, struct wq *sq)
 		return;
 	pi = get_be32(db);
 	while (sq->ci != pi && budget-- && sq->state == WQ_RDY) {
-		if (!pas_read(nic, &sq->pas, (u64)(sq->ci & mask) * 64, wqe, 64))
+		if (!pas_read(nic, &sq->pas, (u64)(sq->ci & mask) * 64, wqe,
+			      64))
 			return;
 		size = (get_be32(wqe + 4) & 0x3f) * 16;
 		for (i = 64; i < size; i += 64)
@@ -242,7 +242,7 @@ void wq_doorbell(struct nic *nic, struct wq *sq)
 
 /* ---- receiving ---- */
 
-static bool in_list(u8(*list)[6], u32 count, const u8 *mac)
+static bool in_list(u8 (*list)[6], u32 count, const u8 *mac)
 {
 	while (count--)
 		if (!memcmp(list[count], mac, 6))
@@ -264,7 +264,9 @@ static bool wanted(struct nic *nic, const u8 *dst)
 		       in_list(nic->mc_list, nic->mc_count, dst);
 	return GET(nic_vport_context, ctx, promisc_uc) ||
 	       !memcmp((const u8 *)AT_RO(nic_vport_context, ctx,
-					 permanent_address) + 2, dst, 6) ||
+					 permanent_address) +
+			       2,
+		       dst, 6) ||
 	       in_list(nic->uc_list, nic->uc_count, dst);
 }
 
@@ -305,8 +307,7 @@ static void checksum_info(u8 *cqe, const u8 *f, u32 len)
 		return;
 	put_be16(cqe + 20, fold(sum(0, f + h.l3, h.end - h.l3)));
 	cqe[29] = (h.version == 4 ? 2 : 1) << 2;
-	if (h.version == 6 ||
-	    fold(sum(0, f + h.l3, h.l4 - h.l3)) == 0xffff)
+	if (h.version == 6 || fold(sum(0, f + h.l3, h.l4 - h.l3)) == 0xffff)
 		cqe[28] |= CQE_OK_L3;
 }
 

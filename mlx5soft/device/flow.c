@@ -78,8 +78,9 @@ int create_flow_table(struct nic *nic, struct cmd *cmd)
 /* All commands below have the table at the same place. */
 static struct ft *table(struct nic *nic, const struct cmd *cmd)
 {
-	return (struct ft *)obj_find(
-		nic, OBJ_FT, GET(destroy_flow_table_in, cmd->in, table_id));
+	return (struct ft *)obj_find(nic, OBJ_FT,
+				     GET(destroy_flow_table_in, cmd->in,
+					 table_id));
 }
 
 int destroy_flow_table(struct nic *nic, struct cmd *cmd)
@@ -99,8 +100,9 @@ int destroy_flow_table(struct nic *nic, struct cmd *cmd)
 int modify_flow_table(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *c = AT_RO(modify_flow_table_in, cmd->in, flow_table_context);
-	struct ft *ft = (struct ft *)obj_find(
-		nic, OBJ_FT, GET(modify_flow_table_in, cmd->in, table_id));
+	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
+					      GET(modify_flow_table_in, cmd->in,
+						  table_id));
 
 	if (!ft)
 		return FAIL(BAD_RES, "no such table");
@@ -111,8 +113,9 @@ int modify_flow_table(struct nic *nic, struct cmd *cmd)
 
 int set_flow_table_root(struct nic *nic, struct cmd *cmd)
 {
-	struct ft *ft = (struct ft *)obj_find(
-		nic, OBJ_FT, GET(set_flow_table_root_in, cmd->in, table_id));
+	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
+					      GET(set_flow_table_root_in,
+						  cmd->in, table_id));
 
 	if (!ft)
 		return FAIL(BAD_RES, "no such table");
@@ -123,8 +126,9 @@ int set_flow_table_root(struct nic *nic, struct cmd *cmd)
 int create_flow_group(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *mask = AT_RO(create_flow_group_in, cmd->in, match_criteria);
-	struct ft *ft = (struct ft *)obj_find(
-		nic, OBJ_FT, GET(create_flow_group_in, cmd->in, table_id));
+	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
+					      GET(create_flow_group_in, cmd->in,
+						  table_id));
 	u32 first = GET(create_flow_group_in, cmd->in, start_flow_index);
 	u32 last = GET(create_flow_group_in, cmd->in, end_flow_index);
 	struct group *g;
@@ -338,8 +342,7 @@ static bool tir_to_rq(struct nic *nic, u32 id, u32 hash, u32 *rqn)
 	return true;
 }
 
-bool flow_lookup(struct nic *nic, const u8 *frame, u32 len, u32 *rqn,
-		 u32 *hash)
+bool flow_lookup(struct nic *nic, const u8 *frame, u32 len, u32 *rqn, u32 *hash)
 {
 	u8 pkt[MATCH] = { 0 };
 	const struct entry *e;

@@ -24,8 +24,9 @@ static int parse(struct nic *nic, struct cmd *cmd, struct mkey *mkey)
 {
 	const u8 *mkc = mkey->mkc;
 	unsigned int shift = GET(mkc, mkc, log_page_size), mode;
-	u64 list = GET(create_mkey_in, cmd->in,
-		       translations_octword_actual_size) * 16;
+	u64 list =
+		GET(create_mkey_in, cmd->in, translations_octword_actual_size) *
+		16;
 	u64 first;
 
 	mode = GET(mkc, mkc, access_mode_4_2) << 2 |
@@ -71,8 +72,7 @@ int create_mkey(struct nic *nic, struct cmd *cmd)
 	if (!mkey)
 		return FAIL(INTERNAL, "no memory");
 	mkey->obj.free = mkey_free;
-	memcpy(mkey->mkc,
-	       AT_RO(create_mkey_in, cmd->in, memory_key_mkey_entry),
+	memcpy(mkey->mkc, AT_RO(create_mkey_in, cmd->in, memory_key_mkey_entry),
 	       sizeof(mkey->mkc));
 	ret = parse(nic, cmd, mkey);
 	if (ret) {
@@ -81,8 +81,7 @@ int create_mkey(struct nic *nic, struct cmd *cmd)
 	}
 	ret = cmd_created(nic, cmd, &mkey->obj, OBJ_MKEY);
 	if (!ret)
-		mkey->key = mkey->obj.id << 8 |
-			    GET(mkc, mkey->mkc, mkey_7_0);
+		mkey->key = mkey->obj.id << 8 | GET(mkc, mkey->mkc, mkey_7_0);
 	return ret;
 }
 
@@ -124,8 +123,7 @@ static bool in_range(const struct mkey *mkey, u64 addr, u32 len)
 }
 
 /* the largest piece at `addr` that lies in one place */
-static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr,
-		   u32 *len)
+static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr, u32 *len)
 {
 	u64 pa = addr, in, size;
 	void *p;

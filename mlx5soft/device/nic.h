@@ -341,7 +341,11 @@ struct wq {
 	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
-enum wq_state { WQ_RST = 0, WQ_RDY = 1, WQ_ERR = 3 };
+enum wq_state {
+	WQ_RST = 0,
+	WQ_RDY = 1,
+	WQ_ERR = 3
+};
 
 struct tir {
 	struct obj obj;

@@ -15,7 +15,12 @@ enum qp_type {
 	ST_REG_UMR = 0xc,
 };
 
-enum rq_type { RQ_OWN = 0, RQ_SRQ = 1, RQ_XRQ = 2, RQ_NONE = 3 };
+enum rq_type {
+	RQ_OWN = 0,
+	RQ_SRQ = 1,
+	RQ_XRQ = 2,
+	RQ_NONE = 3
+};
 
 static void qp_free(struct nic *nic, struct obj *obj)
 {
@@ -262,8 +267,7 @@ void qp_doorbell(struct nic *nic, struct qp *qp)
 	nic_debug(nic, "doorbell of QP %u: no transport yet", qp->obj.id);
 }
 
-#define ROW(op, run, in, out, arg) \
-	{ MLX5_CMD_OP_##op, #op, run, in, out, arg }
+#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 #define STATE_IN (BYTE_OF(rst2init_qp_in, qpc) + BYTES(qpc))
 
 static const struct cmd_desc rows[] = {

@@ -53,8 +53,8 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 	if (p->xrc)
 		srq->cq = (struct cq *)cmd_hold(nic, &srq->obj, OBJ_CQ, p->cqn);
 	if (!cmd_hold(nic, &srq->obj, OBJ_PD, p->pd) ||
-	    (p->xrc && (!srq->cq ||
-			!cmd_hold(nic, &srq->obj, OBJ_XRCD, p->xrcd)))) {
+	    (p->xrc &&
+	     (!srq->cq || !cmd_hold(nic, &srq->obj, OBJ_XRCD, p->xrcd)))) {
 		obj_destroy(nic, &srq->obj);
 		return FAIL(BAD_RES, "no such PD, XRCD or CQ");
 	}

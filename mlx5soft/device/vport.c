@@ -4,7 +4,10 @@
 #include "nic.h"
 #include "queue.h"
 
-enum list_type { LIST_UC = 0, LIST_MC = 1 };
+enum list_type {
+	LIST_UC = 0,
+	LIST_MC = 1
+};
 
 #define MAX_MTU 9978
 #define DEFAULT_PKEY 0xffff
@@ -39,11 +42,12 @@ static int query_nic_vport(struct nic *nic, struct cmd *cmd)
 	u32 type = GET(query_nic_vport_context_in, cmd->in, allowed_list_type);
 	u8 *ctx = AT(query_nic_vport_context_out, cmd->out, nic_vport_context);
 	u8(*list)[6] = type == LIST_UC ? nic->uc_list : nic->mc_list;
-	u32 count = type == LIST_UC ? nic->uc_count :
-		    type == LIST_MC ? nic->mc_count :
-				      0;
+	u32 count = type == LIST_UC   ? nic->uc_count
+		    : type == LIST_MC ? nic->mc_count
+				      : 0;
 	u32 i, room = (cmd->out + cmd->out_len - ctx -
-		       BYTES(nic_vport_context)) / 8;
+		       BYTES(nic_vport_context)) /
+		      8;
 
 	memcpy(ctx, nic->nic_vport, sizeof(nic->nic_vport));
 	if (count > room)
@@ -78,10 +82,10 @@ static int set_list(struct nic *nic, struct cmd *cmd, const u8 *ctx)
 
 static int modify_nic_vport(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *ctx = AT_RO(modify_nic_vport_context_in, cmd->in,
-			      nic_vport_context);
-	const u8 *select = AT_RO(modify_nic_vport_context_in, cmd->in,
-				 field_select);
+	const u8 *ctx =
+		AT_RO(modify_nic_vport_context_in, cmd->in, nic_vport_context);
+	const u8 *select =
+		AT_RO(modify_nic_vport_context_in, cmd->in, field_select);
 
 	if (SELECTED(roce_en))
 		TAKE(roce_en);
@@ -131,8 +135,7 @@ static void port_event(struct nic *nic, bool down)
 
 static int modify_vport_state(struct nic *nic, struct cmd *cmd)
 {
-	port_event(nic,
-		   !GET(modify_vport_state_in, cmd->in, admin_state));
+	port_event(nic, !GET(modify_vport_state_in, cmd->in, admin_state));
 	return CMD_OK;
 }
 
@@ -228,11 +231,11 @@ static void pvlc(struct nic *nic, u8 *reg, bool write)
 	SET(pvlc_reg, reg, vl_operational, 1);
 }
 
-#define CNT_802_3(field, value)                                               \
-	do {                                                                  \
-		SET(eth_802_3_cntrs_grp_data_layout, set, field##_high,       \
-		    (value) >> 32);                                           \
-		SET(eth_802_3_cntrs_grp_data_layout, set, field##_low, value);\
+#define CNT_802_3(field, value)                                                \
+	do {                                                                   \
+		SET(eth_802_3_cntrs_grp_data_layout, set, field##_high,        \
+		    (value) >> 32);                                            \
+		SET(eth_802_3_cntrs_grp_data_layout, set, field##_low, value); \
 	} while (0)
 
 static void ppcnt(struct nic *nic, u8 *reg, bool write)
@@ -268,20 +271,17 @@ static const struct {
 	u16 id, len;
 	void (*access)(struct nic *nic, u8 *reg, bool write);
 } regs[] = {
-	{ 0x5003, BYTES(pmtu_reg), pmtu },
-	{ 0x5004, BYTES(ptys_reg), ptys },
-	{ 0x5006, BYTES(paos_reg), paos },
-	{ 0x5008, BYTES(ppcnt_reg), ppcnt },
-	{ 0x500f, BYTES(pvlc_reg), pvlc },
-	{ 0x6001, 64, node_desc },
+	{ 0x5003, BYTES(pmtu_reg), pmtu }, { 0x5004, BYTES(ptys_reg), ptys },
+	{ 0x5006, BYTES(paos_reg), paos }, { 0x5008, BYTES(ppcnt_reg), ppcnt },
+	{ 0x500f, BYTES(pvlc_reg), pvlc }, { 0x6001, 64, node_desc },
 	{ 0x7004, 16, untouched }, /* HOST_ENDIANNESS */
 };
 
 int access_reg(struct nic *nic, struct cmd *cmd)
 {
 	u16 id = GET(access_register_in, cmd->in, register_id);
-	u32 len = (cmd->in_len < cmd->out_len ? cmd->in_len : cmd->out_len) -
-		  16;
+	u32 len =
+		(cmd->in_len < cmd->out_len ? cmd->in_len : cmd->out_len) - 16;
 	size_t i;
 
 	for (i = 0; i < N_ELEM(regs); i++)

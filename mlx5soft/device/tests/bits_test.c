@@ -6,13 +6,13 @@
 
 #include "bits.h"
 
-#define CHECK(cond)                                              \
-	do {                                                     \
-		if (!(cond)) {                                   \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, \
-				__LINE__, #cond);                \
-			exit(1);                                 \
-		}                                                \
+#define CHECK(cond)                                                        \
+	do {                                                               \
+		if (!(cond)) {                                             \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
+				#cond);                                    \
+			exit(1);                                           \
+		}                                                          \
 	} while (0)
 
 static void known(void)
