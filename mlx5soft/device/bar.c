@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The register space: the initialization segment, and behind it a doorbell
+ * page per UAR.
+ */
+
+#include <time.h>
+
+#include "nic.h"
+
+#define FW_MAJOR 16
+#define FW_MINOR 35
+#define FW_SUBMINOR 4506
+#define CMDIF_REV 5
+#define LOG_SLOTS 5
+#define LOG_STRIDE 6
+
+/* places in the initialization segment */
+enum {
+	SEG_FW_REV = 0x0,
+	SEG_CMDIF_REV = 0x4,
+	SEG_CMDQ_HIGH = 0x10,
+	SEG_CMDQ_LOW = 0x14,
+	SEG_DOORBELL = 0x18,
+	SEG_INITIALIZING = 0x1fc,
+	SEG_TIMER_HIGH = 0x1000,
+	SEG_TIMER_LOW = 0x1004,
+	SEG_HEALTH = 0x1010,
+};
+
+/* places in a doorbell page */
+enum {
+	UAR_CQ = 0x20,
+	UAR_EQ_ARM = 0x40,
+	UAR_EQ = 0x48,
+	UAR_SEND = 0x800,
+	UAR_SEND_END = 0xa00,
+};
+
+static u64 timer(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static u32 segment(struct nic *nic, u64 off)
+{
+	switch (off) {
+	case SEG_FW_REV:
+		return FW_MINOR << 16 | FW_MAJOR;
+	case SEG_CMDIF_REV:
+		return CMDIF_REV << 16 | FW_SUBMINOR;
+	case SEG_CMDQ_HIGH:
+		return nic->cmdq >> 32;
+	case SEG_CMDQ_LOW:
+		return (nic->cmdq & 0xfffff000) | LOG_SLOTS << 4 | LOG_STRIDE;
+	case SEG_TIMER_HIGH:
+		return timer() >> 32;
+	case SEG_TIMER_LOW:
+		return timer();
+	case SEG_HEALTH: /* whoever looks sees that it lives */
+		return ++nic->health & 0xffffff;
+	}
+	return 0; /* SEG_INITIALIZING too: there is nothing to wait for */
+}
+
+int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len)
+{
+	struct nic *nic = priv;
+	u8 word[4], *to = buf;
+	size_t i;
+
+	if (bar || off >= (u64)FIRST_UAR * UAR_PAGE)
+		return 0;
+	for (i = 0; i < len; i++) {
+		if (!i || !((off + i) & 3))
+			put_be32(word, segment(nic, (off + i) & ~3ULL));
+		to[i] = word[(off + i) & 3];
+	}
+	return 0;
+}
+
+static void segment_write(struct nic *nic, u64 off, u32 value)
+{
+	switch (off) {
+	case SEG_CMDQ_HIGH:
+		nic->cmdq = (nic->cmdq & 0xffffffff) | (u64)value << 32;
+		break;
+	case SEG_CMDQ_LOW:
+		/* the low bits are the NIC interface's mode */
+		nic->cmdq = (nic->cmdq & ~0xffffffffULL) | (value & 0xfffff000);
+		nic->cmdq_known = true;
+		break;
+	case SEG_DOORBELL:
+		cmd_doorbell(nic, value);
+		break;
+	}
+}
+
+static void send_doorbell(struct nic *nic, u32 number)
+{
+	struct obj *obj = obj_find(nic, OBJ_QP, number);
+
+	if (obj) {
+		qp_doorbell(nic, (struct qp *)obj);
+		return;
+	}
+	obj = obj_find(nic, OBJ_SQ, number);
+	if (obj)
+		wq_doorbell(nic, (struct wq *)obj);
+}
+
+/* A doorbell of 8 bytes may come as two halves, the second of which counts. */
+static void uar_write(struct nic *nic, u32 off, const u8 *buf, size_t len)
+{
+	u32 first = get_be32(buf);
+
+	if (off == UAR_EQ_ARM || off == UAR_EQ) {
+		eq_doorbell(nic, first, off == UAR_EQ_ARM);
+	} else if (off == UAR_CQ && len >= 8) {
+		cq_doorbell(nic, first, get_be32(buf + 4));
+	} else if (off == UAR_CQ) {
+		nic->cq_half = first;
+	} else if (off == UAR_CQ + 4) {
+		cq_doorbell(nic, nic->cq_half, first);
+	} else if (off >= UAR_SEND && off < UAR_SEND_END) {
+		/* of a whole WQE the control segment's first 8 bytes matter */
+		if (!(off & 0xff) && len >= 8)
+			send_doorbell(nic, get_be32(buf + 4) >> 8);
+		else if ((off & 0xff) == 4)
+			send_doorbell(nic, first >> 8);
+	}
+}
+
+int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
+	      size_t len)
+{
+	struct nic *nic = priv;
+
+	if (bar || len < 4 || off & 3)
+		return 0;
+	if (off < (u64)FIRST_UAR * UAR_PAGE)
+		segment_write(nic, off, get_be32(buf));
+	else if (vfu_bus_master(nic->vfu) &&
+		 obj_find(nic, OBJ_UAR, off / UAR_PAGE))
+		uar_write(nic, off % UAR_PAGE, buf, len);
+	return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fields of the device's structures, which the kernel's mlx5_ifc.h describes:
+ * one array element is one bit, the first is the highest of a big-endian word.
+ * The header comes from the kernel package at build time.
+ *
+ *	GET(eqc, p, log_eq_size)	value of a field up to 64 bits
+ *	SET(eqc, p, intr, 3)		...which it fits into, else it is cut
+ *	AT(create_eq_in, p, eq_context_entry)	where a structure starts
+ *	BYTES(eqc), BYTE_OF(eqc, intr)	sizes, offsets
+ *
+ * With constant fields the compiler leaves a load, a shift and a mask.
+ */
+#ifndef MLX5SOFT_BITS_H
+#define MLX5SOFT_BITS_H
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+#ifndef __packed
+#define __packed __attribute__((packed))
+#endif
+#define BIT(n) (1UL << (n))
+#define BIT_ULL(n) (1ULL << (n))
+#define DECLARE_FLEX_ARRAY(type, name) \
+	struct {                       \
+		struct {               \
+		} __empty_##name;      \
+		type name[];           \
+	}
+#include "mlx5_ifc.h"
+
+#define BITS_TYPE(type) struct mlx5_ifc_##type##_bits
+#define BITS_AT(type, field) offsetof(BITS_TYPE(type), field)
+#define BITS_LEN(type, field) sizeof(((BITS_TYPE(type) *)0)->field)
+
+#define BYTES(type) (sizeof(BITS_TYPE(type)) / 8)
+#define BYTE_OF(type, field) (BITS_AT(type, field) / 8)
+#define AT(type, p, field) ((void *)((u8 *)(p) + BYTE_OF(type, field)))
+#define AT_RO(type, p, field) \
+	((const void *)((const u8 *)(p) + BYTE_OF(type, field)))
+#define GET(type, p, field) \
+	bits_get(p, BITS_AT(type, field), BITS_LEN(type, field))
+#define SET(type, p, field, value) \
+	bits_set(p, BITS_AT(type, field), BITS_LEN(type, field), value)
+/* a field of one structure into the other of the same type */
+#define COPY(type, to, from, field) SET(type, to, field, GET(type, from, field))
+
+static inline u16 get_be16(const void *p)
+{
+	u16 v;
+
+	memcpy(&v, p, sizeof(v));
+	return be16toh(v);
+}
+
+static inline u32 get_be32(const void *p)
+{
+	u32 v;
+
+	memcpy(&v, p, sizeof(v));
+	return be32toh(v);
+}
+
+static inline u64 get_be64(const void *p)
+{
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return be64toh(v);
+}
+
+static inline void put_be16(void *p, u16 v)
+{
+	v = htobe16(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void put_be32(void *p, u32 v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void put_be64(void *p, u64 v)
+{
+	v = htobe64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+/* the rest, bit by bit: fields over the border of a word */
+static inline u64 bits_get_slow(const u8 *p, size_t at, size_t len)
+{
+	u64 v = 0;
+
+	for (; len; len--, at++)
+		v = v << 1 | (p[at / 8] >> (7 - at % 8) & 1);
+	return v;
+}
+
+static inline void bits_set_slow(u8 *p, size_t at, size_t len, u64 v)
+{
+	for (; len; len--, at++) {
+		u8 bit = 0x80 >> at % 8;
+
+		if (v >> (len - 1) & 1)
+			p[at / 8] |= bit;
+		else
+			p[at / 8] &= ~bit;
+	}
+}
+
+static inline u64 bits_get(const void *p, size_t at, size_t len)
+{
+	const u8 *word = (const u8 *)p + at / 32 * 4;
+	unsigned int in = at % 32;
+
+	if (len == 64 && !in)
+		return get_be64(word);
+	if (in + len <= 32)
+		return get_be32(word) >> (32 - in - len) &
+		       (u32)(0xffffffffULL >> (32 - len));
+	return bits_get_slow(p, at, len);
+}
+
+static inline void bits_set(void *p, size_t at, size_t len, u64 v)
+{
+	u8 *word = (u8 *)p + at / 32 * 4;
+	unsigned int in = at % 32, shift;
+	u32 mask;
+
+	if (len == 64 && !in) {
+		put_be64(word, v);
+	} else if (in + len <= 32) {
+		shift = 32 - in - len;
+		mask = (u32)(0xffffffffULL >> (32 - len)) << shift;
+		put_be32(word,
+			 (get_be32(word) & ~mask) | ((u32)v << shift & mask));
+	} else {
+		bits_set_slow(p, at, len, v);
+	}
+}
+
+#endif /* MLX5SOFT_BITS_H */

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The command queue: up to 32 slots of 64 bytes; what does not fit into a slot
+ * is in a chain of mailboxes with 512 bytes each. The doorbell names slots;
+ * the command is done when the ownership bit is back, and in event mode after
+ * an EQE with the slot's bit.
+ */
+
+#include <stdlib.h>
+
+#include "nic.h"
+
+#define SLOT 64
+#define BLOCK 512 /* of data in a mailbox */
+#define MAILBOX 576
+#define INLINE 16
+#define TYPE_PCI 7
+
+/* how the delivery went, next to the ownership bit */
+enum delivery {
+	DELIVERY_OK = 0x0,
+	DELIVERY_TOKEN = 0x2,
+	DELIVERY_BLOCK = 0x3,
+	DELIVERY_OUT_PTR = 0x4,
+	DELIVERY_IN_PTR = 0x5,
+	DELIVERY_IN_LEN = 0x7,
+	DELIVERY_OUT_LEN = 0x8,
+	DELIVERY_DESCR = 0x10,
+};
+
+/* what a slot has, read once */
+struct slot {
+	u8 raw[SLOT];
+	u32 in_len, out_len;
+	u64 in_ptr, out_ptr;
+	u8 token;
+};
+
+static const struct cmd_rows *const all_rows[] = {
+	&rows_base, &rows_queue, &rows_qp, &rows_eth, &rows_vport,
+};
+
+const struct cmd_desc *cmd_find(u16 op)
+{
+	size_t part, i;
+
+	for (part = 0; part < N_ELEM(all_rows); part++)
+		for (i = 0; i < all_rows[part]->count; i++)
+			if (all_rows[part]->row[i].op == op)
+				return &all_rows[part]->row[i];
+	return NULL;
+}
+
+int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
+	     const char *what)
+{
+	cmd->syndrome = (u32)get_be16(cmd->in) << 16 | (where & 0xffff);
+	nic_log(nic, "%s (0x%x): status 0x%x: %s",
+		cmd->desc ? cmd->desc->name : "command", get_be16(cmd->in),
+		status, what);
+	return status;
+}
+
+/* ---- handlers of many rows ---- */
+
+int cmd_created(struct nic *nic, struct cmd *cmd, struct obj *obj,
+		enum obj_kind kind)
+{
+	if (!obj_add(nic, obj, kind)) {
+		obj_destroy(nic, obj);
+		return FAIL(NO_RES, "no number left");
+	}
+	cmd_set_id(cmd, obj->id);
+	return CMD_OK;
+}
+
+int cmd_destroy(struct nic *nic, struct cmd *cmd)
+{
+	struct obj *obj = obj_find(nic, cmd->desc->arg, cmd_id(cmd));
+
+	if (!obj)
+		return FAIL(BAD_RES, "no such object");
+	if (obj->users)
+		return FAIL(RES_BUSY, "still in use");
+	obj_destroy(nic, obj);
+	return CMD_OK;
+}
+
+struct obj *cmd_hold(struct nic *nic, struct obj *obj, enum obj_kind kind,
+		     u32 id)
+{
+	struct obj *dep = obj_find(nic, kind, id);
+
+	return obj_hold(obj, dep) ? dep : NULL;
+}
+
+/* ---- one command ---- */
+
+static int execute(struct nic *nic, struct cmd *cmd)
+{
+	cmd->desc = cmd_find(get_be16(cmd->in));
+	cmd->op_mod = get_be16(cmd->in + 6);
+	nic_debug(nic, "command 0x%x %s mod 0x%x in %u out %u",
+		  get_be16(cmd->in), cmd->desc ? cmd->desc->name : "?",
+		  cmd->op_mod, cmd->in_len, cmd->out_len);
+	if (!cmd->desc)
+		return FAIL(BAD_OP, "unknown");
+	if (cmd->in_len < cmd->desc->in)
+		return FAIL(BAD_INP_LEN, "input too short");
+	if (cmd->out_len < cmd->desc->out)
+		return FAIL(BAD_OUTP_LEN, "output too short");
+	return cmd->desc->run(nic, cmd);
+}
+
+static enum delivery read_in(struct nic *nic, const struct slot *s)
+{
+	u8 box[MAILBOX];
+	u64 ptr = s->in_ptr;
+	u32 at, block;
+
+	memcpy(nic->cmd_in, s->raw + 16, INLINE);
+	for (at = INLINE, block = 0; at < s->in_len; at += BLOCK, block++) {
+		if (ptr & 0x1ff || vfu_dma_read(nic->vfu, ptr, box, MAILBOX))
+			return DELIVERY_IN_PTR;
+		if (get_be32(box + 568) != block)
+			return DELIVERY_BLOCK;
+		if (box[573] != s->token)
+			return DELIVERY_TOKEN;
+		memcpy(nic->cmd_in + at, box, BLOCK);
+		ptr = get_be64(box + 560);
+	}
+	return DELIVERY_OK;
+}
+
+static enum delivery write_out(struct nic *nic, const struct slot *s)
+{
+	u64 ptr = s->out_ptr;
+	u32 at;
+	u8 next[8];
+
+	for (at = INLINE; at < s->out_len; at += BLOCK) {
+		if (ptr & 0x1ff ||
+		    vfu_dma_write(nic->vfu, ptr, nic->cmd_out + at, BLOCK) ||
+		    vfu_dma_read(nic->vfu, ptr + 560, next, sizeof(next)))
+			return DELIVERY_OUT_PTR;
+		ptr = get_be64(next);
+	}
+	return DELIVERY_OK;
+}
+
+static enum delivery deliver(struct nic *nic, struct slot *s)
+{
+	struct cmd cmd = { .in = nic->cmd_in, .out = nic->cmd_out };
+	enum delivery ret;
+	int status;
+
+	s->in_len = get_be32(s->raw + 4);
+	s->in_ptr = get_be64(s->raw + 8);
+	s->out_ptr = get_be64(s->raw + 48);
+	s->out_len = get_be32(s->raw + 56);
+	s->token = s->raw[60];
+	if (s->raw[0] != TYPE_PCI)
+		return DELIVERY_DESCR;
+	/* 16 bytes of input and 8 of output belong to every command. */
+	if (s->in_len < 8 || s->in_len > CMD_MAX)
+		return DELIVERY_IN_LEN;
+	if (s->out_len < 8 || s->out_len > CMD_MAX)
+		return DELIVERY_OUT_LEN;
+	/* what a short command does not have reads as zero */
+	memset(nic->cmd_in, 0, s->in_len + BLOCK);
+	ret = read_in(nic, s);
+	if (ret)
+		return ret;
+	memset(nic->cmd_out, 0, s->out_len + BLOCK);
+
+	cmd.in_len = s->in_len;
+	cmd.out_len = s->out_len;
+	status = execute(nic, &cmd);
+	if (status) {
+		memset(nic->cmd_out, 0, s->out_len);
+		nic->cmd_out[0] = status;
+		put_be32(nic->cmd_out + 4, cmd.syndrome);
+	}
+	nic->cmds++;
+	memcpy(s->raw + 32, nic->cmd_out, INLINE);
+	return write_out(nic, s);
+}
+
+static void run_slot(struct nic *nic, unsigned int index)
+{
+	u64 at = nic->cmdq + SLOT * index;
+	u8 data[EQE_DATA] = { 0 };
+	enum delivery result;
+	struct slot s;
+	u8 own;
+
+	if (vfu_dma_read(nic->vfu, at, s.raw, SLOT)) {
+		nic_log(nic, "command queue is not in memory");
+		return;
+	}
+	if (!(s.raw[63] & 1))
+		return;
+	result = deliver(nic, &s);
+	if (result)
+		nic_log(nic, "command slot %u: delivery status 0x%x", index,
+			result);
+	own = result << 1;
+	vfu_dma_write(nic->vfu, at + 32, s.raw + 32, INLINE);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	vfu_dma_write(nic->vfu, at + 63, &own, 1);
+
+	/* The CREATE_EQ that made the EQ is polled for: an event after it
+	 * would come for whatever follows in the slot.
+	 */
+	if (get_be16(s.raw + 16) == MLX5_CMD_OP_CREATE_EQ && !s.raw[32] &&
+	    obj_table(nic, OBJ_EQ)->count == 1)
+		return;
+	put_be32(data, 1U << index);
+	event_post(nic, EVENT_CMD, 0, data);
+}
+
+void cmd_doorbell(struct nic *nic, u32 slots)
+{
+	unsigned int i;
+
+	if (!nic->cmdq_known || !vfu_bus_master(nic->vfu))
+		return;
+	for (i = 0; i < 32; i++)
+		if (slots >> i & 1)
+			run_slot(nic, i);
+}

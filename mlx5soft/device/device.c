@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A NIC's life, and its place on the PCI bus. */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "nic.h"
+
+#define VENDOR_MELLANOX 0x15b3
+#define DEVICE_VF 0x101e /* "ConnectX Family mlx5Gen Virtual Function" */
+#define CLASS_ETHERNET 0x020000
+#define MSIX_BAR 2
+
+void nic_log(struct nic *nic, const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+
+	(void)nic;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "mlx5soft: %s\n", line);
+}
+
+static void reset(void *priv, enum vfu_reset why)
+{
+	struct nic *nic = priv;
+
+	(void)why;
+	obj_destroy_all(nic);
+	vport_reset(nic);
+	nic->up = false;
+	nic->cmdq = 0;
+	nic->cmdq_known = false;
+	nic->issi = 0;
+}
+
+static const struct vfu_ops ops = {
+	.bar_read = bar_read,
+	.bar_write = bar_write,
+	.reset = reset,
+};
+
+int nic_create(const struct nic_config *cfg, struct nic **out)
+{
+	struct vfu_config pci = {
+		.name = "mlx5soft",
+		.path = cfg->path,
+		.vendor = VENDOR_MELLANOX,
+		.device = DEVICE_VF,
+		.subsys_vendor = VENDOR_MELLANOX,
+		.subsys = 1,
+		.class_code = CLASS_ETHERNET,
+		.bar[0] = { BAR_SIZE, VFU_BAR_64 | VFU_BAR_PREFETCH },
+		.bar[MSIX_BAR] = { 0x10000, 0 },
+		.vectors = VECTORS,
+		.msix_bar = MSIX_BAR,
+		.msix_table = 0,
+		.msix_pba = 0x2000,
+		.ops = &ops,
+	};
+	struct nic *nic = calloc(1, sizeof(*nic));
+	int ret = -ENOMEM, i;
+
+	if (!nic)
+		return ret;
+	nic->cfg = *cfg;
+	/* EUI-64 of the MAC address */
+	for (i = 0; i < 6; i++)
+		nic->guid |= (u64)cfg->mac[i]
+			     << (i < 3 ? 56 - 8 * i : 40 - 8 * i);
+	nic->guid = (nic->guid ^ 1ULL << 57) | 0xfffeULL << 24;
+	nic->cmd_in = malloc(CMD_BUFFER);
+	nic->cmd_out = malloc(CMD_BUFFER);
+	objs_init(nic);
+	vport_reset(nic);
+	pci.priv = nic;
+	if (nic->cmd_in && nic->cmd_out && caps_init(nic))
+		ret = vfu_create(&pci, &nic->vfu);
+	if (ret) {
+		nic_destroy(nic);
+		return ret;
+	}
+	*out = nic;
+	return 0;
+}
+
+void nic_destroy(struct nic *nic)
+{
+	if (!nic)
+		return;
+	obj_destroy_all(nic);
+	vfu_destroy(nic->vfu);
+	caps_free(nic);
+	free(nic->cmd_in);
+	free(nic->cmd_out);
+	free(nic);
+}
+
+struct vfu *nic_vfu(struct nic *nic)
+{
+	return nic->vfu;
+}

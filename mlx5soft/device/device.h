@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A ConnectX as the stock mlx5 drivers expect one. No globals: several may
+ * live in a process, each in one thread at a time.
+ */
+#ifndef MLX5SOFT_DEVICE_H
+#define MLX5SOFT_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nic;
+struct vfu;
+
+struct nic_config {
+	const char *path; /* of the socket; NULL: only nic_vfu() */
+	uint8_t mac[6];
+	/* Ethernet frames, one per read() or write(), or -1: no wire. It must
+	 * not block, and stays the caller's.
+	 */
+	int wire;
+	bool verbose; /* a log line for each command */
+};
+
+int nic_create(const struct nic_config *cfg, struct nic **out);
+void nic_destroy(struct nic *nic);
+
+struct vfu *nic_vfu(struct nic *nic);
+
+/* There are frames at the wire */
+void nic_wire(struct nic *nic);
+
+#endif /* MLX5SOFT_DEVICE_H */

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Event queues. An interrupt comes once for each arming. */
+
+#include <stdlib.h>
+
+#include "nic.h"
+#include "queue.h"
+
+#define EQE 64
+
+void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
+	     const u8 data[EQE_DATA])
+{
+	u32 size = 1U << eq->log_size;
+	u8 eqe[EQE] = { 0 }, *to;
+
+	if (((eq->pi - eq->ci) & 0xffffff) >= size) {
+		if (!eq->overrun)
+			nic_log(nic, "EQ %u overrun", eq->obj.id);
+		eq->overrun = true;
+		return;
+	}
+	to = pas_ptr(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE, EQE);
+	if (!to)
+		return;
+	eqe[1] = type;
+	eqe[3] = subtype;
+	memcpy(eqe + 32, data, EQE_DATA);
+	memcpy(to, eqe, EQE - 1);
+	/* The owner bit comes last: it makes the rest valid. */
+	__atomic_store_n(to + EQE - 1, eq->pi >> eq->log_size & 1,
+			 __ATOMIC_RELEASE);
+	eq->pi = (eq->pi + 1) & 0xffffff;
+	if (eq->armed) {
+		eq->armed = false;
+		vfu_irq(nic->vfu, eq->vector);
+	}
+}
+
+bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA])
+{
+	struct id_table *t = obj_table(nic, OBJ_EQ);
+	struct eq *eq;
+	u32 i;
+
+	for (i = 0; i < t->size; i++) {
+		eq = (struct eq *)t->slot[i];
+		if (eq && eq->events[type / 64] >> type % 64 & 1) {
+			eq_post(nic, eq, type, subtype, data);
+			return true;
+		}
+	}
+	return false;
+}
+
+void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number)
+{
+	u8 data[EQE_DATA] = { 0 };
+
+	data[20] = queue_type;
+	put_be32(data + 24, number);
+	event_post(nic, type, 0, data);
+}
+
+void eq_doorbell(struct nic *nic, u32 value, bool arm)
+{
+	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, value >> 24);
+
+	if (!eq)
+		return;
+	eq->ci = value & 0xffffff;
+	if (!arm)
+		return;
+	/* What came meanwhile is told at once. */
+	eq->armed = eq->pi == eq->ci;
+	if (!eq->armed)
+		vfu_irq(nic->vfu, eq->vector);
+}
+
+static void eq_free(struct nic *nic, struct obj *obj)
+{
+	struct eq *eq = (struct eq *)obj;
+
+	(void)nic;
+	pas_free(&eq->pas);
+	free(eq);
+}
+
+int create_eq(struct nic *nic, struct cmd *cmd)
+{
+	const u8 *eqc = AT_RO(create_eq_in, cmd->in, eq_context_entry);
+	struct eq *eq = calloc(1, sizeof(*eq));
+	int i;
+
+	if (!eq)
+		return FAIL(INTERNAL, "no memory");
+	eq->obj.free = eq_free;
+	memcpy(eq->eqc, eqc, sizeof(eq->eqc));
+	eq->log_size = GET(eqc, eqc, log_eq_size);
+	eq->vector = GET(eqc, eqc, intr);
+	for (i = 0; i < 4; i++)
+		eq->events[i] = get_be64(
+			cmd->in + BYTE_OF(create_eq_in, event_bitmask) + 8 * i);
+	if (eq->log_size > MAX_LOG_QUEUE || eq->vector >= VECTORS ||
+	    !pas_init(&eq->pas, cmd->in + BYTES(create_eq_in),
+		      cmd->in_len - BYTES(create_eq_in),
+		      GET(eqc, eqc, log_page_size) + PAGE_SHIFT_MIN,
+		      GET(eqc, eqc, page_offset) * 64,
+		      (u64)EQE << eq->log_size)) {
+		obj_destroy(nic, &eq->obj);
+		return FAIL(BAD_PARAM, "size, vector or pages");
+	}
+	if (!cmd_hold(nic, &eq->obj, OBJ_UAR, GET(eqc, eqc, uar_page))) {
+		obj_destroy(nic, &eq->obj);
+		return FAIL(BAD_RES, "no such UAR");
+	}
+	return cmd_created(nic, cmd, &eq->obj, OBJ_EQ);
+}
+
+int query_eq(struct nic *nic, struct cmd *cmd)
+{
+	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, cmd_id(cmd));
+	u8 *eqc = AT(query_eq_out, cmd->out, eq_context_entry);
+
+	if (!eq)
+		return FAIL(BAD_RES, "no such EQ");
+	memcpy(eqc, eq->eqc, sizeof(eq->eqc));
+	SET(eqc, eqc, st, eq->armed ? 9 : 0xa);
+	SET(eqc, eqc, status, eq->overrun ? 9 : 0);
+	SET(eqc, eqc, consumer_counter, eq->ci);
+	SET(eqc, eqc, producer_counter, eq->pi);
+	return CMD_OK;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/* mlx5soft: a software ConnectX for a QEMU with vfio-user-pci */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "vfu.h"
+
+static const char help[] =
+	"Usage: mlx5soft -s SOCKET [-m MAC] [-f WIRE] [-v]\n"
+	"A software ConnectX for QEMU: -device vfio-user-pci.\n"
+	"\n"
+	"  -s SOCKET  where QEMU connects\n"
+	"  -m MAC     address of the port (default 52:54:00:12:5c:01)\n"
+	"  -f WIRE    Ethernet: tap:NAME, or the number of a descriptor that\n"
+	"             carries a frame with each read and write (default none)\n"
+	"  -v         log each command\n"
+	"  -h, --help\n"
+	"\n"
+	"Ends with SIGINT or SIGTERM.\n";
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static int die(const char *what, int err)
+{
+	fprintf(stderr, "mlx5soft: %s: %s\n", what, strerror(err));
+	return 1;
+}
+
+static int open_tap(const char *name)
+{
+	struct ifreq ifr = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+	int fd;
+
+	if (strlen(name) >= sizeof(ifr.ifr_name)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(ifr.ifr_name, name, strlen(name));
+	fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && ioctl(fd, TUNSETIFF, &ifr)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int open_wire(const char *arg)
+{
+	char *end;
+	long fd;
+
+	if (!strncmp(arg, "tap:", 4)) {
+		fd = open_tap(arg + 4);
+	} else {
+		fd = strtol(arg, &end, 10);
+		if (!*arg || *end || fd < 0) {
+			errno = EINVAL;
+			return -1;
+		}
+	}
+	if (fd >= 0 && fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK))
+		return -1;
+	return fd;
+}
+
+static int parse_mac(const char *arg, uint8_t mac[6])
+{
+	int n = 0;
+
+	if (sscanf(arg, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0],
+		   &mac[1], &mac[2], &mac[3], &mac[4], &mac[5], &n) != 6 ||
+	    arg[n] || mac[0] & 1)
+		return -1;
+	return 0;
+}
+
+static int serve(struct nic *nic, int wire)
+{
+	struct pollfd fds[2] = {
+		{ .fd = vfu_fd(nic_vfu(nic)), .events = POLLIN },
+		{ .fd = wire, .events = POLLIN }, /* -1: ignored */
+	};
+
+	while (!stop) {
+		if (poll(fds, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return die("poll", errno);
+		}
+		if (fds[0].revents)
+			vfu_process(nic_vfu(nic));
+		if (fds[1].revents & POLLIN)
+			nic_wire(nic);
+		else if (fds[1].revents)
+			fds[1].fd = -1; /* the other end is gone */
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct nic_config cfg = {
+		.mac = { 0x52, 0x54, 0x00, 0x12, 0x5c, 0x01 },
+		.wire = -1,
+	};
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct nic *nic;
+	int c, ret;
+
+	while ((c = getopt_long(argc, argv, "s:m:f:vh", longopts, NULL)) != -1)
+		switch (c) {
+		case 's':
+			cfg.path = optarg;
+			break;
+		case 'm':
+			if (parse_mac(optarg, cfg.mac))
+				return die(optarg, EINVAL);
+			break;
+		case 'f':
+			cfg.wire = open_wire(optarg);
+			if (cfg.wire < 0)
+				return die(optarg, errno);
+			break;
+		case 'v':
+			cfg.verbose = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		default:
+			return 2;
+		}
+	if (!cfg.path || optind != argc) {
+		fputs(help, stderr);
+		return 2;
+	}
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	ret = nic_create(&cfg, &nic);
+	if (ret)
+		return die(cfg.path, -ret);
+	ret = serve(nic, cfg.wire);
+	nic_destroy(nic);
+	return ret;
+}

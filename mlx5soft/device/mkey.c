@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory keys: from (key, address) to places in memory, with all checks. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "nic.h"
+#include "queue.h"
+
+#define MODE_PA 0
+#define MODE_MTT 1
+#define SMALL_PAGE 4096U
+
+static void mkey_free(struct nic *nic, struct obj *obj)
+{
+	struct mkey *mkey = (struct mkey *)obj;
+
+	(void)nic;
+	pas_free(&mkey->pas);
+	free(mkey);
+}
+
+static int parse(struct nic *nic, struct cmd *cmd, struct mkey *mkey)
+{
+	const u8 *mkc = mkey->mkc;
+	unsigned int shift = GET(mkc, mkc, log_page_size), mode;
+	u64 list =
+		GET(create_mkey_in, cmd->in, translations_octword_actual_size) *
+		16;
+	u64 first;
+
+	mode = GET(mkc, mkc, access_mode_4_2) << 2 |
+	       GET(mkc, mkc, access_mode_1_0);
+	mkey->pd = GET(mkc, mkc, pd);
+	mkey->invalid = GET(mkc, mkc, free);
+	mkey->local_read = GET(mkc, mkc, lr);
+	mkey->remote_invalidate = GET(mkc, mkc, en_rinval);
+	mkey->access = (GET(mkc, mkc, lw) ? MKEY_LOCAL_WRITE : 0) |
+		       (GET(mkc, mkc, rw) ? MKEY_REMOTE_WRITE : 0) |
+		       (GET(mkc, mkc, rr) ? MKEY_REMOTE_READ : 0) |
+		       (GET(mkc, mkc, a) ? MKEY_REMOTE_ATOMIC : 0);
+	mkey->all = GET(mkc, mkc, length64);
+	mkey->start = GET(mkc, mkc, start_addr);
+	mkey->len = GET(mkc, mkc, len);
+	if (!cmd_hold(nic, &mkey->obj, OBJ_PD, mkey->pd))
+		return FAIL(BAD_RES, "no such PD");
+	if (mode == MODE_PA) {
+		mkey->physical = true;
+	} else if (mode != MODE_MTT) {
+		return FAIL(BAD_PARAM, "access mode");
+	} else if (mkey->all) {
+		return FAIL(BAD_PARAM, "a list cannot reach everything");
+	} else if (!mkey->invalid) {
+		if (shift < PAGE_SHIFT_MIN || shift > 40)
+			return FAIL(BAD_PARAM, "page size");
+		first = mkey->start & ((1ULL << shift) - 1);
+		if (list > cmd->in_len - BYTES(create_mkey_in) ||
+		    !pas_init(&mkey->pas, cmd->in + BYTES(create_mkey_in), list,
+			      shift, 0, first + mkey->len))
+			return FAIL(BAD_PARAM, "list too short");
+	}
+	if (!mkey->all && mkey->start + mkey->len < mkey->start)
+		return FAIL(BAD_PARAM, "range");
+	return CMD_OK;
+}
+
+int create_mkey(struct nic *nic, struct cmd *cmd)
+{
+	struct mkey *mkey = calloc(1, sizeof(*mkey));
+	int ret;
+
+	if (!mkey)
+		return FAIL(INTERNAL, "no memory");
+	mkey->obj.free = mkey_free;
+	memcpy(mkey->mkc, AT_RO(create_mkey_in, cmd->in, memory_key_mkey_entry),
+	       sizeof(mkey->mkc));
+	ret = parse(nic, cmd, mkey);
+	if (ret) {
+		obj_destroy(nic, &mkey->obj);
+		return ret;
+	}
+	ret = cmd_created(nic, cmd, &mkey->obj, OBJ_MKEY);
+	if (!ret)
+		mkey->key = mkey->obj.id << 8 | GET(mkc, mkey->mkc, mkey_7_0);
+	return ret;
+}
+
+int query_mkey(struct nic *nic, struct cmd *cmd)
+{
+	struct mkey *mkey = (struct mkey *)obj_find(nic, OBJ_MKEY, cmd_id(cmd));
+	u8 *mkc = AT(query_mkey_out, cmd->out, memory_key_mkey_entry);
+
+	if (!mkey)
+		return FAIL(BAD_RES, "no such mkey");
+	memcpy(mkc, mkey->mkc, sizeof(mkey->mkc));
+	SET(mkc, mkc, free, mkey->invalid);
+	return CMD_OK;
+}
+
+static struct mkey *mkey_get(struct nic *nic, u32 pd, u32 key)
+{
+	struct mkey *mkey = (struct mkey *)obj_find(nic, OBJ_MKEY, key >> 8);
+
+	if (!mkey || mkey->key != key || mkey->invalid)
+		return NULL;
+	return pd == ANY_PD || pd == mkey->pd ? mkey : NULL;
+}
+
+int mkey_invalidate(struct nic *nic, u32 pd, u32 key)
+{
+	struct mkey *mkey = mkey_get(nic, pd, key);
+
+	if (!mkey || !mkey->remote_invalidate)
+		return -EACCES;
+	mkey->invalid = true;
+	return 0;
+}
+
+static bool in_range(const struct mkey *mkey, u64 addr, u32 len)
+{
+	return mkey->all || (addr >= mkey->start && len <= mkey->len &&
+			     addr - mkey->start <= mkey->len - len);
+}
+
+/* the largest piece at `addr` that lies in one place */
+static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr, u32 *len)
+{
+	u64 pa = addr, in, size;
+	void *p;
+
+	if (mkey && !mkey->physical) {
+		size = 1ULL << mkey->pas.shift;
+		in = addr - mkey->start + (mkey->start & (size - 1));
+		if (in >> mkey->pas.shift >= mkey->pas.count)
+			return NULL;
+		pa = mkey->pas.page[in >> mkey->pas.shift];
+		in &= size - 1;
+		pa += in;
+		if (*len > size - in)
+			*len = size - in;
+	}
+	p = vfu_dma_ptr(nic->vfu, pa, *len);
+	if (p)
+		return p;
+	/* perhaps over the border of two maps */
+	in = SMALL_PAGE - pa % SMALL_PAGE;
+	if (*len > in)
+		*len = in;
+	return vfu_dma_ptr(nic->vfu, pa, *len);
+}
+
+int mkey_translate(struct nic *nic, u32 pd, u32 key, u64 addr, u32 len,
+		   unsigned int access, bool reserved, struct iovec *iov,
+		   int max)
+{
+	struct mkey *mkey = NULL;
+	int used = 0;
+	u32 n;
+
+	if (key != RESD_LKEY || !reserved) {
+		mkey = mkey_get(nic, pd, key);
+		if (!mkey || (mkey->access & access) != access ||
+		    (!access && !mkey->local_read) ||
+		    !in_range(mkey, addr, len))
+			return -EACCES;
+	}
+	for (; iov && len; addr += n, len -= n) {
+		if (used == max)
+			return -E2BIG;
+		n = len;
+		iov[used].iov_base = piece(nic, mkey, addr, &n);
+		if (!iov[used].iov_base)
+			return -EFAULT;
+		iov[used++].iov_len = n;
+	}
+	return used;
+}

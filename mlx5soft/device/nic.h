@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The NIC as its parts see it. What comes from the guest (commands, doorbells,
+ * rings) is untrusted: numbers are looked up, lengths checked, guest memory is
+ * read once.
+ */
+#ifndef MLX5SOFT_NIC_H
+#define MLX5SOFT_NIC_H
+
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "bits.h"
+#include "device.h"
+#include "vfu.h"
+
+#define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
+#define CONTAINER(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define VECTORS 16
+#define UAR_PAGE 4096U
+#define BAR_SIZE (8U << 20)
+#define FIRST_UAR 16U /* the pages before hold the initialization segment */
+#define PAGE_SHIFT_MIN 12U
+
+#define MAX_LOG_QUEUE 20U /* of entries, for CQ and EQ */
+#define MAX_LOG_WQ 15U
+#define MAX_WQE 1024U
+#define ROCE_ADDRESSES 32U
+#define RESD_LKEY 0x200U /* of kernel QPs: all memory */
+#define END_LKEY 0x100U	 /* ends a receive WQE's list */
+
+/* ---- objects ---- */
+
+enum obj_kind {
+	OBJ_NONE,
+	OBJ_PD,
+	OBJ_UAR,
+	OBJ_XRCD,
+	OBJ_TD,
+	OBJ_EQ,
+	OBJ_CQ,
+	OBJ_MKEY,
+	OBJ_SRQ,
+	OBJ_XRC_SRQ,
+	OBJ_RMP,
+	OBJ_QP,
+	OBJ_SQ,
+	OBJ_RQ,
+	OBJ_Q_COUNTER,
+	OBJ_TIR,
+	OBJ_TIS,
+	OBJ_RQT,
+	OBJ_FT,
+	OBJ_KINDS,
+};
+
+#define MAX_DEPS 8
+
+/*
+ * Anything with a number. It holds those it needs, which then cannot be
+ * destroyed: RES_BUSY.
+ */
+struct obj {
+	enum obj_kind kind;
+	u32 id;
+	u32 users;
+	unsigned int ndeps;
+	struct obj *dep[MAX_DEPS];
+	void (*free)(struct nic *nic, struct obj *obj); /* NULL: free() */
+};
+
+/* Numbers of one name space; several kinds may share one. */
+struct id_table {
+	u32 first, limit; /* numbers in use are first <= id < limit */
+	u32 size, next;
+	u32 count;
+	struct obj **slot;
+};
+
+struct obj *obj_find(struct nic *nic, enum obj_kind kind, u32 id);
+/* Give it a number; false: none left. The object stays the caller's then. */
+bool obj_add(struct nic *nic, struct obj *obj, enum obj_kind kind);
+bool obj_hold(struct obj *obj, struct obj *dep);
+void obj_drop_deps(struct obj *obj);
+void obj_destroy(struct nic *nic, struct obj *obj);
+void obj_destroy_all(struct nic *nic);
+struct id_table *obj_table(struct nic *nic, enum obj_kind kind);
+void objs_init(struct nic *nic);
+
+/* ---- lists of pages ---- */
+
+struct pas {
+	u64 *page;
+	u32 count;
+	u8 shift;
+	u32 offset; /* in the first page */
+};
+
+/*
+ * Take `size` bytes' worth of page addresses at `list`, of which `avail` bytes
+ * are there. False: too few, or no memory.
+ */
+bool pas_init(struct pas *pas, const u8 *list, size_t avail, unsigned int shift,
+	      u32 offset, u64 size);
+void pas_free(struct pas *pas);
+/* `len` bytes that lie in one page; NULL: outside or not mapped */
+void *pas_ptr(struct nic *nic, const struct pas *pas, u64 at, u32 len);
+bool pas_read(struct nic *nic, const struct pas *pas, u64 at, void *buf,
+	      u32 len);
+
+/* ---- commands ---- */
+
+enum cmd_status {
+	CMD_OK = 0x0,
+	CMD_INTERNAL = 0x1,
+	CMD_BAD_OP = 0x2,
+	CMD_BAD_PARAM = 0x3,
+	CMD_BAD_SYS_STATE = 0x4,
+	CMD_BAD_RES = 0x5,
+	CMD_RES_BUSY = 0x6,
+	CMD_LIMIT = 0x8,
+	CMD_BAD_RES_STATE = 0x9,
+	CMD_BAD_INDEX = 0xa,
+	CMD_NO_RES = 0xf,
+	CMD_BAD_QP_STATE = 0x10,
+	CMD_BAD_INP_LEN = 0x50,
+	CMD_BAD_OUTP_LEN = 0x51,
+};
+
+struct cmd;
+typedef int (*cmd_handler)(struct nic *nic, struct cmd *cmd);
+
+/* A row of the table: in and out are the smallest sizes in bytes. */
+struct cmd_desc {
+	u16 op;
+	const char *name;
+	cmd_handler run;
+	u16 in, out;
+	u16 arg; /* for handlers of several commands, mostly enum obj_kind */
+};
+
+struct cmd {
+	const struct cmd_desc *desc;
+	const u8 *in;
+	u8 *out;
+	u32 in_len, out_len;
+	u16 op_mod;
+	u32 syndrome;
+};
+
+/* Each part brings its rows; cmd_find() knows all. */
+struct cmd_rows {
+	const struct cmd_desc *row;
+	size_t count;
+};
+extern const struct cmd_rows rows_base, rows_queue, rows_qp, rows_eth,
+	rows_vport;
+
+const struct cmd_desc *cmd_find(u16 op);
+int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
+	     const char *what);
+/* The syndrome is the number of the command and of the line in the source. */
+#define FAIL(status, what) cmd_fail(nic, cmd, CMD_##status, __LINE__, what)
+
+#define CMD_MAX (1U << 20) /* bytes of a command, either way */
+#define CMD_BUFFER (CMD_MAX + 512)
+
+void cmd_doorbell(struct nic *nic, u32 slots);
+/* a number in bits 23:0 of dword 2, where most commands have it */
+static inline u32 cmd_id(const struct cmd *cmd)
+{
+	return get_be32(cmd->in + 8) & 0xffffff;
+}
+static inline void cmd_set_id(struct cmd *cmd, u32 id)
+{
+	put_be32(cmd->out + 8, id);
+}
+/* Fill a command's number in, or free what got none */
+int cmd_created(struct nic *nic, struct cmd *cmd, struct obj *obj,
+		enum obj_kind kind);
+int cmd_destroy(struct nic *nic, struct cmd *cmd);
+struct obj *cmd_hold(struct nic *nic, struct obj *obj, enum obj_kind kind,
+		     u32 id);
+
+/* ---- event queues ---- */
+
+enum event {
+	EVENT_COMP = 0x00,
+	EVENT_COMM_EST = 0x02,
+	EVENT_SQ_DRAINED = 0x03,
+	EVENT_CQ_ERROR = 0x04,
+	EVENT_QP_FATAL = 0x05,
+	EVENT_PORT_CHANGE = 0x09,
+	EVENT_CMD = 0x0a,
+	EVENT_QP_REQ_ERR = 0x10,
+	EVENT_QP_ACCESS_ERR = 0x11,
+	EVENT_SRQ_LAST_WQE = 0x13,
+	EVENT_SRQ_LIMIT = 0x14,
+};
+
+#define EQE_DATA 28
+
+struct eq {
+	struct obj obj;
+	struct pas pas;
+	u8 log_size;
+	u16 vector;
+	bool armed, overrun;
+	u32 pi, ci;
+	u64 events[4];
+	u8 eqc[BYTES(eqc)];
+};
+
+void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
+	     const u8 data[EQE_DATA]);
+/* to the EQ that wants events of this type; false: there is none */
+bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA]);
+/* about a QP, RQ, SQ (subtype 0, 1, 2) or SRQ */
+void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number);
+void eq_doorbell(struct nic *nic, u32 value, bool arm);
+
+/* ---- completion queues ---- */
+
+struct cq {
+	struct obj obj;
+	struct eq *eq;
+	struct pas pas;
+	u8 log_size;
+	bool big; /* entries of 128 bytes, the CQE in the second half */
+	bool ignore_overrun, failed;
+	bool armed, armed_solicited;
+	u32 pi, solicited_pi; /* behind the last such CQE */
+	u64 db;
+	u8 cqc[BYTES(cqc)];
+};
+
+enum cqe_op {
+	CQE_REQ = 0x0,
+	CQE_RESP_WRITE_IMM = 0x1,
+	CQE_RESP_SEND = 0x2,
+	CQE_RESP_SEND_IMM = 0x3,
+	CQE_RESP_SEND_INV = 0x4,
+	CQE_REQ_ERR = 0xd,
+	CQE_RESP_ERR = 0xe,
+};
+
+/* Post a CQE; op_own of it is made here. False: the CQ is full or broken. */
+bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
+	     bool solicited);
+void cq_doorbell(struct nic *nic, u32 first, u32 number);
+
+/* ---- memory keys ---- */
+
+enum mkey_access {
+	MKEY_LOCAL_READ = 0,
+	MKEY_LOCAL_WRITE = 1 << 0,
+	MKEY_REMOTE_WRITE = 1 << 1,
+	MKEY_REMOTE_READ = 1 << 2,
+	MKEY_REMOTE_ATOMIC = 1 << 3,
+};
+
+struct mkey {
+	struct obj obj;
+	u32 key;
+	u32 pd;
+	bool invalid, all, physical;
+	u8 access; /* enum mkey_access */
+	bool local_read, remote_invalidate;
+	u64 start, len;
+	struct pas pas;
+	u8 mkc[BYTES(mkc)];
+};
+
+#define ANY_PD 0xffffffffU
+
+/*
+ * Where the memory of `key` at `addr` lies. Returns how many of `max` elements
+ * it filled, with iov NULL >= 0 after a mere check; -EACCES: no such key,
+ * another PD, outside or a right missing; -EFAULT: the memory is gone;
+ * -E2BIG: more than max. `reserved` permits the reserved lkey.
+ */
+int mkey_translate(struct nic *nic, u32 pd, u32 key, u64 addr, u32 len,
+		   unsigned int access, bool reserved, struct iovec *iov,
+		   int max);
+int mkey_invalidate(struct nic *nic, u32 pd, u32 key);
+
+/* ---- queues of work ---- */
+
+/* a receive queue that others share: SRQ, XRC SRQ or RMP */
+struct srq {
+	struct obj obj;
+	struct cq *cq; /* XRC */
+	u32 pd, xrcd;
+	struct pas pas;
+	u8 log_size, log_stride;
+	u64 db;
+	u16 next, ci; /* element to take; how many were taken */
+	u16 limit;
+	u16 ctx_len;
+	u8 ctx[BYTES(rmpc)];
+};
+
+struct qp {
+	struct obj obj;
+	u8 type;
+	struct cq *send_cq, *recv_cq;
+	struct srq *srq;
+	u32 pd;
+	struct pas pas;
+	bool rlky, no_sq, no_rq;
+	u8 log_sq, log_rq, rq_shift;
+	u32 sq_at; /* the SQ is behind the RQ */
+	u64 db;
+	u16 sq_ci, rq_ci;
+	u8 qpc[BYTES(qpc)];
+};
+
+enum qp_state {
+	QP_RST,
+	QP_INIT,
+	QP_RTR,
+	QP_RTS,
+	QP_SQER,
+	QP_SQD,
+	QP_ERR,
+};
+
+/* an Ethernet queue, send or receive */
+struct wq {
+	struct obj obj;
+	struct cq *cq;
+	struct pas pas;
+	u8 log_size, log_stride, state;
+	bool rlky;
+	u32 pd;
+	u64 db;
+	u16 ci;
+	bool draining;
+	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
+};
+
+enum wq_state {
+	WQ_RST = 0,
+	WQ_RDY = 1,
+	WQ_ERR = 3
+};
+
+struct tir {
+	struct obj obj;
+	u8 ctx[BYTES(tirc)];
+};
+
+struct tis {
+	struct obj obj;
+	u8 ctx[BYTES(tisc)];
+};
+
+#define MAX_LOG_RQT 8U
+struct rqt {
+	struct obj obj;
+	u32 count, max;
+	u32 rqn[1U << MAX_LOG_RQT];
+};
+
+void wq_doorbell(struct nic *nic, struct wq *sq);
+void qp_doorbell(struct nic *nic, struct qp *qp);
+/* one frame from the wire */
+void eth_receive(struct nic *nic, const u8 *frame, u32 len);
+/* the RQ number a frame belongs to; false: nobody wants it */
+bool flow_lookup(struct nic *nic, const u8 *frame, u32 len, u32 *rqn,
+		 u32 *hash);
+
+/* ---- the NIC ---- */
+
+#define CAP_TYPES 0x40
+#define CAP_BYTES 4096
+
+struct nic {
+	struct vfu *vfu;
+	struct nic_config cfg;
+	struct id_table table[OBJ_KINDS];
+
+	/* command queue */
+	u64 cmdq;
+	bool cmdq_known;
+	u32 health;
+	u8 *cmd_in, *cmd_out;
+	u16 issi;
+	bool up; /* between INIT_HCA and TEARDOWN_HCA */
+	u64 cmds;
+
+	u32 root_ft;
+	u8 nic_vport[BYTES(nic_vport_context)];
+	u8 uc_list[32][6], mc_list[32][6];
+	u32 uc_count, mc_count;
+	u8 roce_addr[ROCE_ADDRESSES][BYTES(roce_addr_layout)];
+	u8 *cap[CAP_TYPES]; /* NULL: all zero */
+	u64 guid;
+	u16 mtu;
+	bool port_down;
+
+	u32 cq_half; /* first half of a CQ doorbell */
+
+	struct {
+		u64 tx_frames, tx_bytes, rx_frames, rx_bytes, rx_dropped;
+		u64 tx_errors, rx_mcast, rx_bcast;
+	} port;
+};
+
+void nic_log(struct nic *nic, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+#define nic_debug(nic, ...)                        \
+	do {                                       \
+		if ((nic)->cfg.verbose)            \
+			nic_log(nic, __VA_ARGS__); \
+	} while (0)
+
+bool caps_init(struct nic *nic);
+void caps_free(struct nic *nic);
+void vport_reset(struct nic *nic);
+int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len);
+int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
+	      size_t len);
+
+#endif /* MLX5SOFT_NIC_H */

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Shared receive queues: SRQ, XRC SRQ and RMP differ in their contexts only. */
+
+#include <stdlib.h>
+
+#include "nic.h"
+#include "queue.h"
+
+/* what the three contexts say */
+struct params {
+	unsigned int log_size, log_stride, page_shift;
+	u32 page_offset, pd, xrcd, cqn, limit;
+	u64 db;
+	bool xrc;
+	const u8 *ctx, *list;
+	u16 ctx_len;
+};
+
+static void srq_free(struct nic *nic, struct obj *obj)
+{
+	struct srq *srq = (struct srq *)obj;
+
+	(void)nic;
+	pas_free(&srq->pas);
+	free(srq);
+}
+
+static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
+		  enum obj_kind kind)
+{
+	struct srq *srq = calloc(1, sizeof(*srq));
+	size_t avail = cmd->in + cmd->in_len - p->list;
+
+	if (!srq)
+		return FAIL(INTERNAL, "no memory");
+	srq->obj.free = srq_free;
+	srq->log_size = p->log_size;
+	srq->log_stride = p->log_stride;
+	srq->pd = p->pd;
+	srq->xrcd = p->xrcd;
+	srq->db = p->db;
+	srq->limit = p->limit;
+	srq->ctx_len = p->ctx_len;
+	memcpy(srq->ctx, p->ctx, p->ctx_len);
+	if (p->log_size > MAX_LOG_WQ || p->log_stride < 4 ||
+	    p->log_stride > 11 || p->db & 3 ||
+	    !pas_init(&srq->pas, p->list, avail, p->page_shift,
+		      p->page_offset << (p->page_shift - 6),
+		      1ULL << (p->log_size + p->log_stride))) {
+		obj_destroy(nic, &srq->obj);
+		return FAIL(BAD_PARAM, "size, doorbell record or pages");
+	}
+	if (p->xrc)
+		srq->cq = (struct cq *)cmd_hold(nic, &srq->obj, OBJ_CQ, p->cqn);
+	if (!cmd_hold(nic, &srq->obj, OBJ_PD, p->pd) ||
+	    (p->xrc &&
+	     (!srq->cq || !cmd_hold(nic, &srq->obj, OBJ_XRCD, p->xrcd)))) {
+		obj_destroy(nic, &srq->obj);
+		return FAIL(BAD_RES, "no such PD, XRCD or CQ");
+	}
+	return cmd_created(nic, cmd, &srq->obj, kind);
+}
+
+int create_srq(struct nic *nic, struct cmd *cmd)
+{
+	const u8 *c = AT_RO(create_srq_in, cmd->in, srq_context_entry);
+	struct params p = {
+		.log_size = GET(srqc, c, log_srq_size),
+		.log_stride = GET(srqc, c, log_rq_stride) + 4,
+		.page_shift = GET(srqc, c, log_page_size) + PAGE_SHIFT_MIN,
+		.page_offset = GET(srqc, c, page_offset),
+		.pd = GET(srqc, c, pd),
+		.db = GET(srqc, c, dbr_addr),
+		.ctx = c,
+		.ctx_len = BYTES(srqc),
+		.list = cmd->in + BYTES(create_srq_in),
+	};
+
+	return create(nic, cmd, &p, OBJ_SRQ);
+}
+
+int create_xrc_srq(struct nic *nic, struct cmd *cmd)
+{
+	const u8 *c = AT_RO(create_xrc_srq_in, cmd->in, xrc_srq_context_entry);
+	struct params p = {
+		.log_size = GET(xrc_srqc, c, log_xrc_srq_size),
+		.log_stride = GET(xrc_srqc, c, log_rq_stride) + 4,
+		.page_shift = GET(xrc_srqc, c, log_page_size) + PAGE_SHIFT_MIN,
+		.page_offset = GET(xrc_srqc, c, page_offset),
+		.pd = GET(xrc_srqc, c, pd),
+		.xrc = true,
+		.xrcd = GET(xrc_srqc, c, xrcd),
+		.cqn = GET(xrc_srqc, c, cqn),
+		.limit = GET(xrc_srqc, c, lwm),
+		.db = GET(xrc_srqc, c, db_record_addr_h) << 32 |
+		      GET(xrc_srqc, c, db_record_addr_l) << 2,
+		.ctx = c,
+		.ctx_len = BYTES(xrc_srqc),
+		.list = cmd->in + BYTES(create_xrc_srq_in),
+	};
+
+	return create(nic, cmd, &p, OBJ_XRC_SRQ);
+}
+
+int create_rmp(struct nic *nic, struct cmd *cmd)
+{
+	const u8 *c = AT_RO(create_rmp_in, cmd->in, ctx);
+	const u8 *wq = AT_RO(rmpc, c, wq);
+	struct params p = {
+		.log_size = GET(wq, wq, log_wq_sz),
+		.log_stride = GET(wq, wq, log_wq_stride),
+		.page_shift = GET(wq, wq, log_wq_pg_sz) + PAGE_SHIFT_MIN,
+		.page_offset = GET(wq, wq, page_offset),
+		.pd = GET(wq, wq, pd),
+		.limit = GET(wq, wq, lwm),
+		.db = GET(wq, wq, dbr_addr),
+		.ctx = c,
+		.ctx_len = BYTES(rmpc),
+		.list = cmd->in + BYTES(create_rmp_in),
+	};
+
+	return create(nic, cmd, &p, OBJ_RMP);
+}
+
+/* of any of the three kinds */
+static struct srq *srq_get(struct nic *nic, u32 id)
+{
+	struct obj *obj = obj_find(nic, OBJ_RMP, id);
+
+	if (!obj)
+		obj = obj_find(nic, OBJ_SRQ, id);
+	return (struct srq *)(obj ? obj : obj_find(nic, OBJ_XRC_SRQ, id));
+}
+
+int modify_rmp(struct nic *nic, struct cmd *cmd)
+{
+	struct srq *srq = (struct srq *)obj_find(nic, OBJ_RMP, cmd_id(cmd));
+	const u8 *wq = AT_RO(rmpc, AT_RO(modify_rmp_in, cmd->in, ctx), wq);
+
+	if (!srq)
+		return FAIL(BAD_RES, "no such RMP");
+	if (GET(rmp_bitmask, AT_RO(modify_rmp_in, cmd->in, bitmask), lwm))
+		srq->limit = GET(wq, wq, lwm);
+	return CMD_OK;
+}
+
+int arm_srq(struct nic *nic, struct cmd *cmd)
+{
+	struct srq *srq = srq_get(nic, cmd_id(cmd));
+
+	if (!srq)
+		return FAIL(BAD_RES, "no such SRQ");
+	srq->limit = GET(arm_rq_in, cmd->in, lwm);
+	return CMD_OK;
+}
+
+int query_srq(struct nic *nic, struct cmd *cmd)
+{
+	struct srq *srq =
+		(struct srq *)obj_find(nic, cmd->desc->arg, cmd_id(cmd));
+	u8 *c = cmd->out + 16;
+
+	if (!srq)
+		return FAIL(BAD_RES, "no such SRQ");
+	/* the contexts follow 16 bytes, the RMP's 32 */
+	if (cmd->desc->arg == OBJ_RMP)
+		c = AT(query_rmp_out, cmd->out, rmp_context);
+	memcpy(c, srq->ctx, srq->ctx_len);
+	if (cmd->desc->arg == OBJ_RMP)
+		SET(wq, AT(rmpc, c, wq), lwm, srq->limit);
+	else if (cmd->desc->arg == OBJ_SRQ)
+		SET(srqc, c, lwm, srq->limit);
+	else
+		SET(xrc_srqc, c, lwm, srq->limit);
+	return CMD_OK;
+}

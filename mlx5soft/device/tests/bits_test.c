@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/* bits.h: against known places, and fast against slow */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bits.h"
+
+#define CHECK(cond)                                                        \
+	do {                                                               \
+		if (!(cond)) {                                             \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
+				#cond);                                    \
+			exit(1);                                           \
+		}                                                          \
+	} while (0)
+
+static void known(void)
+{
+	u8 eqc[BYTES(eqc)] = { 0 }, mkc[BYTES(mkc)] = { 0 };
+
+	SET(eqc, eqc, log_eq_size, 0x15);
+	SET(eqc, eqc, uar_page, 0x123456);
+	CHECK(get_be32(eqc + 12) == 0x15123456);
+	SET(eqc, eqc, log_eq_size, 0x3f); /* cut to 5 bits */
+	CHECK(get_be32(eqc + 12) == 0x1f123456);
+	CHECK(GET(eqc, eqc, uar_page) == 0x123456);
+
+	SET(mkc, mkc, start_addr, 0x1122334455667788ULL);
+	CHECK(get_be64(mkc + 16) == 0x1122334455667788ULL);
+	CHECK(GET(mkc, mkc, start_addr) == 0x1122334455667788ULL);
+	SET(mkc, mkc, free, 1);
+	CHECK(mkc[0] == 0x40);
+	CHECK(BYTES(mkc) == 64 && BYTES(qpc) == 232);
+}
+
+static void fast_and_slow(void)
+{
+	u8 a[16], b[16];
+	size_t at, len, i;
+	u64 v;
+
+	for (at = 0; at < 64; at++)
+		for (len = 1; len <= 64; len++) {
+			for (i = 0; i < sizeof(a); i++)
+				a[i] = b[i] = rand();
+			v = (u64)rand() << 33 ^ (u64)rand() << 11 ^ rand();
+			bits_set(a, at, len, v);
+			bits_set_slow(b, at, len, v);
+			CHECK(!memcmp(a, b, sizeof(a)));
+			v &= ~0ULL >> (64 - len);
+			CHECK(bits_get(a, at, len) == v);
+			CHECK(bits_get_slow(a, at, len) == v);
+		}
+}
+
+int main(void)
+{
+	known();
+	fast_and_slow();
+	return 0;
+}

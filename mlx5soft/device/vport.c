@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The port, its addresses, registers. */
+
+#include "nic.h"
+#include "queue.h"
+
+enum list_type {
+	LIST_UC = 0,
+	LIST_MC = 1
+};
+
+#define MAX_MTU 9978
+#define DEFAULT_PKEY 0xffff
+#define ALL_PKEYS 0xffff
+#define MAD_BYTES 256
+#define MAD_UNSUPPORTED 0x000c
+#define PORT_DOWN_EVENT 1
+#define PORT_UP_EVENT 4
+#define MODE_25G (1U << 27) /* 25GBASE-CR */
+
+void vport_reset(struct nic *nic)
+{
+	u8 *ctx = nic->nic_vport, *mac;
+
+	memset(ctx, 0, sizeof(nic->nic_vport));
+	memset(nic->roce_addr, 0, sizeof(nic->roce_addr));
+	nic->uc_count = nic->mc_count = 0;
+	nic->mtu = 1522;
+	nic->port_down = false;
+	nic->root_ft = 0;
+	SET(nic_vport_context, ctx, mtu, 1500);
+	SET(nic_vport_context, ctx, min_wqe_inline_mode, 1);
+	SET(nic_vport_context, ctx, system_image_guid, nic->guid);
+	SET(nic_vport_context, ctx, port_guid, nic->guid);
+	SET(nic_vport_context, ctx, node_guid, nic->guid);
+	mac = AT(nic_vport_context, ctx, permanent_address);
+	memcpy(mac + 2, nic->cfg.mac, 6);
+}
+
+static int query_nic_vport(struct nic *nic, struct cmd *cmd)
+{
+	u32 type = GET(query_nic_vport_context_in, cmd->in, allowed_list_type);
+	u8 *ctx = AT(query_nic_vport_context_out, cmd->out, nic_vport_context);
+	u8(*list)[6] = type == LIST_UC ? nic->uc_list : nic->mc_list;
+	u32 count = type == LIST_UC   ? nic->uc_count
+		    : type == LIST_MC ? nic->mc_count
+				      : 0;
+	u32 i, room = (cmd->out + cmd->out_len - ctx -
+		       BYTES(nic_vport_context)) /
+		      8;
+
+	memcpy(ctx, nic->nic_vport, sizeof(nic->nic_vport));
+	if (count > room)
+		count = room;
+	SET(nic_vport_context, ctx, allowed_list_type, type);
+	SET(nic_vport_context, ctx, allowed_list_size, count);
+	for (i = 0; i < count; i++)
+		memcpy(ctx + BYTES(nic_vport_context) + 8 * i + 2, list[i], 6);
+	return CMD_OK;
+}
+
+static int set_list(struct nic *nic, struct cmd *cmd, const u8 *ctx)
+{
+	u32 type = GET(nic_vport_context, ctx, allowed_list_type);
+	u32 count = GET(nic_vport_context, ctx, allowed_list_size), i;
+	u8(*list)[6] = type == LIST_UC ? nic->uc_list : nic->mc_list;
+	const u8 *from = ctx + BYTES(nic_vport_context);
+
+	if (type > LIST_MC)
+		return CMD_OK; /* VLANs are not filtered */
+	if (count > N_ELEM(nic->uc_list) ||
+	    from + 8 * count > cmd->in + cmd->in_len)
+		return FAIL(BAD_PARAM, "length of the list");
+	for (i = 0; i < count; i++)
+		memcpy(list[i], from + 8 * i + 2, 6);
+	*(type == LIST_UC ? &nic->uc_count : &nic->mc_count) = count;
+	return CMD_OK;
+}
+
+#define SELECTED(field) GET(modify_nic_vport_field_select, select, field)
+#define TAKE(field) COPY(nic_vport_context, nic->nic_vport, ctx, field)
+
+static int modify_nic_vport(struct nic *nic, struct cmd *cmd)
+{
+	const u8 *ctx =
+		AT_RO(modify_nic_vport_context_in, cmd->in, nic_vport_context);
+	const u8 *select =
+		AT_RO(modify_nic_vport_context_in, cmd->in, field_select);
+
+	if (SELECTED(roce_en))
+		TAKE(roce_en);
+	if (SELECTED(mtu))
+		TAKE(mtu);
+	if (SELECTED(min_inline))
+		TAKE(min_wqe_inline_mode);
+	if (SELECTED(node_guid))
+		TAKE(node_guid);
+	if (SELECTED(port_guid))
+		TAKE(port_guid);
+	if (SELECTED(disable_uc_local_lb))
+		TAKE(disable_uc_local_lb);
+	if (SELECTED(disable_mc_local_lb))
+		TAKE(disable_mc_local_lb);
+	if (SELECTED(promisc)) {
+		TAKE(promisc_uc);
+		TAKE(promisc_mc);
+		TAKE(promisc_all);
+	}
+	if (SELECTED(permanent_address))
+		memcpy(AT(nic_vport_context, nic->nic_vport, permanent_address),
+		       AT_RO(nic_vport_context, ctx, permanent_address), 8);
+	if (SELECTED(addresses_list))
+		return set_list(nic, cmd, ctx);
+	return CMD_OK;
+}
+
+static int query_vport_state(struct nic *nic, struct cmd *cmd)
+{
+	SET(query_vport_state_out, cmd->out, admin_state, !nic->port_down);
+	SET(query_vport_state_out, cmd->out, state, !nic->port_down);
+	return CMD_OK;
+}
+
+static void port_event(struct nic *nic, bool down)
+{
+	u8 data[EQE_DATA] = { 0 };
+
+	if (down == nic->port_down)
+		return;
+	nic->port_down = down;
+	data[8] = 1 << 4; /* port number */
+	event_post(nic, EVENT_PORT_CHANGE,
+		   down ? PORT_DOWN_EVENT : PORT_UP_EVENT, data);
+}
+
+static int modify_vport_state(struct nic *nic, struct cmd *cmd)
+{
+	port_event(nic, !GET(modify_vport_state_in, cmd->in, admin_state));
+	return CMD_OK;
+}
+
+static int set_roce_address(struct nic *nic, struct cmd *cmd)
+{
+	u32 i = GET(set_roce_address_in, cmd->in, roce_address_index);
+
+	if (i >= ROCE_ADDRESSES)
+		return FAIL(BAD_INDEX, "table is smaller");
+	memcpy(nic->roce_addr[i],
+	       AT_RO(set_roce_address_in, cmd->in, roce_address),
+	       BYTES(roce_addr_layout));
+	return CMD_OK;
+}
+
+static int query_roce_address(struct nic *nic, struct cmd *cmd)
+{
+	u32 i = GET(query_roce_address_in, cmd->in, roce_address_index);
+
+	if (i >= ROCE_ADDRESSES)
+		return FAIL(BAD_INDEX, "table is smaller");
+	memcpy(AT(query_roce_address_out, cmd->out, roce_address),
+	       nic->roce_addr[i], BYTES(roce_addr_layout));
+	return CMD_OK;
+}
+
+/* RoCE knows the default partition only. */
+static int query_pkeys(struct nic *nic, struct cmd *cmd)
+{
+	u32 index = GET(query_hca_vport_pkey_in, cmd->in, pkey_index);
+
+	(void)nic;
+	if (cmd->out_len >= BYTES(query_hca_vport_pkey_out) + 4 &&
+	    (!index || index == ALL_PKEYS))
+		put_be32(cmd->out + BYTES(query_hca_vport_pkey_out),
+			 DEFAULT_PKEY);
+	return CMD_OK;
+}
+
+/* No agent of ours answers: a response that the attribute is unknown. */
+static int mad_ifc(struct nic *nic, struct cmd *cmd)
+{
+	u8 *mad = AT(mad_ifc_out, cmd->out, response_mad_packet);
+
+	(void)nic;
+	memcpy(mad, AT_RO(mad_ifc_in, cmd->in, mad), MAD_BYTES);
+	mad[3] |= 0x80; /* method: response */
+	put_be16(mad + 4, MAD_UNSUPPORTED);
+	return CMD_OK;
+}
+
+static int query_counters(struct nic *nic, struct cmd *cmd)
+{
+	(void)nic;
+	(void)cmd;
+	return CMD_OK; /* none of these counts here */
+}
+
+/* ---- registers ---- */
+
+static void ptys(struct nic *nic, u8 *reg, bool write)
+{
+	(void)write; /* one speed only */
+	SET(ptys_reg, reg, eth_proto_capability, MODE_25G);
+	SET(ptys_reg, reg, eth_proto_admin, MODE_25G);
+	SET(ptys_reg, reg, eth_proto_oper, nic->port_down ? 0 : MODE_25G);
+}
+
+static void pmtu(struct nic *nic, u8 *reg, bool write)
+{
+	u32 mtu = GET(pmtu_reg, reg, admin_mtu);
+
+	if (write)
+		nic->mtu = mtu < MAX_MTU ? mtu : MAX_MTU;
+	SET(pmtu_reg, reg, max_mtu, MAX_MTU);
+	SET(pmtu_reg, reg, admin_mtu, nic->mtu);
+	SET(pmtu_reg, reg, oper_mtu, nic->mtu);
+}
+
+static void paos(struct nic *nic, u8 *reg, bool write)
+{
+	if (write)
+		port_event(nic, GET(paos_reg, reg, admin_status) != 1);
+	SET(paos_reg, reg, admin_status, nic->port_down ? 2 : 1);
+	SET(paos_reg, reg, oper_status, nic->port_down ? 2 : 1);
+}
+
+static void pvlc(struct nic *nic, u8 *reg, bool write)
+{
+	(void)nic;
+	(void)write;
+	SET(pvlc_reg, reg, vl_hw_cap, 1);
+	SET(pvlc_reg, reg, vl_operational, 1);
+}
+
+#define CNT_802_3(field, value)                                                \
+	do {                                                                   \
+		SET(eth_802_3_cntrs_grp_data_layout, set, field##_high,        \
+		    (value) >> 32);                                            \
+		SET(eth_802_3_cntrs_grp_data_layout, set, field##_low, value); \
+	} while (0)
+
+static void ppcnt(struct nic *nic, u8 *reg, bool write)
+{
+	u8 *set = AT(ppcnt_reg, reg, counter_set);
+
+	(void)write;
+	if (GET(ppcnt_reg, reg, grp) != 0)
+		return;
+	CNT_802_3(a_frames_transmitted_ok, nic->port.tx_frames);
+	CNT_802_3(a_frames_received_ok, nic->port.rx_frames);
+	CNT_802_3(a_octets_transmitted_ok, nic->port.tx_bytes);
+	CNT_802_3(a_octets_received_ok, nic->port.rx_bytes);
+	CNT_802_3(a_broadcast_frames_received_ok, nic->port.rx_bcast);
+	CNT_802_3(a_multicast_frames_received_ok, nic->port.rx_mcast);
+}
+
+static void node_desc(struct nic *nic, u8 *reg, bool write)
+{
+	(void)nic;
+	if (!write)
+		memcpy(reg, "mlx5soft", sizeof("mlx5soft"));
+}
+
+static void untouched(struct nic *nic, u8 *reg, bool write)
+{
+	(void)nic;
+	(void)reg;
+	(void)write;
+}
+
+static const struct {
+	u16 id, len;
+	void (*access)(struct nic *nic, u8 *reg, bool write);
+} regs[] = {
+	{ 0x5003, BYTES(pmtu_reg), pmtu }, { 0x5004, BYTES(ptys_reg), ptys },
+	{ 0x5006, BYTES(paos_reg), paos }, { 0x5008, BYTES(ppcnt_reg), ppcnt },
+	{ 0x500f, BYTES(pvlc_reg), pvlc }, { 0x6001, 64, node_desc },
+	{ 0x7004, 16, untouched }, /* HOST_ENDIANNESS */
+};
+
+int access_reg(struct nic *nic, struct cmd *cmd)
+{
+	u16 id = GET(access_register_in, cmd->in, register_id);
+	u32 len =
+		(cmd->in_len < cmd->out_len ? cmd->in_len : cmd->out_len) - 16;
+	size_t i;
+
+	for (i = 0; i < N_ELEM(regs); i++)
+		if (regs[i].id == id)
+			break;
+	if (i == N_ELEM(regs)) {
+		nic_log(nic, "register 0x%x is not there", id);
+		return FAIL(BAD_PARAM, "no such register");
+	}
+	if (cmd->out_len - 16 < regs[i].len)
+		return FAIL(BAD_OUTP_LEN, "shorter than the register");
+	memcpy(cmd->out + 16, cmd->in + 16, len);
+	regs[i].access(nic, cmd->out + 16, !cmd->op_mod);
+	return CMD_OK;
+}
+
+#define ROW(op, run, in, out) { MLX5_CMD_OP_##op, #op, run, in, out, 0 }
+
+static const struct cmd_desc rows[] = {
+	ROW(QUERY_NIC_VPORT_CONTEXT, query_nic_vport, 16,
+	    BYTES(query_nic_vport_context_out)),
+	ROW(MODIFY_NIC_VPORT_CONTEXT, modify_nic_vport,
+	    BYTES(modify_nic_vport_context_in), 16),
+	ROW(QUERY_VPORT_STATE, query_vport_state, 16, 16),
+	ROW(MODIFY_VPORT_STATE, modify_vport_state, 16, 16),
+	ROW(QUERY_VPORT_COUNTER, query_counters, 16, 16),
+	ROW(QUERY_VNIC_ENV, query_counters, 16, 16),
+	ROW(SET_ROCE_ADDRESS, set_roce_address, BYTES(set_roce_address_in), 16),
+	ROW(QUERY_ROCE_ADDRESS, query_roce_address, 16,
+	    BYTES(query_roce_address_out)),
+	ROW(QUERY_HCA_VPORT_PKEY, query_pkeys, 16, 16),
+	ROW(MAD_IFC, mad_ifc, BYTES(mad_ifc_in), BYTES(mad_ifc_out)),
+	ROW(ACCESS_REG, access_reg, 16, 16),
+};
+
+const struct cmd_rows rows_vport = { rows, N_ELEM(rows) };
