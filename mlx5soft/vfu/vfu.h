@@ -115,9 +115,9 @@ struct vfu_config {
 /*
  * Make a device of `cfg` (copied), with a PCIe capability that offers FLR and
  * an MSI-X capability. With a path, listens there: mode 0600, a socket which
- * nobody serves any more is replaced. -EINVAL with a log line for a
- * configuration that makes no sense; -EADDRINUSE if the path is served or is
- * not a socket; others as from socket() and bind().
+ * nobody serves any more is replaced. -EINVAL for a configuration that makes no
+ * sense, the log says why; -EADDRINUSE if the path is served or is not a
+ * socket; others as from socket() and bind().
  */
 int vfu_create(const struct vfu_config *cfg, struct vfu **out);
 

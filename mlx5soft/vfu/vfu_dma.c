@@ -206,7 +206,7 @@ ssize_t vfu_do_map(struct vfu *vfu, size_t len)
 		map.prot |= PROT_READ;
 	if (m->flags & VFU_DMA_WRITE)
 		map.prot |= PROT_WRITE;
-	/* without a descriptor: QEMU would not live with a refusal */
+	/* without a descriptor: known, so that it can be unmapped */
 	if (vfu->nfds) {
 		ret = map_fd(vfu, m, vfu->fds[0], &map);
 		if (ret)

@@ -231,6 +231,9 @@ static void test_create(void)
 	CHECK(!create(cfg), "%s", f.log);
 	cfg.path = "/nonexistent/socket";
 	CHECK(create(cfg) == -ENOENT, "%s", f.log);
+	cfg.path = "/tmp/a-path-which-is-longer-than-the-108-bytes-that-the-"
+		   "address-of-a-unix-domain-socket-can-hold-on-this-system";
+	CHECK(create(cfg) == -ENAMETOOLONG, "%s", f.log);
 	vfu_destroy(NULL);
 }
 
