@@ -335,8 +335,7 @@ int roce_set_gid(struct roce_engine *engine, unsigned int index,
 /*
  * Take a received frame, from the Ethernet header on and without FCS.
  * @now: monotonic time in ns, here and everywhere; may not go back
- * @frame: may be changed by others meanwhile only if they own the bytes; it is
- *	read and never written
+ * @frame: must not change before the return; it is not written to
  * Returns true if it was RoCEv2 for one of the GIDs, also if it had to be
  * dropped; false: the frame is for someone else. Answers wait for roce_tick(),
  * so that several frames get one ACK.
