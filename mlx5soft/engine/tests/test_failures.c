@@ -157,6 +157,30 @@ static void test_rnr(void)
 	}
 }
 
+/* What arrives gives all retries back. */
+static void test_rnr_progress(void)
+{
+	struct scene s;
+
+	make_scene(&s);
+	s.attr.rnr_retry = 1;
+	s.attr.min_rnr_timer = 20; /* 10.24 ms */
+	sim_connect(s.a, s.b, &s.attr);
+	for (int i = 0; i < 4; i++)
+		post(s.a, SEND, 64);
+	for (uint32_t i = 0; i < 4; i++) {
+		sim_run(s.sim, 5000000);
+		CHECK(s.b->num_recv_wcs == i, "receive %u", i);
+		sim_post_recv(s.b, i, 0, RECV_BYTES, ALL);
+		sim_run(s.sim, 5300000);
+	}
+	sim_run(s.sim, SIM_LONG);
+	CHECK(s.a->num_send_wcs == 4 && !s.a->send_wcs[3].status &&
+		      roce_qp_counters(s.a->qp)->rnr_nak_retry_err == 4,
+	      "completions");
+	sim_destroy(s.sim);
+}
+
 static void test_invalidate(void)
 {
 	struct roce_send_wqe wqe;
@@ -264,6 +288,7 @@ int main(void)
 	test_lost_keys();
 	test_retry();
 	test_rnr();
+	test_rnr_progress();
 	test_invalidate();
 	test_lost_completions();
 	test_srq();

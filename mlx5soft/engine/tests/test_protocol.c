@@ -331,11 +331,123 @@ static void test_answers(void)
 	printf("%zu answers\n", sizeof(answers) / sizeof(*answers));
 }
 
+/* ---- what the requester sends, and when ---- */
+
+static void post(enum roce_wr_opcode opcode, uint32_t len, uint32_t flags)
+{
+	struct roce_send_wqe wqe = sim_wqe(a, opcode, 0, len, 0);
+
+	wqe.flags |= flags;
+	sim_post_send(a, &wqe);
+	sim_run(sim, 1000);
+}
+
+static void acknowledge(uint8_t syndrome, uint32_t psn)
+{
+	inject(0, &(struct crafted){ .opcode = OP_ACKNOWLEDGE,
+				     .psn = psn,
+				     .syndrome = syndrome });
+}
+
+static void test_limits(void)
+{
+	/* 4 READs at once, and a fence waits for all of them */
+	setup(ROCE_QPT_RC, false);
+	swallow[0] = true;
+	for (int i = 0; i < 6; i++)
+		post(ROCE_WR_RDMA_READ, 8, 0);
+	CHECK(count[0] == 4, "%u READs", count[0]);
+	sim_destroy(sim);
+	for (int fence = 0; fence < 2; fence++) {
+		setup(ROCE_QPT_RC, false);
+		swallow[0] = true;
+		post(ROCE_WR_RDMA_READ, 8, 0);
+		post(ROCE_WR_RDMA_WRITE, 8, fence ? ROCE_SEND_FENCE : 0);
+		CHECK(count[0] == 2U - fence, "fence %d: %u", fence, count[0]);
+		inject(0, &(struct crafted){ .opcode = OP_READ_RESPONSE_ONLY,
+					     .psn = PSN,
+					     .syndrome = 31,
+					     .payload = 8 });
+		CHECK(count[0] == 2 && a->num_send_wcs == 1, "after it");
+		sim_destroy(sim);
+	}
+
+	/* 128 packets without ACK, however many a READ has had */
+	setup(ROCE_QPT_RC, false);
+	post(ROCE_WR_RDMA_READ, 100 * MTU, 0);
+	sim_run(sim, SIM_LONG);
+	CHECK(a->num_send_wcs == 1, "READ");
+	swallow[0] = true;
+	post(ROCE_WR_RDMA_WRITE, 500 * MTU, 0);
+	CHECK(count[0] == 1 + 128, "%u packets", count[0]);
+	acknowledge(31, PSN + 100 + 9);
+	CHECK(count[0] == 1 + 138, "%u packets", count[0]);
+	sim_destroy(sim);
+
+	/* and a READ that is under way does not count */
+	setup(ROCE_QPT_RC, false);
+	swallow[0] = true;
+	post(ROCE_WR_RDMA_READ, 400 * MTU, 0);
+	post(ROCE_WR_RDMA_WRITE, 500 * MTU, 0);
+	CHECK(count[0] == 1 + 128, "%u packets", count[0]);
+	sim_destroy(sim);
+}
+
+static void test_steps_back(void)
+{
+	const struct roce_qp_counters *c;
+
+	/* The ACK of a WRITE behind a READ: its response was lost. */
+	setup(ROCE_QPT_RC, false);
+	c = roce_qp_counters(a->qp);
+	swallow[0] = true;
+	post(ROCE_WR_RDMA_WRITE, 8, 0);
+	post(ROCE_WR_RDMA_READ, 8, 0);
+	post(ROCE_WR_RDMA_WRITE, 8, 0);
+	acknowledge(31, PSN + 2);
+	CHECK(a->num_send_wcs == 1 && count[0] == 5 && c->retransmits == 2 &&
+		      c->implied_nak_seq_err == 1,
+	      "implied NAK: %u packets", count[0]);
+	acknowledge(31, PSN + 2);
+	CHECK(count[0] == 5, "only once");
+	sim_destroy(sim);
+
+	/* While it sends again, the late ACK of all comes. */
+	setup(ROCE_QPT_RC, false);
+	swallow[0] = true;
+	post(ROCE_WR_RDMA_WRITE, 10 * MTU, 0);
+	sim->nodes[0].room = 2;
+	acknowledge(AETH_NAK_SEQUENCE, PSN + 3);
+	CHECK(count[0] == 12, "%u packets", count[0]);
+	acknowledge(31, PSN + 9);
+	CHECK(a->num_send_wcs == 1, "completion");
+	sim->nodes[0].room = -1;
+	post(ROCE_WR_RDMA_WRITE, 8, 0);
+	CHECK(count[0] == 13 && roce_qp_counters(a->qp)->retransmits == 2,
+	      "%u packets", count[0]);
+	acknowledge(31, PSN + 10);
+	CHECK(a->num_send_wcs == 2, "completions");
+	sim_destroy(sim);
+
+	/* A NAK acknowledges what is before it; a duplicate of it nothing. */
+	setup(ROCE_QPT_RC, false);
+	swallow[0] = true;
+	for (int i = 0; i < 4; i++)
+		post(ROCE_WR_RDMA_WRITE, 8, 0);
+	acknowledge(AETH_NAK_SEQUENCE, PSN + 2);
+	CHECK(a->num_send_wcs == 2 && count[0] == 6, "%u packets", count[0]);
+	acknowledge(AETH_NAK_SEQUENCE, PSN + 2);
+	CHECK(a->num_send_wcs == 2 && count[0] == 6, "%u packets", count[0]);
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	test_invalid();
 	test_sequence();
 	test_duplicates();
 	test_answers();
+	test_limits();
+	test_steps_back();
 	return check_result();
 }
