@@ -96,7 +96,7 @@ size_t craft(uint8_t *frame, int to, const struct crafted *c)
 	h.dmac = dst.dmac;
 	h.dgid = dst.dgid;
 	h.opcode = c->opcode;
-	h.ack_req = true;
+	h.ack_req = !c->quiet;
 	h.psn = c->psn & PSN_MASK;
 	h.dest_qpn = to ? b->qpn : a->qpn;
 	if (flags & PKT_RETH || flags & PKT_ATOMICETH) {

@@ -19,6 +19,7 @@ struct crafted {
 	uint32_t payload;
 	uint8_t syndrome;
 	uint64_t add, compare;
+	bool quiet; /* asks for no ACK */
 };
 
 #define RETH(a, n) .addr = (a), .rkey = 1000, .len = (n)

@@ -232,6 +232,57 @@ static void test_duplicates(void)
 	sim_destroy(sim);
 }
 
+/* Answers that are still to be sent when more requests come. */
+static void test_pending(void)
+{
+	struct crafted read = { .opcode = OP_READ_REQUEST,
+				.psn = PSN + 1,
+				RETH(4096, 3000) };
+	struct crafted write = {
+		.opcode = OP_WRITE_ONLY, .psn = PSN, RETH(0, 8), .payload = 8
+	};
+
+	/* The READ response acknowledges the WRITE. */
+	setup(ROCE_QPT_RC, false);
+	sim->nodes[1].room = 0;
+	inject(1, &write);
+	inject(1, &read);
+	inject(1, &read); /* its response is on its way */
+	sim->nodes[1].room = 1;
+	sim_run(sim, 1000);
+	CHECK(answered(OP_READ_RESPONSE_FIRST, AETH_ACK, PSN + 1), "first");
+	read.psn++;
+	read.addr += MTU;
+	read.len -= MTU;
+	inject(1, &read); /* not sent yet */
+	sim->nodes[1].room = -1;
+	sim_run(sim, 1000);
+	CHECK(count[1] == 3, "%u answers", count[1]);
+	/* several requests, one ACK; a duplicate among them changes nothing */
+	sim->nodes[1].room = 0;
+	for (uint32_t i = 4; i < 8; i++) {
+		write.psn = PSN + i;
+		inject(1, &write);
+	}
+	write.psn = PSN + 5;
+	inject(1, &write);
+	sim->nodes[1].room = -1;
+	sim_run(sim, 1000);
+	CHECK(count[1] == 4 && answered(OP_ACKNOWLEDGE, AETH_ACK, PSN + 7),
+	      "%u answers", count[1]);
+	/* What was missing comes before the NAK is away. */
+	sim->nodes[1].room = 0;
+	write.psn = PSN + 9;
+	inject(1, &write);
+	write.psn = PSN + 8;
+	write.quiet = true;
+	inject(1, &write);
+	sim->nodes[1].room = -1;
+	sim_run(sim, 1000);
+	CHECK(count[1] == 4, "%u answers", count[1]);
+	sim_destroy(sim);
+}
+
 /* Answers that the requester did not ask for; a READ and a WRITE are out. */
 static const struct {
 	const char *name;
@@ -446,6 +497,7 @@ int main(void)
 	test_invalid();
 	test_sequence();
 	test_duplicates();
+	test_pending();
 	test_answers();
 	test_limits();
 	test_steps_back();
