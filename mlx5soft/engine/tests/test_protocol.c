@@ -251,9 +251,9 @@ static void test_pending(void)
 	sim->nodes[1].room = 1;
 	sim_run(sim, 1000);
 	CHECK(answered(OP_READ_RESPONSE_FIRST, AETH_ACK, PSN + 1), "first");
-	read.psn++;
-	read.addr += MTU;
-	read.len -= MTU;
+	read.psn += 2;
+	read.addr += 2 * MTU;
+	read.len -= 2 * MTU;
 	inject(1, &read); /* not sent yet */
 	sim->nodes[1].room = -1;
 	sim_run(sim, 1000);
