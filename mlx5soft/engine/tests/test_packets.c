@@ -20,8 +20,8 @@ static size_t from_hex(const char *hex, uint8_t *out)
 }
 
 /*
- * From dissector/test/roce-pcap, that has its own ICRC, and is what tshark
- * reads and rdma_rxe accepts.
+ * Made by dissector/test/roce-pcap, that has an ICRC of its own; not captured
+ * from another implementation.
  */
 static const struct {
 	const char *hex;
@@ -92,7 +92,7 @@ static void expect_frame(const char *name, int from, const char *hex)
 	fprintf(stderr, "\n");
 }
 
-/* checked with tshark */
+/* fields as tshark shows them; the ICRC is computed again in capture() */
 #define SEND_FRAME                                                          \
 	"52 54 00 00 00 02 52 54 00 00 00 01 08 00 45 00 00 38 00 00 40 00" \
 	"40 11 26 b3 0a 00 00 01 0a 00 00 02 c8 d5 12 b7 00 24 00 00 05 f0" \
