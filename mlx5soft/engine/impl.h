@@ -52,7 +52,6 @@ struct requester {
 struct resource {
 	uint32_t psn, psns;
 	uint32_t next; /* response packet to send next */
-	uint32_t from; /* that was requested last: there FIRST begins */
 	uint32_t rkey;
 	uint64_t addr;
 	uint32_t length;

@@ -181,7 +181,7 @@ void reply_duplicate(struct roce_qp *qp, const struct packet *pkt)
 	}
 	if (r->pending && r->next <= at)
 		return; /* on its way already */
-	r->next = r->from = at;
+	r->next = at;
 	make_pending(qp, r);
 }
 
@@ -222,6 +222,11 @@ static enum step send_ack(struct roce_qp *qp)
 	return STEP_SENT;
 }
 
+/*
+ * A READ that is repeated from its middle goes on with MIDDLE or LAST, as
+ * rdma_rxe answers it and, as requester, wants it. Own requests take FIRST and
+ * ONLY as well.
+ */
 static uint8_t read_operation(bool first, bool last)
 {
 	if (first)
@@ -234,7 +239,7 @@ static int make_read_response(struct roce_qp *qp, struct resource *r,
 {
 	uint32_t offset = r->next * qp->mtu, len = r->length - offset;
 
-	tx->op = read_operation(r->next == r->from, r->next == r->psns - 1);
+	tx->op = read_operation(!r->next, r->next == r->psns - 1);
 	if (tx->op != OP_READ_RESPONSE_MIDDLE)
 		put_aeth(tx, AETH_ACK, r->msn);
 	tx->payload_len = len < qp->mtu ? len : qp->mtu;

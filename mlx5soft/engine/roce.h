@@ -333,10 +333,10 @@ int roce_set_gid(struct roce_engine *engine, unsigned int index,
 		 const uint8_t gid[16], const uint8_t mac[6]);
 
 /*
- * Take a received frame, from the Ethernet header on and without FCS.
+ * Take a received frame, from the Ethernet header on and without FCS; padding
+ * behind the IP packet does not matter. IBA 9.6, A17.3.
  * @now: monotonic time in ns, here and everywhere; may not go back
- * @frame: may be changed by others meanwhile only if they own the bytes; it is
- *	read and never written
+ * @frame: must not change before the return; it is not written to
  * Returns true if it was RoCEv2 for one of the GIDs, also if it had to be
  * dropped; false: the frame is for someone else. Answers wait for roce_tick(),
  * so that several frames get one ACK.
@@ -346,7 +346,7 @@ bool roce_rx(struct roce_engine *engine, uint64_t now, const void *frame,
 
 /*
  * Do what is due: timers, packets to itself, answers, posted work; QPs take
- * turns. At most roce_config.budget packets are sent.
+ * turns. About roce_config.budget packets are sent at most.
  * Returns true if there is more that can be done at once.
  */
 bool roce_tick(struct roce_engine *engine, uint64_t now);
@@ -393,14 +393,14 @@ struct roce_qp_attr {
 };
 
 /*
- * Create a QP in RESET.
+ * Create a QP in RESET, IBA 11.2.5.1.
  * Returns 0, -EINVAL for attributes out of range, -EEXIST if the QPN is in
  * use, or -ENOMEM.
  */
 int roce_qp_create(struct roce_engine *engine, const struct roce_qp_init *init,
 		   struct roce_qp **qp);
 
-/* Destroy a QP. WQEs that it has fetched do not complete. */
+/* Destroy a QP, IBA 11.2.5.5. WQEs that it has fetched do not complete. */
 void roce_qp_destroy(struct roce_qp *qp);
 
 /*
@@ -415,7 +415,7 @@ int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr,
 		   uint32_t mask);
 
 /*
- * The attributes as they were set, and the present state. What else the QP
+ * The attributes as they were set, and the present state: IBA 11.2.5.4. What else the QP
  * knows cannot be asked for: as with a NIC.
  */
 void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr,
