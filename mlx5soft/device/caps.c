@@ -30,7 +30,7 @@ static void general(u8 *cap)
 	GEN(log_max_eq_sz, 16);
 	GEN(max_num_eqs, VECTORS - 1);
 	GEN(log_max_mkey, 15);
-	GEN(log_max_mrw_sz, 62);
+	GEN(log_max_mrw_sz, MAX_LOG_MR);
 	GEN(log_max_klm_list_size, 15);
 	GEN(log_max_pd, 15);
 	GEN(log_max_xrcd, 8);

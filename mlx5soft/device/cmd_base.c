@@ -15,6 +15,13 @@ static int nothing(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
+static int enable_hca(struct nic *nic, struct cmd *cmd)
+{
+	(void)cmd;
+	nic->enabled = true;
+	return CMD_OK;
+}
+
 static int init_hca(struct nic *nic, struct cmd *cmd)
 {
 	if (nic->up)
@@ -31,6 +38,13 @@ static int teardown_hca(struct nic *nic, struct cmd *cmd)
 	obj_destroy_all(nic);
 	vport_reset(nic);
 	return CMD_OK;
+}
+
+/* also without a TEARDOWN_HCA: drivers that fail on their way up do so */
+static int disable_hca(struct nic *nic, struct cmd *cmd)
+{
+	nic->enabled = false;
+	return teardown_hca(nic, cmd);
 }
 
 static int query_issi(struct nic *nic, struct cmd *cmd)
@@ -105,8 +119,8 @@ static const struct cmd_desc rows[] = {
 	ROW(QUERY_ADAPTER, query_adapter, 8, BYTES(query_adapter_out), 0),
 	ROW(INIT_HCA, init_hca, 8, 8, 0),
 	ROW(TEARDOWN_HCA, teardown_hca, 8, 8, 0),
-	ROW(ENABLE_HCA, nothing, 8, 8, 0),
-	ROW(DISABLE_HCA, nothing, 8, 8, 0),
+	ROW(ENABLE_HCA, enable_hca, 8, 8, 0),
+	ROW(DISABLE_HCA, disable_hca, 8, 8, 0),
 	ROW(QUERY_PAGES, query_pages, 8, 16, 0),
 	ROW(MANAGE_PAGES, nothing, 16, 16, 0),
 	ROW(QUERY_ISSI, query_issi, 8, BYTES(query_issi_out), 0),

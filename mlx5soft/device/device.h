@@ -19,7 +19,10 @@ struct nic_config {
 	 * not block, and stays the caller's.
 	 */
 	int wire;
-	bool verbose; /* a log line for each command */
+	bool verbose; /* a log line for each command, and no limit of lines */
+	/* One line without a newline; NULL: to stderr */
+	void (*log)(void *priv, const char *line);
+	void *log_priv;
 };
 
 int nic_create(const struct nic_config *cfg, struct nic **out);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "bits.h"
 #include "device.h"
@@ -26,6 +27,7 @@
 
 #define MAX_LOG_QUEUE 20U /* of entries, for CQ and EQ */
 #define MAX_LOG_WQ 15U
+#define MAX_LOG_MR 62U /* bytes of a memory key */
 #define MAX_WQE 1024U
 #define ROCE_ADDRESSES 32U
 #define RESD_LKEY 0x200U /* of kernel QPs: all memory */
@@ -95,7 +97,7 @@ struct pas {
 	u64 *page;
 	u32 count;
 	u8 shift;
-	u32 offset; /* in the first page */
+	u64 offset; /* in the first page */
 };
 
 /*
@@ -103,7 +105,7 @@ struct pas {
  * are there. False: too few, or no memory.
  */
 bool pas_init(struct pas *pas, const u8 *list, size_t avail, unsigned int shift,
-	      u32 offset, u64 size);
+	      u64 offset, u64 size);
 void pas_free(struct pas *pas);
 /* `len` bytes that lie in one page; NULL: outside or not mapped */
 void *pas_ptr(struct nic *nic, const struct pas *pas, u64 at, u32 len);
@@ -207,6 +209,7 @@ struct eq {
 	struct pas pas;
 	u8 log_size;
 	u16 vector;
+	u32 uar;
 	bool armed, overrun;
 	u32 pi, ci;
 	u64 events[4];
@@ -219,7 +222,7 @@ void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA]);
 /* about a QP, RQ, SQ (subtype 0, 1, 2) or SRQ */
 void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number);
-void eq_doorbell(struct nic *nic, u32 value, bool arm);
+void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm);
 
 /* ---- completion queues ---- */
 
@@ -232,6 +235,7 @@ struct cq {
 	bool ignore_overrun, failed;
 	bool armed, armed_solicited;
 	u32 pi, solicited_pi; /* behind the last such CQE */
+	u32 uar;
 	u64 db;
 	u8 cqc[BYTES(cqc)];
 };
@@ -249,7 +253,7 @@ enum cqe_op {
 /* Post a CQE; op_own of it is made here. False: the CQ is full or broken. */
 bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	     bool solicited);
-void cq_doorbell(struct nic *nic, u32 first, u32 number);
+void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number);
 
 /* ---- memory keys ---- */
 
@@ -388,7 +392,8 @@ struct nic {
 	u32 health;
 	u8 *cmd_in, *cmd_out;
 	u16 issi;
-	bool up; /* between INIT_HCA and TEARDOWN_HCA */
+	bool enabled; /* between ENABLE_HCA and DISABLE_HCA */
+	bool up;      /* between INIT_HCA and TEARDOWN_HCA */
 	u64 cmds;
 
 	u32 root_ft;
@@ -401,14 +406,20 @@ struct nic {
 	u16 mtu;
 	bool port_down;
 
-	u32 cq_half; /* first half of a CQ doorbell */
+	u32 cq_half, cq_half_uar; /* first half of a CQ doorbell */
 
 	struct {
 		u64 tx_frames, tx_bytes, rx_frames, rx_bytes, rx_dropped;
 		u64 tx_errors, rx_mcast, rx_bcast;
 	} port;
+
+	struct {
+		time_t second;
+		unsigned int lines, lost;
+	} log;
 };
 
+/* At most 64 lines a second: what a guest does must not fill the disk. */
 void nic_log(struct nic *nic, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 #define nic_debug(nic, ...)                        \
