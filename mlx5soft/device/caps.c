@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Capabilities: what is there, and what keeps the drivers away from the rest. */
+/* Capabilities: what is there, and what keeps the drivers away from the rest.
+ */
 
 #include <stdlib.h>
 

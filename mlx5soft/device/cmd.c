@@ -236,8 +236,8 @@ static void run_slot(struct nic *nic, unsigned int index)
 	vfu_dma_write(nic->vfu, at + 63, &own, 1);
 
 	/* The CREATE_EQ that made the EQ is polled for: an event after it
-	 * would come for whatever follows in the slot.
-	 */
+   * would come for whatever follows in the slot.
+   */
 	if (!result && get_be16(s.raw + 16) == MLX5_CMD_OP_CREATE_EQ &&
 	    !s.raw[32] && obj_table(nic, OBJ_EQ)->count == 1)
 		return;

@@ -16,8 +16,8 @@ struct nic_config {
 	const char *path; /* of the socket; NULL: only nic_vfu() */
 	uint8_t mac[6];
 	/* Ethernet frames, one per read() or write(), or -1: no wire. It must
-	 * not block, and stays the caller's.
-	 */
+   * not block, and stays the caller's.
+   */
 	int wire;
 	bool verbose; /* a log line for each command, and no limit of lines */
 	/* One line without a newline; NULL: to stderr */
