@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Memory, commands and doorbells of the rig */
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "rig.h"
 
@@ -25,12 +27,18 @@ struct rig *rig_start(void)
 {
 	struct nic_config cfg = {
 		.mac = { 0x52, 0x54, 0, 0x12, 0x5c, 1 },
-		.wire = -1,
 		.log = log_line,
 	};
 	struct rig *r = calloc(1, sizeof(*r));
+	int wire[2];
 
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+		       wire))
+		abort();
 	cfg.log_priv = r;
+	cfg.wire = wire[0];
+	r->near = wire[0];
+	r->wire = wire[1];
 	r->free = RIG_FREE;
 	if (nic_create(&cfg, &r->nic))
 		abort();
@@ -65,6 +73,8 @@ void rig_stop(struct rig *r)
 {
 	host_stop(r->host);
 	nic_destroy(r->nic);
+	close(r->near);
+	close(r->wire);
 	free(r);
 }
 

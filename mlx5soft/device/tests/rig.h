@@ -39,8 +39,9 @@ struct rig_ring {
 struct rig {
 	struct nic *nic;
 	struct host *host;
-	u64 free; /* memory from here on is unused */
-	u32 uar;  /* of rig_up() */
+	int near, wire; /* the far end of it: a datagram is a frame */
+	u64 free;	/* memory from here on is unused */
+	u32 uar;	/* of rig_up() */
 	u32 pd;
 	u8 in[RIG_CMD], out[RIG_CMD];
 	u32 in_len, out_len;
