@@ -10,8 +10,8 @@
 #define RIG_H
 
 #include "bits.h"
-#include "check.h"
 #include "device.h"
+#include "engine/tests/check.h"
 #include "host.h"
 
 #define RIG_CMD (1U << 20) /* bytes of a command at most */
