@@ -130,6 +130,8 @@ static void ethernet(struct rig *r, struct probe *p)
 	p->rx_cq = rig_cq(r, 5, p->comp_eq.id);
 	rig_rq_in(r, p->rx_cq.id);
 	p->rq = rig_id(r);
+	p->rq_buf = r->buf;
+	p->rq_db = r->db;
 	modify_wq(r, MLX5_CMD_OP_MODIFY_RQ, p->rq, BYTES(modify_rq_in));
 	rig_begin(r, MLX5_CMD_OP_CREATE_RQT, BYTES(create_rqt_in) + 4, 16);
 	c = AT(create_rqt_in, r->in, rqt_context);
@@ -147,6 +149,8 @@ static void ethernet(struct rig *r, struct probe *p)
 	p->tx_cq = rig_cq(r, 5, p->comp_eq.id);
 	rig_sq_in(r, p->tx_cq.id);
 	p->sq = rig_id(r);
+	p->sq_buf = r->buf;
+	p->sq_db = r->db;
 	modify_wq(r, MLX5_CMD_OP_MODIFY_SQ, p->sq, BYTES(modify_sq_in));
 	simple(r, MLX5_CMD_OP_QUERY_VPORT_STATE, 0, 16, 16);
 	access_reg(r, PMTU, 1, 16);
@@ -178,6 +182,8 @@ static void infiniband(struct rig *r, struct probe *p)
 	p->rmp = rig_id(r);
 	rig_qp_in(r, 8, p->rx_cq.id); /* QP1 */
 	p->qp = rig_id(r);
+	p->qp_buf = r->buf;
+	p->qp_db = r->db;
 	to_state(r, MLX5_CMD_OP_RST2INIT_QP, p->qp);
 	to_state(r, MLX5_CMD_OP_INIT2RTR_QP, p->qp);
 	to_state(r, MLX5_CMD_OP_RTR2RTS_QP, p->qp);

@@ -45,6 +45,7 @@ struct rig {
 	u32 pd;
 	u8 in[RIG_CMD], out[RIG_CMD];
 	u32 in_len, out_len;
+	u64 buf, db; /* buffer and doorbell record of the object in `in` */
 	u32 syndrome;
 	char log[256]; /* the last line */
 	unsigned int lines;

@@ -12,45 +12,47 @@ static void put_pages(struct rig *r, u64 buf, u64 size)
 	r->in_len += 8 * count;
 }
 
-static u64 new_buffer(struct rig *r, u64 size)
+static void new_buffer(struct rig *r, u64 size)
 {
-	u64 buf = rig_pages(r, (size + RIG_PAGE - 1) / RIG_PAGE);
+	r->buf = rig_pages(r, (size + RIG_PAGE - 1) / RIG_PAGE);
+	put_pages(r, r->buf, size);
+}
 
-	put_pages(r, buf, size);
-	return buf;
+static u64 new_record(struct rig *r)
+{
+	r->db = rig_pages(r, 1);
+	return r->db;
 }
 
 void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events)
 {
 	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_EQ, BYTES(create_eq_in), 16);
 	u8 *eqc = AT(create_eq_in, in, eq_context_entry);
-	u64 buf;
 	u32 i;
 
 	SET(eqc, eqc, log_eq_size, log_size);
 	SET(eqc, eqc, uar_page, r->uar);
 	SET(eqc, eqc, intr, vector);
 	put_be64(AT(create_eq_in, in, event_bitmask), events);
-	buf = new_buffer(r, 64ULL << log_size);
+	new_buffer(r, 64ULL << log_size);
 	/* drivers give all entries to the software first */
 	for (i = 0; i < 1U << log_size; i++)
-		rig_mem(r, buf)[i * 64 + 63] = 1;
+		rig_mem(r, r->buf)[i * 64 + 63] = 1;
 }
 
 void rig_cq_in(struct rig *r, u8 log_size, u32 eqn)
 {
 	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_CQ, BYTES(create_cq_in), 16);
 	u8 *cqc = AT(create_cq_in, in, cq_context);
-	u64 buf;
 	u32 i;
 
 	SET(cqc, cqc, log_cq_size, log_size);
 	SET(cqc, cqc, uar_page, r->uar);
 	SET(cqc, cqc, c_eqn_or_apu_element, eqn);
-	SET(cqc, cqc, dbr_addr, rig_pages(r, 1));
-	buf = new_buffer(r, 64ULL << log_size);
+	SET(cqc, cqc, dbr_addr, new_record(r));
+	new_buffer(r, 64ULL << log_size);
 	for (i = 0; i < 1U << log_size; i++)
-		rig_mem(r, buf)[i * 64 + 63] = 0xf1; /* invalid */
+		rig_mem(r, r->buf)[i * 64 + 63] = 0xf1; /* invalid */
 }
 
 void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len)
@@ -91,7 +93,7 @@ void rig_srq_in(struct rig *r)
 	SET(srqc, c, log_srq_size, 4);
 	SET(srqc, c, log_rq_stride, 1);
 	SET(srqc, c, pd, r->pd);
-	SET(srqc, c, dbr_addr, rig_pages(r, 1));
+	SET(srqc, c, dbr_addr, new_record(r));
 	new_buffer(r, 32 << 4);
 }
 
@@ -106,7 +108,7 @@ void rig_xrc_srq_in(struct rig *r, u32 xrcd, u32 cqn)
 	SET(xrc_srqc, c, pd, r->pd);
 	SET(xrc_srqc, c, xrcd, xrcd);
 	SET(xrc_srqc, c, cqn, cqn);
-	SET(xrc_srqc, c, db_record_addr_l, rig_pages(r, 1) >> 2);
+	SET(xrc_srqc, c, db_record_addr_l, new_record(r) >> 2);
 	new_buffer(r, 32 << 4);
 }
 
@@ -115,7 +117,7 @@ static void wq_in(struct rig *r, u8 *wq, u8 log_stride)
 	SET(wq, wq, wq_type, 1);
 	SET(wq, wq, pd, r->pd);
 	SET(wq, wq, uar_page, r->uar);
-	SET(wq, wq, dbr_addr, rig_pages(r, 1));
+	SET(wq, wq, dbr_addr, new_record(r));
 	SET(wq, wq, log_wq_sz, 4);
 	SET(wq, wq, log_wq_stride, log_stride);
 	new_buffer(r, 16 << log_stride);
@@ -160,24 +162,18 @@ void rig_qp_in(struct rig *r, u8 type, u32 cqn)
 	SET(qpc, qpc, log_rq_stride, 1);
 	SET(qpc, qpc, cqn_snd, cqn);
 	SET(qpc, qpc, cqn_rcv, cqn);
-	SET(qpc, qpc, dbr_addr, rig_pages(r, 1));
+	SET(qpc, qpc, dbr_addr, new_record(r));
 	new_buffer(r, (32 << 4) + (64 << 4));
 }
 
 /* ---- rings ---- */
-
-/* where the list of pages of the command just made begins */
-static u64 first_page(struct rig *r, u32 fixed)
-{
-	return get_be64(r->in + fixed);
-}
 
 struct rig_ring rig_eq(struct rig *r, u8 log_size, u8 vector, u64 events)
 {
 	struct rig_ring eq = { .log_size = log_size };
 
 	rig_eq_in(r, log_size, vector, events);
-	eq.buf = first_page(r, BYTES(create_eq_in));
+	eq.buf = r->buf;
 	eq.id = rig_id(r) & 0xff;
 	return eq;
 }
@@ -187,8 +183,8 @@ struct rig_ring rig_cq(struct rig *r, u8 log_size, u32 eqn)
 	struct rig_ring cq = { .log_size = log_size };
 
 	rig_cq_in(r, log_size, eqn);
-	cq.buf = first_page(r, BYTES(create_cq_in));
-	cq.db = GET(create_cq_in, r->in, cq_context.dbr_addr);
+	cq.buf = r->buf;
+	cq.db = r->db;
 	cq.id = rig_id(r);
 	return cq;
 }

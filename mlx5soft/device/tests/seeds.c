@@ -134,29 +134,168 @@ static void make_keys(void)
 	put_key(r->pd, key, 0x3fff, 2, 0xf);
 }
 
-static void make_frames(void)
-{
-	static const u8 arp[42] = { 255, 255, 255, 255, 255, 255, 2, 0, 0,
-				    0,	 0,   1,   8,	6,   0,	  1, 8, 0 };
-	u64 rq_page = r->free, db;
+/* Ethernet, IPv4, TCP: headers of a packet with 1000 bytes of data */
+static const u8 tcp[54] = {
+	255,  255, 255, 255, 255,  255,	 2,  0, 0,  1, 0, 2, 8,	 0,
+	0x45, 0,   4,	16,  0,	   1,	 64, 0, 64, 6, 0, 0, 10, 0,
+	0,    1,   10,	0,   0,	   2,	 1,  2, 3,  4, 0, 0, 0,	 1,
+	0,    0,   0,	1,   0x50, 0x18, 1,  0, 0,  0, 0, 0,
+};
 
-	/* an RQ of its own, whose WQEs the host fills, and an SQ with a frame
-	 * inline
-	 */
-	rig_rq_in(r, p.rx_cq.id);
-	db = GET(wq, AT(rqc, AT(create_rq_in, r->in, ctx), wq), dbr_addr);
-	rig_id(r);
-	put_word(rq_page + RIG_PAGE, 1500);
-	put_word(rq_page + RIG_PAGE + 4, p.mkey);
-	put_word(db, 1);
+static void put_frame(const u8 *bytes, u8 n)
+{
 	put_int(OP_FRAME, 1);
-	put_int(sizeof(arp), 1);
-	put(arp, sizeof(arp));
-	rig_sq_in(r, p.tx_cq.id);
-	rig_id(r);
-	put_word(r->free - RIG_PAGE + 4, 3);
-	put_word(r->free - 2 * RIG_PAGE + 4, 1);
+	put_int(n, 1);
+	put(bytes, n);
+}
+
+static void put_mem(u64 at, const u8 *bytes, u8 n)
+{
+	put_int(OP_MEM, 1);
+	put_int(at, 4);
+	put_int(n, 1);
+	put(bytes, n);
+}
+
+static void data_segment(u8 *to, u32 bytes, u32 key, u64 addr)
+{
+	put_be32(to, bytes);
+	put_be32(to + 4, key);
+	put_be64(to + 8, addr);
+}
+
+/* Elements for received frames, and frames of several kinds */
+static void make_receive(void)
+{
+	u8 wqe[32], frame[200] = { 0 };
+
+	for (int i = 0; i < 8; i++) {
+		data_segment(wqe, 64, p.mkey, RIG_FREE + i * 2048);
+		data_segment(wqe + 16, i == 7 ? 10 : 1500, p.mkey,
+			     RIG_FREE + i * 2048 + 64);
+		put_mem(p.rq_buf + i * 32, wqe, sizeof(wqe));
+	}
+	put_word(p.rq_db, 8);
+	memcpy(frame, tcp, sizeof(tcp));
+	put_be16(frame + 16, 100);
+	put_frame(frame, 114);
+	put_frame(frame, 14);
+	put_frame(frame, 40);
+	put_be16(frame + 12, 0x8100);
+	put_be16(frame + 16, 0x0800);
+	put_frame(frame, 60);
+	put_be16(frame + 12, 0x86dd);
+	frame[14] = 0x60;
+	frame[20] = 17;
+	put_frame(frame, 100);
+	put_be16(frame + 12, 0x0806);
+	put_frame(frame, 42);
+	put_frame(frame, 200);
+	put_frame(frame, 200);
+	put_frame(frame, 200);
+	put_bar(r->uar * RIG_PAGE + 0x20, p.rx_cq.id, 8);
+}
+
+/* A WQE at 64-byte block `block`; returns how many it takes */
+static u16 send_wqe(u16 block, u8 opcode, u16 inl, u32 bytes, u16 mss)
+{
+	u32 data = 32 + (inl > 2 ? (inl - 2 + 15) / 16 * 16 : 0);
+	u8 wqe[256] = { 0 };
+
+	put_be32(wqe, block << 8 | opcode);
+	put_be32(wqe + 4, p.sq << 8 | (data + 16) / 16);
+	wqe[11] = 8;	/* signaled */
+	wqe[20] = 0xc0; /* checksums */
+	put_be16(wqe + 22, mss);
+	put_be16(wqe + 28, inl);
+	memcpy(wqe + 30, tcp, inl);
+	data_segment(wqe + data, bytes, p.mkey, RIG_FREE);
+	put_mem(p.sq_buf + block % 16 * 64, wqe, data + 16);
+	return (data + 16 + 63) / 64;
+}
+
+static void ring_sq(u16 pi)
+{
+	put_word(p.sq_db + 4, pi);
 	put_bar(r->uar * RIG_PAGE + 0x800, (u64)p.sq << 8, 8);
+}
+
+static void make_send(void)
+{
+	u16 pi = 0;
+
+	pi += send_wqe(pi, 0x0a, 18, 1000, 0); /* SEND */
+	ring_sq(pi);
+	pi += send_wqe(pi, 0x0e, 54, 1000, 300); /* LSO */
+	ring_sq(pi);
+	pi += send_wqe(pi, 0x00, 0, 0, 0); /* NOP */
+	pi += send_wqe(pi, 0x0a, 0, 60, 0);
+	ring_sq(pi);
+	pi += send_wqe(pi, 0x0a, 18, 0x80000000, 0); /* too long */
+	ring_sq(pi);
+}
+
+/* Work for a QP of each service, and doorbells in halves */
+static void make_transport(void)
+{
+	u8 wqe[64] = { 0 };
+
+	for (u32 type = 0; type < 4; type++) {
+		rig_qp_in(r, type, p.rx_cq.id);
+		SET(create_qp_in, r->in, qpc.xrcd, p.xrcd);
+		p.qp = rig_id(r);
+		for (u16 op = MLX5_CMD_OP_RST2INIT_QP;
+		     op <= MLX5_CMD_OP_RTR2RTS_QP; op++) {
+			rig_begin(r, op, 272, 16);
+			SET(rst2init_qp_in, r->in, qpn, p.qp);
+			SET(rst2init_qp_in, r->in, qpc.mtu, 3);
+			SET(rst2init_qp_in, r->in, qpc.log_msg_max, 30);
+			SET(rst2init_qp_in, r->in, qpc.remote_qpn, p.qp);
+			SET(rst2init_qp_in, r->in,
+			    qpc.primary_address_path.vhca_port_num, 1);
+			rig_run(r);
+		}
+		put_be32(wqe, 0x0a); /* SEND */
+		put_be32(wqe + 4, p.qp << 8 | 2);
+		wqe[11] = 8;
+		data_segment(wqe + 16, 100, p.mkey, RIG_FREE);
+		put_mem(r->buf + 512, wqe, 32);
+		data_segment(wqe, 100, p.mkey, RIG_FREE);
+		put_mem(r->buf, wqe, 16);
+		put_word(r->db, 1);
+		put_word(r->db + 4, 1);
+		put_bar(r->uar * RIG_PAGE + 0x900, 0, 4);
+		put_bar(r->uar * RIG_PAGE + 0x904, p.qp << 8, 4);
+	}
+	put_bar(r->uar * RIG_PAGE + 0x20, 0, 4);
+	put_bar(r->uar * RIG_PAGE + 0x24, p.rx_cq.id, 4);
+	rig_run_id(r, MLX5_CMD_OP_2ERR_QP, p.qp);
+}
+
+/* What drivers ask only now and then */
+static void make_queries(void)
+{
+	static const u16 ops[] = {
+		MLX5_CMD_OP_QUERY_MKEY,	   MLX5_CMD_OP_QUERY_CQ,
+		MLX5_CMD_OP_MODIFY_CQ,	   MLX5_CMD_OP_QUERY_EQ,
+		MLX5_CMD_OP_QUERY_QP,	   MLX5_CMD_OP_QUERY_RMP,
+		MLX5_CMD_OP_QUERY_XRC_SRQ, MLX5_CMD_OP_QUERY_SQ,
+		MLX5_CMD_OP_QUERY_RQ,	   MLX5_CMD_OP_MODIFY_RMP,
+		MLX5_CMD_OP_ARM_RQ,	   MLX5_CMD_OP_ARM_XRC_SRQ,
+	};
+	const u32 ids[] = {
+		p.mkey >> 8, p.rx_cq.id, p.rx_cq.id, p.cmd_eq.id,
+		p.qp,	     p.rmp,	 p.xrc_srq,  p.sq,
+		p.rq,	     p.rmp,	 p.rmp,	     p.xrc_srq,
+	};
+
+	for (size_t i = 0; i < N_ELEM(ops); i++) {
+		rig_begin_id(r, ops[i], ids[i]);
+		r->in_len = r->out_len = 512;
+		CHECK(!rig_run(r), "0x%x: %s", ops[i], r->log);
+	}
+	rig_srq_in(r);
+	rig_run_id(r, MLX5_CMD_OP_DESTROY_SRQ, rig_id(r));
 }
 
 static void make_broken(void)
@@ -182,9 +321,10 @@ static const struct {
 	const char *name;
 	void (*make)(void);
 } seeds[] = {
-	{ "probe", make_probe },   { "queues", make_queues },
-	{ "keys", make_keys },	   { "frames", make_frames },
-	{ "broken", make_broken },
+	{ "probe", make_probe },     { "queues", make_queues },
+	{ "keys", make_keys },	     { "receive", make_receive },
+	{ "send", make_send },	     { "transport", make_transport },
+	{ "queries", make_queries }, { "broken", make_broken },
 };
 
 int main(int argc, char **argv)

@@ -229,7 +229,7 @@ static void test_big(void)
 	rig_cq_in(r, 7, eq.id);
 	SET(create_cq_in, r->in, cq_context.log_cq_size, 6);
 	SET(create_cq_in, r->in, cq_context.cqe_sz, 1);
-	buf = get_be64(r->in + BYTES(create_cq_in));
+	buf = r->buf;
 	cq.id = rig_id(r);
 	for (int i = 0; i < 64; i++) {
 		CHECK(post(CQE_REQ, false), "%d", i);
@@ -372,8 +372,8 @@ static void test_send_page(void)
 	rig_begin(r, MLX5_CMD_OP_ALLOC_UAR, 16, 16);
 	other = rig_id(r);
 	rig_sq_in(r, cq.id);
-	db = GET(wq, AT(sqc, AT(create_sq_in, r->in, ctx), wq), dbr_addr);
-	buf = get_be64(r->in + BYTES(create_sq_in));
+	db = r->db;
+	buf = r->buf;
 	sq = rig_id(r);
 	for (int i = 0; i < 16; i++) {
 		put_be32(rig_mem(r, buf) + 64 * i + 4, sq << 8 | 1);
