@@ -304,6 +304,32 @@ static void test_lists(void)
 	rig_stop(r);
 }
 
+/* sums that must not wrap to something small */
+static void test_wraps(void)
+{
+	static const struct {
+		unsigned int shift;
+		u64 offset, size;
+	} cases[] = {
+		{ 12, 0, -1ULL },      { 12, 0, -4095ULL },
+		{ 12, -1ULL, 1 },      { 12, -4096ULL, 4096 },
+		{ 43, 0, -1ULL },      { 43, 1ULL << 62, 1 },
+		{ 62, 1, 1ULL << 62 }, { 63, 0, 1 },
+		{ 64, 0, 1 },	       { 11, 0, 1 },
+		{ 0, 0, 1 },	       { -1U, 0, 1 },
+	};
+	const u8 list[8] = { 0 };
+	struct pas pas;
+
+	for (size_t i = 0; i < N_ELEM(cases); i++)
+		CHECK(!pas_init(&pas, list, sizeof(list), cases[i].shift,
+				cases[i].offset, cases[i].size),
+		      "case %zu", i);
+	CHECK(pas_init(&pas, list, sizeof(list), 43, 1ULL << 42, 1ULL << 42),
+	      "half a large page");
+	pas_free(&pas);
+}
+
 #define EQC(field) eq_context_entry.field
 #define CQC(field) cq_context.field
 
@@ -360,6 +386,7 @@ int main(void)
 	test_unknown();
 	test_limits();
 	test_lists();
+	test_wraps();
 	test_sizes();
 	return check_result();
 }
