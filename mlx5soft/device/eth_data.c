@@ -118,8 +118,8 @@ static void segment(struct nic *nic, const u8 *whole, u32 len, u32 hdr, u32 mss,
 
 	memcpy(f, whole, hdr);
 	/* The lengths in the headers are those of no packet: parse() must not
-   * look at them.
-   */
+	 * look at them.
+	 */
 	h.l3 = get_be16(f + 12) == 0x8100 ? 18 : 14;
 	if (!mss || hdr < h.l3 + 40)
 		return;
