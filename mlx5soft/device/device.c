@@ -73,11 +73,17 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 		nic->guid |= (u64)cfg->mac[i]
 			     << (i < 3 ? 56 - 8 * i : 40 - 8 * i);
 	nic->guid = (nic->guid ^ 1ULL << 57) | 0xfffeULL << 24;
+	ret = rdma_create(nic);
+	if (ret) {
+		free(nic);
+		return ret;
+	}
 	nic->cmd_in = malloc(CMD_BUFFER);
 	nic->cmd_out = malloc(CMD_BUFFER);
 	objs_init(nic);
 	vport_reset(nic);
 	pci.priv = nic;
+	ret = -ENOMEM;
 	if (nic->cmd_in && nic->cmd_out && caps_init(nic))
 		ret = vfu_create(&pci, &nic->vfu);
 	if (ret) {
@@ -94,6 +100,7 @@ void nic_destroy(struct nic *nic)
 		return;
 	obj_destroy_all(nic);
 	vfu_destroy(nic->vfu);
+	roce_engine_destroy(nic->roce);
 	caps_free(nic);
 	free(nic->cmd_in);
 	free(nic->cmd_out);

@@ -65,7 +65,8 @@ int resp_get_wqe(struct roce_qp *qp)
 
 	if (resp->have_wqe)
 		return 1;
-	resp->wqe = (struct roce_recv_wqe){ .sge = resp->sges };
+	resp->wqe =
+		(struct roce_recv_wqe){ .pd = qp->init.pd, .sge = resp->sges };
 	ret = c->ops->fetch_recv(c->ctx, qp->init.ctx, &resp->wqe);
 	if (!ret)
 		return 0;
@@ -158,8 +159,8 @@ static bool receive_send(struct roce_qp *qp, const struct packet *pkt)
 			   0);
 		return false;
 	}
-	if (mem_scatter(qp, resp->wqe.sge, resp->wqe.num_sge, resp->offset,
-			pkt->payload, pkt->payload_len)) {
+	if (mem_scatter(qp, resp->wqe.pd, resp->wqe.sge, resp->wqe.num_sge,
+			resp->offset, pkt->payload, pkt->payload_len)) {
 		resp_fatal(qp, AETH_NAK_REMOTE_OPERATION, ROCE_WC_LOC_PROT_ERR,
 			   0);
 		return false;

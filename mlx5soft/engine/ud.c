@@ -77,7 +77,8 @@ static int scatter_grh(struct roce_qp *qp, const struct packet *pkt)
 		memcpy(grh, pkt->ip, IPV6_BYTES);
 	else
 		memcpy(grh + IPV6_BYTES - IPV4_BYTES, pkt->ip, IPV4_BYTES);
-	return mem_scatter(qp, wqe->sge, wqe->num_sge, 0, grh, sizeof(grh));
+	return mem_scatter(qp, wqe->pd, wqe->sge, wqe->num_sge, 0, grh,
+			   sizeof(grh));
 }
 
 static void drop(struct roce_qp *qp)
@@ -123,8 +124,9 @@ void ud_receive(struct roce_qp *qp, const struct packet *pkt)
 		return;
 	}
 	if (scatter_grh(qp, pkt) ||
-	    mem_scatter(qp, qp->resp.wqe.sge, qp->resp.wqe.num_sge,
-			ROCE_GRH_BYTES, pkt->payload, pkt->payload_len)) {
+	    mem_scatter(qp, qp->resp.wqe.pd, qp->resp.wqe.sge,
+			qp->resp.wqe.num_sge, ROCE_GRH_BYTES, pkt->payload,
+			pkt->payload_len)) {
 		qp_recv_error(qp, ROCE_WC_LOC_PROT_ERR);
 		qp_error(qp);
 		return;
