@@ -249,7 +249,7 @@ static void read_response(struct roce_qp *qp, struct slot *slot,
 static void atomic_response(struct roce_qp *qp, struct slot *slot,
 			    const struct packet *pkt)
 {
-	uint64_t original = get64(pkt->ext + AETH_BYTES);
+	uint64_t original = get_be64(pkt->ext + AETH_BYTES);
 
 	if (mem_scatter(qp, qp->init.pd, slot->wqe.sge, slot->wqe.num_sge, 0,
 			&original, sizeof(original)))

@@ -133,7 +133,7 @@ static bool deliver_message(struct roce_qp *qp, const struct packet *pkt)
 	}
 	if (pkt->flags & PKT_INV) {
 		wc.flags |= ROCE_WC_WITH_INV;
-		wc.invalidated_key = get32(last);
+		wc.invalidated_key = get_be32(last);
 		if (!c->ops->invalidate ||
 		    c->ops->invalidate(c->ctx, qp->init.ctx, qp->init.pd,
 				       wc.invalidated_key, true)) {
@@ -179,9 +179,9 @@ static bool start_write(struct roce_qp *qp, const struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
 
-	resp->addr = get64(pkt->ext);
-	resp->rkey = get32(pkt->ext + 8);
-	resp->length = get32(pkt->ext + 12);
+	resp->addr = get_be64(pkt->ext);
+	resp->rkey = get_be32(pkt->ext + 8);
+	resp->length = get_be32(pkt->ext + 12);
 	if (!(qp->attr.access & ROCE_ACCESS_REMOTE_WRITE) ||
 	    resp->length > ROCE_MAX_MESSAGE) {
 		invalid_request(qp);

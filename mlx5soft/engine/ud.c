@@ -16,8 +16,8 @@ static void put_deth(const struct roce_qp *qp, const struct slot *slot,
 
 	if (qkey & 0x80000000U)
 		qkey = own_qkey(qp);
-	put32(tx->ext, qkey);
-	put32(tx->ext + 4, qp->wire_qpn);
+	put_be32(tx->ext, qkey);
+	put_be32(tx->ext + 4, qp->wire_qpn);
 	tx->ext_len = DETH_BYTES;
 }
 
@@ -90,7 +90,7 @@ void ud_receive(struct roce_qp *qp, const struct packet *pkt)
 {
 	struct roce_recv_wc wc = {
 		.byte_len = ROCE_GRH_BYTES + pkt->payload_len,
-		.src_qpn = get24(pkt->ext + 5),
+		.src_qpn = get_be24(pkt->ext + 5),
 		.tclass = pkt->tclass,
 		.flags = ROCE_WC_GRH |
 			 (pkt->solicited ? ROCE_WC_SOLICITED : 0) |
@@ -98,7 +98,7 @@ void ud_receive(struct roce_qp *qp, const struct packet *pkt)
 	};
 	int ret;
 
-	if (get32(pkt->ext) != own_qkey(qp)) {
+	if (get_be32(pkt->ext) != own_qkey(qp)) {
 		qp->engine->counters.rx_bad_qkey++;
 		return;
 	}

@@ -9,8 +9,6 @@
 #define DELAY 5000 /* ns, one way */
 #define SIM_SGES 8
 
-int check_failures;
-
 uint64_t sim_random(struct sim *sim)
 {
 	uint64_t x = sim->seed;
