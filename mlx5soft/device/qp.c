@@ -84,9 +84,12 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 					    GET(qpc, qpc, cqn_snd));
 	qp->recv_cq = (struct cq *)cmd_hold(nic, &qp->obj, OBJ_CQ,
 					    GET(qpc, qpc, cqn_rcv));
-	if (!qp->send_cq || !qp->recv_cq)
+	if ((!qp->send_cq && !qp->no_sq) ||
+	    (!qp->recv_cq && rq_type != RQ_NONE))
 		return FAIL(BAD_RES, "no such CQ");
-	if (!cmd_hold(nic, &qp->obj, OBJ_PD, qp->pd))
+	/* the one for UMR has none */
+	if (GET(qpc, qpc, st) != ST_REG_UMR &&
+	    !cmd_hold(nic, &qp->obj, OBJ_PD, qp->pd))
 		return FAIL(BAD_RES, "no such PD");
 	if (rq_type == RQ_XRQ)
 		return FAIL(BAD_PARAM, "no XRQ here");
