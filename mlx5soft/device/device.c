@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "nic.h"
 
@@ -23,6 +24,14 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "mlx5soft: %s\n", line);
+}
+
+u64 nic_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
 static void reset(void *priv, enum vfu_reset why)

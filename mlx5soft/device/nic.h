@@ -441,6 +441,9 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 			nic_log(nic, __VA_ARGS__); \
 	} while (0)
 
+/* the device's clock, ns */
+u64 nic_now(void);
+
 bool caps_init(struct nic *nic);
 void caps_free(struct nic *nic);
 void vport_reset(struct nic *nic);

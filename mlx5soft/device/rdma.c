@@ -6,21 +6,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "nic.h"
 #include "wqe.h"
 
 #define IDLE_RECV_NS 2000000 /* between two looks at a flushed receive queue */
-
-static u64 now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
 
 /* ---- send queue ---- */
 
@@ -139,7 +130,7 @@ static void look_again(struct nic *nic, struct qp *qp)
 	if (qp->idle || roce_qp_state(qp->roce) != ROCE_QPS_ERR)
 		return;
 	if (!nic->idle)
-		nic->idle_due = now() + IDLE_RECV_NS;
+		nic->idle_due = nic_now() + IDLE_RECV_NS;
 	qp->idle = true;
 	qp->idle_next = nic->idle;
 	nic->idle = qp;
@@ -293,7 +284,7 @@ int rdma_create(struct nic *nic)
 
 bool rdma_receive(struct nic *nic, const void *frame, size_t len)
 {
-	if (!roce_rx(nic->roce, now(), frame, len))
+	if (!roce_rx(nic->roce, nic_now(), frame, len))
 		return false;
 	nic->port.rx_frames++;
 	nic->port.rx_bytes += len;
@@ -325,7 +316,7 @@ void rdma_forget(struct nic *nic, struct qp *qp)
 bool nic_tick(struct nic *nic)
 {
 	struct qp *qp, *next;
-	u64 t = now();
+	u64 t = nic_now();
 
 	if (nic->idle && t >= nic->idle_due) {
 		qp = nic->idle;
@@ -347,6 +338,6 @@ int64_t nic_due(const struct nic *nic)
 		due = nic->idle_due;
 	if (due == UINT64_MAX)
 		return -1;
-	t = now();
+	t = nic_now();
 	return due <= t ? 0 : due - t;
 }

@@ -18,7 +18,6 @@
 #define INLINE_SEGMENT 0x80000000U
 #define EXTENDED_AV 0x80000000U
 #define AV_BYTES 48U
-#define GRH_PRESENT (1U << 30)
 
 struct cursor {
 	const u8 *at, *end;
@@ -74,9 +73,7 @@ static int address_vector(struct cursor *c, struct roce_send_wqe *out)
 	memcpy(av->dmac, seg + 20, 6);
 	av->tclass = seg[26];
 	av->hop_limit = seg[27];
-	grh = get_be32(seg + 28);
-	if (!(grh & GRH_PRESENT)) /* there is no RoCE without */
-		return -EINVAL;
+	grh = get_be32(seg + 28); /* bit 30, a GRH is there, is InfiniBand's */
 	av->sgid_index = grh >> 20 & 0xff;
 	av->flow_label = grh & 0xfffff;
 	memcpy(av->dgid, seg + 32, 16);
