@@ -17,7 +17,9 @@ enum {
 	OP_STATE, /* u8: what of enum op_state happens */
 	OP_KEY,	  /* u32 PD, u32 key, u64 address, u32 length, u8 access */
 	OP_CQE,	  /* u16 CQ, u8 opcode: the device posts one */
-	OP_FRAME, /* u8 n, n bytes: a frame comes from the wire */
+	OP_FRAME, /* u8 n, n bytes: a frame comes from the wire; none: what the
+		   * device has sent comes back
+		   */
 	OPS,
 };
 

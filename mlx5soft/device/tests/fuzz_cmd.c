@@ -13,7 +13,7 @@
 #include "nic.h"
 #include "rig.h"
 
-#define MUST(cond)               \
+#define INVARIANT(cond)          \
 	do {                     \
 		if (!(cond))     \
 			abort(); \
@@ -188,18 +188,18 @@ static void use_key(void)
 	access &= 0xf;
 	n = mkey_translate(r->nic, pd, key, addr, len, access, reserved, iov,
 			   MAX_PIECES);
-	MUST(n <= MAX_PIECES && n >= -200);
+	INVARIANT(n <= MAX_PIECES && n >= -200);
 	for (int i = 0; i < n; i++) {
 		const u8 *base = iov[i].iov_base;
 
-		MUST(iov[i].iov_len && base >= memory &&
-		     iov[i].iov_len <= HOST_MEMORY &&
-		     base + iov[i].iov_len <= memory + HOST_MEMORY);
+		INVARIANT(iov[i].iov_len && base >= memory &&
+			  iov[i].iov_len <= HOST_MEMORY &&
+			  base + iov[i].iov_len <= memory + HOST_MEMORY);
 		sum += iov[i].iov_len;
 		for (size_t at = 0; at < iov[i].iov_len; at += 4096)
 			((volatile u8 *)base)[at]++;
 	}
-	MUST(n < 0 || sum == len);
+	INVARIANT(n < 0 || sum == len);
 	mkey_invalidate(r->nic, pd, key ^ (access & 1));
 }
 
@@ -217,11 +217,19 @@ static void frame(void)
 	static u8 buf[65536];
 	size_t n = take(1);
 	const u8 *bytes = take_bytes(&n);
+	ssize_t got;
 
 	send(r->wire, bytes, n, MSG_DONTWAIT);
 	nic_wire(r->nic);
-	while (recv(r->wire, buf, sizeof(buf), MSG_DONTWAIT) > 0)
-		;
+	/* without a frame: what the device sent comes back to it */
+	for (int i = 0; i < 100; i++) {
+		got = recv(r->wire, buf, sizeof(buf), MSG_DONTWAIT);
+		if (got > 0 && !n) {
+			send(r->wire, buf, got, MSG_DONTWAIT);
+			nic_wire(r->nic);
+			nic_tick(r->nic);
+		}
+	}
 }
 
 /* ---- one input ---- */
@@ -241,17 +249,19 @@ static void check_objects(void)
 			if (!obj)
 				continue;
 			count++;
-			MUST(obj->id == i && i >= t->first && i < t->limit);
+			INVARIANT(obj->id == i && i >= t->first &&
+				  i < t->limit);
 			users += obj->users;
 			held += obj->ndeps;
 			for (d = 0; d < obj->ndeps; d++)
-				MUST(obj_find(nic, obj->dep[d]->kind,
-					      obj->dep[d]->id) == obj->dep[d]);
+				INVARIANT(obj_find(nic, obj->dep[d]->kind,
+						   obj->dep[d]->id) ==
+					  obj->dep[d]);
 		}
-		MUST(count == t->count);
+		INVARIANT(count == t->count);
 	}
-	MUST(users == held);
-	MUST(nic->enabled || !nic->up);
+	INVARIANT(users == held);
+	INVARIANT(nic->enabled || !nic->up);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -268,9 +278,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = rig_start();
 	while (in < end) {
 		ops[take(1) % OPS]();
+		for (int i = 0; i < 50 && nic_tick(r->nic); i++)
+			;
 		check_objects();
 	}
 	rig_stop(r);
-	MUST(!check_failures);
+	INVARIANT(!check_failures);
 	return 0;
 }

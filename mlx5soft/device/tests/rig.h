@@ -11,7 +11,7 @@
 
 #include "bits.h"
 #include "device.h"
-#include "engine/tests/check.h"
+#include "../../../tests/check.h"
 #include "host.h"
 
 #define RIG_CMD (1U << 20) /* bytes of a command at most */
