@@ -236,11 +236,41 @@ static void make_send(void)
 	ring_sq(pi);
 }
 
+/* One receive and three sends in the buffer of a QP */
+static void put_work(u64 buf, u32 qpn)
+{
+	static const u8 ops[] = { 0x0a, 0x08, 0x10 }; /* SEND, WRITE, READ */
+	u8 wqe[64] = { 0 };
+
+	data_segment(wqe, 100, p.mkey, RIG_FREE);
+	put_mem(buf, wqe, 16);
+	for (u32 i = 0; i < N_ELEM(ops); i++) {
+		u32 data = ops[i] == 0x0a ? 16 : 32;
+
+		put_be32(wqe, i << 8 | ops[i]);
+		put_be32(wqe + 4, qpn << 8 | (data + 16) / 16);
+		wqe[11] = 8;
+		put_be64(wqe + 16, RIG_FREE + 2048);
+		put_be32(wqe + 24, p.mkey);
+		data_segment(wqe + data, 100, p.mkey, RIG_FREE);
+		put_mem(buf + 512 + 64 * i, wqe, data + 16);
+	}
+}
+
 /* Work for a QP of each service, and doorbells in halves */
 static void make_transport(void)
 {
-	u8 wqe[64] = { 0 };
+	static const u8 gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
+	static const u8 mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
+	u8 *addr, *qpc, *ads;
 
+	rig_begin(r, MLX5_CMD_OP_SET_ROCE_ADDRESS, BYTES(set_roce_address_in),
+		  16);
+	addr = AT(set_roce_address_in, r->in, roce_address);
+	memcpy(addr, gid, sizeof(gid));
+	memcpy(AT(roce_addr_layout, addr, source_mac_47_32), mac, sizeof(mac));
+	SET(roce_addr_layout, addr, roce_version, 2);
+	CHECK(!rig_run(r), "%s", r->log);
 	for (u32 type = 0; type < 3; type++) {
 		rig_qp_in(r, type, p.rx_cq.id);
 		p.qp = rig_id(r);
@@ -248,22 +278,24 @@ static void make_transport(void)
 		     op <= MLX5_CMD_OP_RTR2RTS_QP; op++) {
 			rig_begin(r, op, 272, 16);
 			SET(rst2init_qp_in, r->in, qpn, p.qp);
-			SET(rst2init_qp_in, r->in, qpc.mtu, 3);
-			SET(rst2init_qp_in, r->in, qpc.log_msg_max, 30);
-			SET(rst2init_qp_in, r->in, qpc.remote_qpn, p.qp);
-			SET(rst2init_qp_in, r->in,
-			    qpc.primary_address_path.vhca_port_num, 1);
-			rig_run(r);
+			qpc = AT(rst2init_qp_in, r->in, qpc);
+			SET(qpc, qpc, mtu, 3);
+			SET(qpc, qpc, log_msg_max, 30);
+			SET(qpc, qpc, remote_qpn, p.qp);
+			SET(qpc, qpc, rwe, 1);
+			SET(qpc, qpc, rre, 1);
+			SET(qpc, qpc, retry_count, 2);
+			ads = AT(qpc, qpc, primary_address_path);
+			SET(ads, ads, vhca_port_num, 1);
+			SET(ads, ads, hop_limit, 64);
+			SET(ads, ads, udp_sport, 0xc001);
+			memcpy(AT(ads, ads, rgid_rip), gid, sizeof(gid));
+			memcpy(AT(ads, ads, rmac_47_32), mac, sizeof(mac));
+			CHECK(!rig_run(r), "0x%x of %u: %s", op, type, r->log);
 		}
-		put_be32(wqe, 0x0a); /* SEND */
-		put_be32(wqe + 4, p.qp << 8 | 2);
-		wqe[11] = 8;
-		data_segment(wqe + 16, 100, p.mkey, RIG_FREE);
-		put_mem(r->buf + 512, wqe, 32);
-		data_segment(wqe, 100, p.mkey, RIG_FREE);
-		put_mem(r->buf, wqe, 16);
+		put_work(r->buf, p.qp);
 		put_word(r->db, 1);
-		put_word(r->db + 4, 1);
+		put_word(r->db + 4, 3);
 		put_bar(r->uar * RIG_PAGE + 0x900, 0, 4);
 		put_bar(r->uar * RIG_PAGE + 0x904, p.qp << 8, 4);
 		put_frame(NULL, 0);
