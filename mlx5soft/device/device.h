@@ -30,4 +30,10 @@ struct vfu *nic_vfu(struct nic *nic);
 /* There are frames at the wire */
 void nic_wire(struct nic *nic);
 
+/* Let the transport work. Returns true if there is more to do at once. */
+bool nic_tick(struct nic *nic);
+
+/* In how many ns nic_tick() is due; -1: not before something else happens */
+int64_t nic_due(const struct nic *nic);
+
 #endif /* MLX5SOFT_DEVICE_H */

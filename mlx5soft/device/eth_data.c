@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "nic.h"
+#include "wqe.h"
 
 #define FRAME_MAX 65536U
 #define BURST 64
@@ -365,7 +366,7 @@ void nic_wire(struct nic *nic)
 			continue;
 		if (n <= 0)
 			return;
-		if (vfu_bus_master(nic->vfu))
+		if (vfu_bus_master(nic->vfu) && !rdma_receive(nic, frame, n))
 			eth_receive(nic, frame, n);
 	}
 }

@@ -12,6 +12,7 @@
 
 #include "bits.h"
 #include "device.h"
+#include "roce.h"
 #include "vfu.h"
 
 #define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
@@ -26,10 +27,11 @@
 
 #define MAX_LOG_QUEUE 20U /* of entries, for CQ and EQ */
 #define MAX_LOG_WQ 15U
+#define MAX_LOG_RQ_STRIDE 11U
+#define DEFAULT_PKEY 0xffff
 #define MAX_WQE 1024U
 #define ROCE_ADDRESSES 32U
 #define RESD_LKEY 0x200U /* of kernel QPs: all memory */
-#define END_LKEY 0x100U	 /* ends a receive WQE's list */
 
 /* ---- objects ---- */
 
@@ -302,9 +304,18 @@ struct srq {
 	u8 ctx[BYTES(rmpc)];
 };
 
+/* Take the next element: 1, 0 if there is none, or -EINVAL if it is bad. */
+int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out);
+
+struct inline_data {
+	u8 *data;
+	u32 room;
+};
+
 struct qp {
 	struct obj obj;
-	u8 type;
+	enum roce_qp_type roce_type;
+	struct roce_qp *roce;
 	struct cq *send_cq, *recv_cq;
 	struct srq *srq;
 	u32 pd;
@@ -314,6 +325,10 @@ struct qp {
 	u32 sq_at; /* the SQ is behind the RQ */
 	u64 db;
 	u16 sq_ci, rq_ci;
+	u32 sq_fetched;
+	struct inline_data *inl; /* of WQEs under way; NULL: never had any */
+	bool idle;		 /* in nic.idle */
+	struct qp *idle_next;
 	u8 qpc[BYTES(qpc)];
 };
 
@@ -366,6 +381,11 @@ struct rqt {
 
 void wq_doorbell(struct nic *nic, struct wq *sq);
 void qp_doorbell(struct nic *nic, struct qp *qp);
+int rdma_create(struct nic *nic);
+/* Is it for the transport? */
+bool rdma_receive(struct nic *nic, const void *frame, size_t len);
+/* a QP that goes away */
+void rdma_forget(struct nic *nic, struct qp *qp);
 /* one frame from the wire */
 void eth_receive(struct nic *nic, const u8 *frame, u32 len);
 /* the RQ number a frame belongs to; false: nobody wants it */
@@ -401,6 +421,10 @@ struct nic {
 	u16 mtu;
 	bool port_down;
 
+	struct roce_engine *roce;
+	struct qp *idle; /* in ERR, with a receive queue that is empty */
+	u64 idle_due;
+
 	u32 cq_half; /* first half of a CQ doorbell */
 
 	struct {
@@ -416,6 +440,9 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 		if ((nic)->cfg.verbose)            \
 			nic_log(nic, __VA_ARGS__); \
 	} while (0)
+
+/* the device's clock, ns */
+u64 nic_now(void);
 
 bool caps_init(struct nic *nic);
 void caps_free(struct nic *nic);
