@@ -47,6 +47,26 @@ listening() # NODE PORT
 	ask "$1" "ss -Hltn sport = :$2" | grep -q .
 }
 
+# rdma_dev NODE: its RDMA device on the fabric
+rdma_dev()
+{
+	ask "$1" 'rdma link show' |
+		sed -n 's,^link \([^/]*\)/.* netdev fabric.*,\1,p' | grep .
+}
+
+# gid_index NODE: of RoCE v2 with the fabric's IPv4 address, on that device
+gid_index()
+{
+	ask "$1" "cd /sys/class/infiniband/$(rdma_dev "$1")/ports/1
+		for i in \$(ls gids | sort -n); do
+			grep -qi ':ffff:0a0a:' gids/\$i || continue
+			grep -q v2 gid_attrs/types/\$i || continue
+			echo \$i
+			exit
+		done
+		exit 1"
+}
+
 # ---- containers -----------------------------------------------------------
 
 ctr_create() # NODE NAME IP -- CMD...

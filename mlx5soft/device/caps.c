@@ -69,9 +69,8 @@ static void general(u8 *cap)
 	GEN(cq_oi, 1);
 	GEN(cq_moderation, 1);
 	GEN(basic_cyclic_rcv_wqe, 1);
-	/* Memory keys are made whole by CREATE_MKEY: no UMR */
+	/* Ranges and lists of memory keys are made by CREATE_MKEY */
 	GEN(umr_modify_entity_size_disabled, 1);
-	GEN(umr_modify_atomic_disabled, 1);
 	GEN(umr_indirect_mkey_disabled, 1);
 	/* doorbell pages */
 	GEN(uar_sz, 3); /* BAR of 8 MiB */

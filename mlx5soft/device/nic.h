@@ -319,6 +319,7 @@ struct inline_data {
 struct qp {
 	struct obj obj;
 	enum roce_qp_type roce_type;
+	bool umr; /* the driver's own, may change memory keys */
 	struct roce_qp *roce;
 	struct cq *send_cq, *recv_cq;
 	struct srq *srq;
@@ -386,6 +387,8 @@ struct rqt {
 void wq_doorbell(struct nic *nic, struct wq *sq);
 void qp_doorbell(struct nic *nic, struct qp *qp);
 int rdma_create(struct nic *nic);
+/* A WQE that changes a memory key; `len` bytes of it are there. */
+enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
 /* Is it for the transport? */
 bool rdma_receive(struct nic *nic, const void *frame, size_t len);
 /* a QP that goes away */

@@ -33,13 +33,14 @@ static void *keep_inline(struct qp *qp, const u8 *data, u32 len)
 	return slot->data ? memcpy(slot->data, data, len) : NULL;
 }
 
-/* The next WQE in one piece. Returns its length, or 0 if there is none whole */
-static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 posted, u8 *wqe)
+/* The WQE at `at` in one piece. Returns its length, or 0 if there is none whole */
+static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
+		    u8 *wqe)
 {
 	u32 mask = (1U << qp->log_sq) - 1, size, i;
 
 	for (i = 0, size = WQE_BB; i < size; i += WQE_BB) {
-		u16 bb = qp->sq_ci + i / WQE_BB;
+		u16 bb = at + i / WQE_BB;
 
 		if (bb == posted ||
 		    !pas_read(nic, &qp->pas,
@@ -67,7 +68,7 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	posted = get_be32(db);
 	if (posted == qp->sq_ci)
 		return 0;
-	size = read_wqe(nic, qp, posted, wqe);
+	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
 	out->cookie = (u32)wqe_opcode(wqe) << 16 | qp->sq_ci;
 	qp->sq_ci += size ? (size + WQE_BB - 1) / WQE_BB : 1;
 	ret = wqe_decode_send(wqe, size, qp->roce_type, out, data, &inl);
@@ -81,6 +82,23 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	}
 	qp->sq_fetched++;
 	return ret ? ret : 1;
+}
+
+/* Nothing is kept of it but its place. */
+static enum roce_wc_status local_op(void *ctx, void *qp_ctx,
+				    const struct roce_send_wqe *local)
+{
+	struct nic *nic = ctx;
+	struct qp *qp = qp_ctx;
+	u8 wqe[WQE_MAX];
+	u32 len;
+
+	if (local->cookie >> 16 == WQE_NOP)
+		return ROCE_WC_SUCCESS;
+	len = read_wqe(nic, qp, local->cookie, qp->sq_ci, wqe);
+	if (!qp->umr || !len)
+		return ROCE_WC_LOC_QP_OP_ERR;
+	return umr_execute(nic, wqe, len);
 }
 
 static const u8 syndrome_of[] = {
@@ -268,6 +286,7 @@ static const struct roce_ops ops = {
 	.fetch_recv = fetch_recv,
 	.complete_send = complete_send,
 	.complete_recv = complete_recv,
+	.local_op = local_op,
 	.translate = translate,
 	.invalidate = invalidate,
 	.event = event,

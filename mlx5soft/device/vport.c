@@ -282,9 +282,13 @@ static const struct {
 	u16 id, len;
 	void (*access)(struct nic *nic, u8 *reg, bool write);
 } regs[] = {
-	{ 0x5003, BYTES(pmtu_reg), pmtu }, { 0x5004, BYTES(ptys_reg), ptys },
-	{ 0x5006, BYTES(paos_reg), paos }, { 0x5008, BYTES(ppcnt_reg), ppcnt },
-	{ 0x500f, BYTES(pvlc_reg), pvlc }, { 0x6001, 64, node_desc },
+	{ 0x5003, BYTES(pmtu_reg), pmtu },
+	{ 0x5004, BYTES(ptys_reg), ptys },
+	{ 0x5006, BYTES(paos_reg), paos },
+	{ 0x5007, BYTES(pfcc_reg), untouched }, /* no pause frames */
+	{ 0x5008, BYTES(ppcnt_reg), ppcnt },
+	{ 0x500f, BYTES(pvlc_reg), pvlc },
+	{ 0x6001, 64, node_desc },
 	{ 0x7004, 16, untouched }, /* HOST_ENDIANNESS */
 };
 
