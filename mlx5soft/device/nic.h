@@ -25,6 +25,8 @@
 #define BAR_SIZE (8U << 20)
 #define FIRST_UAR 16U /* the pages before hold the initialization segment */
 #define PAGE_SHIFT_MIN 12U
+#define MAX_PAGE_SHIFT \
+	43U /* of a list: more than there are address bits left */
 
 #define MAX_LOG_QUEUE 20U /* of entries, for CQ and EQ */
 #define MAX_LOG_WQ 15U

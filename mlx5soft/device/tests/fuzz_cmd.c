@@ -80,26 +80,6 @@ static void spoil(u8 how)
 	}
 }
 
-/*
- * srq.c shifts by the page size before it checks it: until it does not, sizes
- * stay small.
- */
-static void tame(void)
-{
-	u8 *p = r->in;
-
-	if (get_be16(p) == MLX5_CMD_OP_CREATE_SRQ)
-		p = AT(create_srq_in, p, srq_context_entry.log_page_size);
-	else if (get_be16(p) == MLX5_CMD_OP_CREATE_XRC_SRQ)
-		p = AT(create_xrc_srq_in, p,
-		       xrc_srq_context_entry.log_page_size);
-	else if (get_be16(p) == MLX5_CMD_OP_CREATE_RMP)
-		p = AT(create_rmp_in, p, ctx.wq.log_wq_pg_sz);
-	else
-		return;
-	*p &= 0xcf; /* of 6 or 5 bits */
-}
-
 static void command(void)
 {
 	u8 how = take(1);
@@ -109,7 +89,6 @@ static void command(void)
 
 	rig_begin(r, 0, in_len, out_len);
 	memcpy(r->in, bytes, n);
-	tame();
 	rig_fill(r, OP_SLOT(how));
 	spoil(how);
 	if (OP_DEFECT(how) == DEFECT_SILENT)
