@@ -32,7 +32,7 @@ enum {
 	UAR_EQ_ARM = 0x40,
 	UAR_EQ = 0x48,
 	UAR_SEND = 0x800,
-	UAR_SEND_END = 0xa00,
+	UAR_SEND_END = 0x1000, /* four registers of two buffers */
 };
 
 static u32 segment(struct nic *nic, u64 off)
