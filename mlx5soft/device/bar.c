@@ -4,8 +4,6 @@
  * page per UAR.
  */
 
-#include <time.h>
-
 #include "nic.h"
 
 #define FW_MAJOR 16
@@ -37,14 +35,6 @@ enum {
 	UAR_SEND_END = 0xa00,
 };
 
-static u64 timer(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 static u32 segment(struct nic *nic, u64 off)
 {
 	switch (off) {
@@ -57,9 +47,9 @@ static u32 segment(struct nic *nic, u64 off)
 	case SEG_CMDQ_LOW:
 		return (nic->cmdq & 0xfffff000) | LOG_SLOTS << 4 | LOG_STRIDE;
 	case SEG_TIMER_HIGH:
-		return timer() >> 32;
+		return nic_clock() >> 32;
 	case SEG_TIMER_LOW:
-		return timer();
+		return nic_clock();
 	case SEG_HEALTH: /* whoever looks sees that it lives */
 		return ++nic->health & 0xffffff;
 	}

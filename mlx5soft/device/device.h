@@ -27,7 +27,16 @@ void nic_destroy(struct nic *nic);
 
 struct vfu *nic_vfu(struct nic *nic);
 
-/* There are frames at the wire */
+/*
+ * There are frames at the wire, it has room again, or the timeout below is
+ * over.
+ */
 void nic_wire(struct nic *nic);
+
+/*
+ * The events to poll() the wire for. While a frame waits for a buffer, which
+ * the guest posts without telling, *timeout (milliseconds) is made shorter.
+ */
+short nic_wire_events(const struct nic *nic, int *timeout);
 
 #endif /* MLX5SOFT_DEVICE_H */

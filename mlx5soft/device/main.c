@@ -97,18 +97,22 @@ static int serve(struct nic *nic, int wire)
 {
 	struct pollfd fds[2] = {
 		{ .fd = vfu_fd(nic_vfu(nic)), .events = POLLIN },
-		{ .fd = wire, .events = POLLIN }, /* -1: ignored */
+		{ .fd = wire }, /* -1: ignored */
 	};
 
+	int timeout;
+
 	while (!stop) {
-		if (poll(fds, 2, -1) < 0) {
+		timeout = -1;
+		fds[1].events = nic_wire_events(nic, &timeout);
+		if (poll(fds, 2, timeout) < 0) {
 			if (errno == EINTR)
 				continue;
 			return die("poll", errno);
 		}
 		if (fds[0].revents)
 			vfu_process(nic_vfu(nic));
-		if (fds[1].revents & POLLIN)
+		if (fds[1].revents & (POLLIN | POLLOUT) || timeout >= 0)
 			nic_wire(nic);
 		else if (fds[1].revents)
 			fds[1].fd = -1; /* the other end is gone */

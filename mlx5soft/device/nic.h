@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "bits.h"
 #include "device.h"
@@ -27,6 +28,8 @@
 #define MAX_LOG_QUEUE 20U /* of entries, for CQ and EQ */
 #define MAX_LOG_WQ 15U
 #define MAX_WQE 1024U
+#define FRAME_MAX 65536U
+#define SEND_MAX ((1U << 19) + MAX_WQE) /* of a large send */
 #define ROCE_ADDRESSES 32U
 #define RESD_LKEY 0x200U /* of kernel QPs: all memory */
 #define END_LKEY 0x100U	 /* ends a receive WQE's list */
@@ -156,7 +159,7 @@ struct cmd_rows {
 	size_t count;
 };
 extern const struct cmd_rows rows_base, rows_queue, rows_qp, rows_eth,
-	rows_vport;
+	rows_vport, rows_regs, rows_counter;
 
 const struct cmd_desc *cmd_find(u16 op);
 int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
@@ -337,7 +340,8 @@ struct wq {
 	u32 pd;
 	u64 db;
 	u16 ci;
-	bool draining;
+	u32 sent;     /* segments that are out of the large send at ci */
+	bool starved; /* frames were dropped, as there was no buffer */
 	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
@@ -365,12 +369,63 @@ struct rqt {
 };
 
 void wq_doorbell(struct nic *nic, struct wq *sq);
+/* The queue is in the error state now: its WQEs end with an error. */
+void sq_flush(struct nic *nic, struct wq *sq);
+void rq_flush(struct nic *nic, struct wq *rq);
 void qp_doorbell(struct nic *nic, struct qp *qp);
-/* one frame from the wire */
-void eth_receive(struct nic *nic, const u8 *frame, u32 len);
-/* the RQ number a frame belongs to; false: nobody wants it */
-bool flow_lookup(struct nic *nic, const u8 *frame, u32 len, u32 *rqn,
-		 u32 *hash);
+/* A frame to the wire; false: it has no room, nic_wire() goes on later. */
+bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
+/* Send queues go on after the wire had no room. */
+void eth_resume(struct nic *nic);
+enum rx_how {
+	RX_WIRE,     /* false: there is no buffer, but it may wait */
+	RX_LAST,     /* it has waited long enough: true, delivered or not */
+	RX_LOOPBACK, /* false: nobody wants it back */
+};
+/* A frame; changes it when it is delivered */
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how);
+
+struct frame;
+/* whom a frame belongs to; NULL: nobody wants it */
+struct tir *flow_lookup(struct nic *nic, const u8 *f, u32 len,
+			const struct frame *h);
+struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash);
+
+/* ---- counters ---- */
+
+struct q_counter {
+	struct obj obj;
+	u32 out_of_buffer;
+};
+
+enum cast {
+	UNICAST,
+	MULTICAST,
+	BROADCAST,
+	CASTS
+};
+
+struct traffic {
+	u64 frames[CASTS], bytes[CASTS];
+};
+
+#define SIZE_RANGES 10
+
+struct port {
+	struct traffic rx, tx;		   /* at the wire */
+	struct traffic vport_rx, vport_tx; /* what the vport has to do with */
+	u64 prio_rx_frames[8], prio_rx_bytes[8];
+	u64 prio_tx_frames[8], prio_tx_bytes[8];
+	u64 rx_size[SIZE_RANGES];
+	u64 rx_oversize, tx_errors, tx_discards;
+	u64 steer_missed, rx_down, tx_down;
+	u32 link_down;
+};
+
+void count_rx(struct nic *nic, const u8 *frame, u32 len);
+void count_tx(struct nic *nic, const u8 *frame, u32 len);
+void count_traffic(struct traffic *t, const u8 *frame, u32 len);
+void ppcnt_fill(struct nic *nic, u8 *reg);
 
 /* ---- the NIC ---- */
 
@@ -403,10 +458,15 @@ struct nic {
 
 	u32 cq_half; /* first half of a CQ doorbell */
 
-	struct {
-		u64 tx_frames, tx_bytes, rx_frames, rx_bytes, rx_dropped;
-		u64 tx_errors, rx_mcast, rx_bcast;
-	} port;
+	struct port port;
+
+	/* the wire has no room: send queues wait */
+	bool tx_blocked;
+	/* A frame without a buffer waits until this time (ns), 0: none */
+	u64 held_until;
+	u32 held_len;
+	u8 rx_frame[FRAME_MAX];
+	u8 tx_frame[SEND_MAX]; /* of a large send, before it is cut */
 };
 
 void nic_log(struct nic *nic, const char *fmt, ...)
@@ -417,9 +477,19 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 			nic_log(nic, __VA_ARGS__); \
 	} while (0)
 
+/* the internal timer, which CQEs have as their time stamp: ns */
+static inline u64 nic_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
 bool caps_init(struct nic *nic);
 void caps_free(struct nic *nic);
 void vport_reset(struct nic *nic);
+void port_event(struct nic *nic, bool down);
 int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len);
 int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
 	      size_t len);

@@ -22,7 +22,6 @@ HANDLER(modify_rmp);
 HANDLER(arm_srq);
 HANDLER(query_srq);
 
-HANDLER(access_reg);
 HANDLER(query_hca_cap);
 HANDLER(set_hca_cap);
 
