@@ -101,9 +101,10 @@ void frame_parse(const u8 *f, u32 len, bool lso, struct frame *h)
 		h->version = 4;
 	else if (h->type == TYPE_IPV6 && parse_ipv6(f, len, lso, h))
 		h->version = 6;
+	if (h->version)
+		parse_l4(f, lso, h);
 	else
-		return;
-	parse_l4(f, lso, h);
+		*h = (struct frame){ .l3 = h->l3, .type = h->type };
 }
 
 /* ---- checksums ---- */
