@@ -233,7 +233,7 @@ static bool arrived(struct nic *nic, const u8 *frame, u32 len)
 		return false;
 	}
 	count_rx(nic, frame, len);
-	if (len + 4 > nic->mtu) { /* which counts the FCS */
+	if (len > nic->mtu) { /* with an FCS, which leaves room for a tag */
 		nic->port.rx_oversize++;
 		return false;
 	}

@@ -54,6 +54,34 @@ static void node_desc(struct nic *nic, u8 *reg, bool write)
 		memcpy(reg, "mlx5soft", sizeof("mlx5soft"));
 }
 
+/* one lane of one module */
+static void pmlp(struct nic *nic, u8 *reg, bool write)
+{
+	(void)nic;
+	(void)write;
+	memset(reg, 0, BYTES(pmlp_reg));
+	SET(pmlp_reg, reg, width, 1);
+}
+
+/* The module's EEPROM, SFF-8472: a passive cable */
+static void mcia(struct nic *nic, u8 *reg, bool write)
+{
+	static const u8 eeprom[256] = {
+		[0] = 3, [1] = 4, [2] = 0x21, [8] = 4, [20] = 'm', 'l',
+		'x',	 '5',	  's',	      'o',     'f',	   't'
+	};
+	u32 at = GET(mcia_reg, reg, device_address);
+	u32 n = GET(mcia_reg, reg, size);
+	u8 *data = AT(mcia_reg, reg, dwords);
+
+	(void)nic;
+	(void)write;
+	memset(data, 0, 48);
+	if (GET(mcia_reg, reg, i2c_device_address) == 0x50 && n <= 48 &&
+	    at + n <= sizeof(eeprom))
+		memcpy(data, eeprom + at, n);
+}
+
 static void untouched(struct nic *nic, u8 *reg, bool write)
 {
 	(void)nic;
@@ -67,6 +95,7 @@ static const struct {
 } regs[] = {
 	{ 0x5003, BYTES(pmtu_reg), pmtu }, { 0x5004, BYTES(ptys_reg), ptys },
 	{ 0x5006, BYTES(paos_reg), paos }, { 0x5008, BYTES(ppcnt_reg), ppcnt },
+	{ 0x5007, BYTES(pmlp_reg), pmlp }, { 0x9014, BYTES(mcia_reg), mcia },
 	{ 0x500f, BYTES(pvlc_reg), pvlc }, { 0x6001, 64, node_desc },
 	{ 0x7004, 16, untouched }, /* HOST_ENDIANNESS */
 };
