@@ -54,6 +54,14 @@ static void node_desc(struct nic *nic, u8 *reg, bool write)
 		memcpy(reg, "mlx5soft", sizeof("mlx5soft"));
 }
 
+/* no flow control, and none can be had */
+static void pfcc(struct nic *nic, u8 *reg, bool write)
+{
+	(void)nic;
+	(void)write;
+	memset(reg, 0, BYTES(pfcc_reg));
+}
+
 /* one lane of one module */
 static void pmlp(struct nic *nic, u8 *reg, bool write)
 {
@@ -93,10 +101,15 @@ static const struct {
 	u16 id, len;
 	void (*access)(struct nic *nic, u8 *reg, bool write);
 } regs[] = {
-	{ 0x5003, BYTES(pmtu_reg), pmtu }, { 0x5004, BYTES(ptys_reg), ptys },
-	{ 0x5006, BYTES(paos_reg), paos }, { 0x5008, BYTES(ppcnt_reg), ppcnt },
-	{ 0x5007, BYTES(pmlp_reg), pmlp }, { 0x9014, BYTES(mcia_reg), mcia },
-	{ 0x500f, BYTES(pvlc_reg), pvlc }, { 0x6001, 64, node_desc },
+	{ 0x5003, BYTES(pmtu_reg), pmtu },
+	{ 0x5004, BYTES(ptys_reg), ptys },
+	{ 0x5006, BYTES(paos_reg), paos },
+	{ 0x5008, BYTES(ppcnt_reg), ppcnt },
+	{ 0x5002, BYTES(pmlp_reg), pmlp },
+	{ 0x5007, BYTES(pfcc_reg), pfcc },
+	{ 0x9014, BYTES(mcia_reg), mcia },
+	{ 0x500f, BYTES(pvlc_reg), pvlc },
+	{ 0x6001, 64, node_desc },
 	{ 0x7004, 16, untouched }, /* HOST_ENDIANNESS */
 };
 
