@@ -11,7 +11,7 @@
 
 #define BURST 64
 #define MAX_PIECES 32
-#define HOLD_NS 100000000ULL /* how long a frame waits for a buffer */
+#define HOLD_NS 500000000ULL /* how long a frame waits for a buffer */
 #define RETRY_MS 1
 #define LB_UNICAST 1
 
