@@ -72,16 +72,14 @@ static int gather(struct nic *nic, const struct wq *sq, const u8 *wqe, u32 size,
 		  u32 *len, u32 *hdr)
 {
 	struct iovec iov[MAX_PIECES];
-	u32 at = 32, n, inl = get_be16(wqe + 28);
 	u8 *frame = nic->tx_frame;
+	u32 at, n;
 	int count, i;
 
-	if (size < 32 || (inl > 2 && 30 + inl > size) || inl > MAX_WQE)
+	if (!wqe_headers(wqe, size, hdr, &at))
 		return SYND_LOCAL_QP_OP;
-	memcpy(frame, wqe + 30, inl);
-	*hdr = *len = inl;
-	if (inl > 2)
-		at += (inl - 2 + 15) & ~15U;
+	memcpy(frame, wqe + WQE_INLINE, *hdr);
+	*len = *hdr;
 	for (; at + 16 <= size; at += 16) {
 		n = get_be32(wqe + at);
 		if (n > SEND_MAX - *len)

@@ -180,7 +180,20 @@ void frame_fill_l4(u8 *f, const struct frame *h)
 	put_be16(at, sum);
 }
 
-/* ---- large send ---- */
+/* ---- sending ---- */
+
+/* The first two bytes of headers are in the Ethernet segment itself. */
+bool wqe_headers(const u8 *wqe, u32 size, u32 *hdr, u32 *data)
+{
+	if (size < 32)
+		return false;
+	*hdr = get_be16(wqe + 28);
+	*data = 32;
+	if (*hdr <= 2)
+		return true;
+	*data += (*hdr - 2 + 15) & ~15U;
+	return *data <= size;
+}
 
 bool lso_init(struct lso *lso, const u8 *whole, u32 len, u32 hdr, u32 mss)
 {

@@ -48,6 +48,14 @@ bool frame_l4_ok(const u8 *f, const struct frame *h);
 void frame_fill_l3(u8 *f, const struct frame *h);
 void frame_fill_l4(u8 *f, const struct frame *h);
 
+#define WQE_INLINE 30 /* where the headers in a send WQE begin */
+
+/*
+ * How many bytes of headers a send WQE of `size` bytes has inline, and where
+ * its data segments begin; false: they are not inside.
+ */
+bool wqe_headers(const u8 *wqe, u32 size, u32 *hdr, u32 *data);
+
 /* Large send: TCP or UDP payload behind `hdr` bytes of headers */
 struct lso {
 	const u8 *whole;

@@ -206,6 +206,29 @@ static void large_sends(void)
 	large(&r, 101);
 }
 
+static void wqes(void)
+{
+	u8 wqe[64] = { 0 };
+	u32 hdr, data, size, inl;
+
+	for (size = 0; size <= 64; size += 16)
+		for (inl = 0; inl < 65536; inl++) {
+			put_be16(wqe + 28, inl);
+			if (!wqe_headers(wqe, size, &hdr, &data)) {
+				CHECK(size < 32 ||
+				      WQE_INLINE + inl > size - 16);
+				continue;
+			}
+			CHECK(hdr == inl && data <= size && !(data & 15));
+			CHECK(data >= WQE_INLINE + hdr &&
+			      data < WQE_INLINE + hdr + 16);
+		}
+	put_be16(wqe + 28, 18); /* headers, then one data segment */
+	CHECK(wqe_headers(wqe, 64, &hdr, &data) && data == 48);
+	put_be16(wqe + 28, 0x8000); /* a tag to insert, which is not offered */
+	CHECK(!wqe_headers(wqe, 64, &hdr, &data));
+}
+
 /* In memory of its exact size, so that the sanitizer sees a step outside */
 static void hostile_one(const u8 *from, u32 len, u32 hdr, u32 mss)
 {
@@ -265,6 +288,7 @@ int main(void)
 	checksums();
 	special();
 	large_sends();
+	wqes();
 	hostile();
 	return 0;
 }
