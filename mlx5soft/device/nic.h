@@ -13,6 +13,7 @@
 
 #include "bits.h"
 #include "device.h"
+#include "port.h"
 #include "vfu.h"
 
 #define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
@@ -391,41 +392,10 @@ struct tir *flow_lookup(struct nic *nic, const u8 *f, u32 len,
 			const struct frame *h);
 struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash);
 
-/* ---- counters ---- */
-
 struct q_counter {
 	struct obj obj;
 	u32 out_of_buffer;
 };
-
-enum cast {
-	UNICAST,
-	MULTICAST,
-	BROADCAST,
-	CASTS
-};
-
-struct traffic {
-	u64 frames[CASTS], bytes[CASTS];
-};
-
-#define SIZE_RANGES 10
-
-struct port {
-	struct traffic rx, tx;		   /* at the wire */
-	struct traffic vport_rx, vport_tx; /* what the vport has to do with */
-	u64 prio_rx_frames[8], prio_rx_bytes[8];
-	u64 prio_tx_frames[8], prio_tx_bytes[8];
-	u64 rx_size[SIZE_RANGES];
-	u64 rx_oversize, tx_errors, tx_discards;
-	u64 steer_missed, rx_down, tx_down;
-	u32 link_down;
-};
-
-void count_rx(struct nic *nic, const u8 *frame, u32 len);
-void count_tx(struct nic *nic, const u8 *frame, u32 len);
-void count_traffic(struct traffic *t, const u8 *frame, u32 len);
-void ppcnt_fill(struct nic *nic, u8 *reg);
 
 /* ---- the NIC ---- */
 
