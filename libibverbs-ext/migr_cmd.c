@@ -16,19 +16,6 @@
 /* a stopped context hardly grows; more rounds than this are a bug */
 #define DUMP_TRIES 8
 
-static int device_cmd(int fd, uint16_t method, const void *in, size_t in_length,
-		      void *out, size_t out_length)
-{
-	struct migr_ioctl cmd;
-
-	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE, method);
-	if (in)
-		migr_ioctl_in(&cmd, RXE_MIGR_ATTR_IN, in, in_length);
-	if (out)
-		migr_ioctl_out(&cmd, RXE_MIGR_ATTR_OUT, out, out_length);
-	return migr_ioctl_run(fd, &cmd);
-}
-
 static void status_init(struct rxe_migr_status *st)
 {
 	memset(st, 0, sizeof(*st));
@@ -45,13 +32,13 @@ int migr_cmd_stop(int fd, uint32_t flags, uint32_t timeout_ms,
 	};
 
 	status_init(st);
-	return device_cmd(fd, RXE_MIGR_METHOD_STOP, &in, sizeof(in), st,
-			  sizeof(*st));
+	return migr_device_run(fd, RXE_MIGR_METHOD_STOP, &in, sizeof(in), st,
+			       sizeof(*st));
 }
 
 int migr_cmd_commit(int fd)
 {
-	return device_cmd(fd, RXE_MIGR_METHOD_COMMIT, NULL, 0, NULL, 0);
+	return migr_device_run(fd, RXE_MIGR_METHOD_COMMIT, NULL, 0, NULL, 0);
 }
 
 int migr_cmd_dump_once(int fd, void *image, size_t length,
@@ -63,8 +50,8 @@ int migr_cmd_dump_once(int fd, void *image, size_t length,
 	};
 
 	memset(resp, 0, sizeof(*resp));
-	return device_cmd(fd, RXE_MIGR_METHOD_DUMP, &in, sizeof(in), resp,
-			  sizeof(*resp));
+	return migr_device_run(fd, RXE_MIGR_METHOD_DUMP, &in, sizeof(in), resp,
+			       sizeof(*resp));
 }
 
 int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err)
@@ -124,8 +111,8 @@ int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp)
 	};
 
 	memset(resp, 0, sizeof(*resp));
-	return device_cmd(fd, RXE_MIGR_METHOD_RESOLVE, &in, sizeof(in), resp,
-			  sizeof(*resp));
+	return migr_device_run(fd, RXE_MIGR_METHOD_RESOLVE, &in, sizeof(in),
+			       resp, sizeof(*resp));
 }
 
 int migr_cmd_attach(int fd, struct rxe_migr_status *st)
@@ -133,14 +120,15 @@ int migr_cmd_attach(int fd, struct rxe_migr_status *st)
 	struct rxe_migr_attach in = { .fd = fd };
 
 	status_init(st);
-	return device_cmd(fd, RXE_MIGR_METHOD_ATTACH, &in, sizeof(in), st,
-			  sizeof(*st));
+	return migr_device_run(fd, RXE_MIGR_METHOD_ATTACH, &in, sizeof(in), st,
+			       sizeof(*st));
 }
 
 int migr_cmd_resume(int fd, struct rxe_migr_status *st)
 {
 	status_init(st);
-	return device_cmd(fd, RXE_MIGR_METHOD_RESUME, NULL, 0, st, sizeof(*st));
+	return migr_device_run(fd, RXE_MIGR_METHOD_RESUME, NULL, 0, st,
+			       sizeof(*st));
 }
 
 struct attach_blob {

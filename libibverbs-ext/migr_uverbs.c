@@ -101,6 +101,19 @@ int migr_ioctl_run(int fd, struct migr_ioctl *cmd)
 	}
 }
 
+int migr_device_run(int fd, uint16_t method, const void *in, size_t in_length,
+		    void *out, size_t out_length)
+{
+	struct migr_ioctl cmd;
+
+	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE, method);
+	if (in)
+		migr_ioctl_in(&cmd, RXE_MIGR_ATTR_IN, in, in_length);
+	if (out)
+		migr_ioctl_out(&cmd, RXE_MIGR_ATTR_OUT, out, out_length);
+	return migr_ioctl_run(fd, &cmd);
+}
+
 int migr_write_run(int fd, const struct migr_write *w)
 {
 	struct migr_ioctl cmd;

@@ -44,6 +44,10 @@ const struct ib_uverbs_attr *migr_ioctl_new_fd(struct migr_ioctl *cmd,
  */
 int migr_ioctl_run(int fd, struct migr_ioctl *cmd);
 
+/* A command of rdma_rxe on a context; `in` and `out` may be NULL */
+int migr_device_run(int fd, uint16_t method, const void *in, size_t in_length,
+		    void *out, size_t out_length);
+
 /* A write() command of ib_user_verbs.h, by INVOKE_WRITE */
 struct migr_write {
 	uint32_t command; /* IB_USER_VERBS_CMD_* */

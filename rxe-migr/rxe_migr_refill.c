@@ -291,8 +291,9 @@ static int chk_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 }
 
 /* live WQEs of the send queue: what the requester takes for granted */
-static int chk_send_wqe(struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+static int chk_send_wqe(struct rxe_qp *qp, const void *slot)
 {
+	const struct rxe_send_wqe *wqe = slot;
 	const struct check checks[] = {
 		{ wqe->wr.opcode <= IB_WR_ATOMIC_WRITE &&
 		  wqe->wr.opcode != IB_WR_REG_MR &&
@@ -312,28 +313,10 @@ static int chk_send_wqe(struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
 	return judge_qp(qp, checks, ARRAY_SIZE(checks));
 }
 
-static int chk_sq(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec,
-		  const u8 *slots)
-{
-	u32 i = rec->sq.consumer;
-	int err = 0;
-
-	while (i != rec->sq.producer && !err) {
-		const struct check have = { i < rec->sq.slots, "sq.slots" };
-
-		err = judge_qp(qp, &have, 1);
-		if (!err)
-			err = chk_send_wqe(qp, (const void *)(slots +
-					((size_t)i << rec->sq.log2_elem)));
-		i = queue_next_index(qp->sq.queue, i);
-	}
-
-	return err;
-}
-
 /* a waiting receive WQE: what the responder takes for granted */
-static int chk_posted_wqe(struct rxe_qp *qp, const struct rxe_recv_wqe *wqe)
+static int chk_posted_wqe(struct rxe_qp *qp, const void *slot)
 {
+	const struct rxe_recv_wqe *wqe = slot;
 	const struct check checks[] = {
 		{ wqe->dma.num_sge <= qp->rq.max_sge, "rq: num_sge" },
 		{ wqe->dma.cur_sge <= wqe->dma.num_sge, "rq: cur_sge" },
@@ -343,20 +326,22 @@ static int chk_posted_wqe(struct rxe_qp *qp, const struct rxe_recv_wqe *wqe)
 	return judge_qp(qp, checks, ARRAY_SIZE(checks));
 }
 
-static int chk_rq(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec,
-		  const u8 *slots)
+/* the live slots of a ring; @field: what to blame if one is not there */
+static int chk_slots(struct rxe_qp *qp, struct rxe_queue *q,
+		     const struct rxe_migr_ring *ring, const u8 *slots,
+		     const char *field,
+		     int (*chk)(struct rxe_qp *qp, const void *slot))
 {
-	u32 i = rec->rq.consumer;
+	u32 i = ring->consumer;
 	int err = 0;
 
-	while (i != rec->rq.producer && !err) {
-		const struct check have = { i < rec->rq.slots, "rq.slots" };
+	while (i != ring->producer && !err) {
+		const struct check have = { i < ring->slots, field };
 
 		err = judge_qp(qp, &have, 1);
 		if (!err)
-			err = chk_posted_wqe(qp, (const void *)(slots +
-					((size_t)i << rec->rq.log2_elem)));
-		i = queue_next_index(qp->rq.queue, i);
+			err = chk(qp, slots + ((size_t)i << ring->log2_elem));
+		i = queue_next_index(q, i);
 	}
 
 	return err;
@@ -409,9 +394,12 @@ static int chk_qp(struct rxe_qp *qp, u32 handle,
 	if (!err)
 		err = chk_res(qp, (const void *)tail, n_res);
 	if (!err)
-		err = chk_sq(qp, rec, tail + res_size);
+		err = chk_slots(qp, qp->sq.queue, &rec->sq, tail + res_size,
+				"sq.slots", chk_send_wqe);
 	if (!err)
-		err = chk_rq(qp, rec, tail + res_size + slots_size(&rec->sq));
+		err = chk_slots(qp, qp->rq.queue, &rec->rq,
+				tail + res_size + slots_size(&rec->sq),
+				"rq.slots", chk_posted_wqe);
 
 	return err;
 }

@@ -69,7 +69,7 @@ mix_move()
 
 mix_log_and_fail() # NODE dump|restore
 {
-	ask "$1" "grep -a 'rdma:\|Error' /var/lib/migr-ctr/mix/work/$2.log" ||
+	ask "$1" "grep -a 'rdma:\|Error' /var/lib/migr-ctr/mix/logs/$2.log" ||
 		true
 	fail "$2 on $1"
 }

@@ -2,20 +2,12 @@
 /*
  * A capture made by hand: one QP moves, with a packet every millisecond.
  */
+#include "../../tests/check.h"
 #include "rxe_migr_wire.h"
 #include "timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(cond)                                                        \
-	do {                                                               \
-		if (!(cond)) {                                             \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-				#cond);                                    \
-			exit(1);                                           \
-		}                                                          \
-	} while (0)
 
 #define HOST(n) (0x0a0a0000u + (n))
 #define MS 1000000ull
@@ -89,11 +81,11 @@ static struct flow *read_capture(size_t len, int expect)
 	struct flow *f = calloc(1, sizeof(*f));
 	FILE *file = fmemopen(capture, len, "r");
 
-	CHECK(f && file);
+	MUST(f && file);
 	f->partner = HOST(2);
 	f->host[OLD] = HOST(1);
 	f->host[NEW] = HOST(3);
-	CHECK(flow_read(f, file) == expect);
+	MUST(flow_read(f, file) == expect);
 	fclose(file);
 	return f;
 }
@@ -157,5 +149,5 @@ int main(void)
 	}
 	capture[8] ^= 1;
 	forget(read_capture(whole, -1));
-	return 0;
+	return check_result();
 }

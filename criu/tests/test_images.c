@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "../../tests/check.h"
 #include "rdma_plugin.h"
 
 static int dir;
@@ -25,7 +25,7 @@ static struct rp_task_image *make_task(size_t *size)
 
 	*size = rp_task_image_size(2, 3);
 	img = calloc(1, *size);
-	CHECK(img);
+	MUST(img);
 	img->context = 1;
 	img->vpid = 17;
 	img->fd = 3;
@@ -52,7 +52,7 @@ static void round_trip(void)
 	CHECK(!rp_write_file(dir, "rdma-file-2a.img", &file, sizeof(file)));
 	CHECK(!fstatat(dir, "rdma-file-2a.img", &st, 0));
 	CHECK((st.st_mode & 0777) == 0600);
-	CHECK(!rp_read_file(dir, "rdma-file-2a.img", &back, &length));
+	MUST(!rp_read_file(dir, "rdma-file-2a.img", &back, &length));
 	CHECK(length == sizeof(file) && !memcmp(back, &file, length));
 	CHECK(!rp_image_check(back, length, RP_IMAGE_FILE));
 	CHECK(rp_image_check(back, length, RP_IMAGE_TASK));
@@ -143,7 +143,7 @@ static int see(int d, const char *name, uint32_t number)
 {
 	(void)d;
 	(void)name;
-	CHECK(nr_seen < 4);
+	MUST(nr_seen < 4);
 	seen[nr_seen++] = number;
 	return 0;
 }
@@ -175,14 +175,15 @@ int main(void)
 {
 	char path[] = "/tmp/criu-test-XXXXXX", cmd[64];
 
-	CHECK(mkdtemp(path));
+	MUST(mkdtemp(path));
 	dir = open(path, O_RDONLY | O_DIRECTORY);
-	CHECK(dir >= 0);
+	MUST(dir >= 0);
 	round_trip();
 	every_byte_counts();
 	insane();
 	lookup();
 	names();
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", path);
-	return system(cmd);
+	CHECK(!system(cmd));
+	return check_result();
 }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "../../tests/check.h"
 #include "rdma_plugin.h"
 
 static void kinds(void)
@@ -28,7 +28,7 @@ static void maps(void)
 {
 	struct rp_map m;
 
-	CHECK(rp_parse_map(
+	MUST(rp_parse_map(
 		"7f01000-7f03000 rw-s 00005000 00:06 481      /dev/infiniband/uverbs0\n",
 		&m));
 	CHECK(m.start == 0x7f01000 && m.end == 0x7f03000);
@@ -47,13 +47,13 @@ static void scan(void)
 	struct rp_task task;
 
 	CHECK(rp_same_file(fd, high) && !rp_same_file(fd, 0));
-	CHECK(!rp_task_scan(getpid(), &task));
-	CHECK(task.max_fd >= high && task.nr_fds == 2 && !task.nr_maps);
+	MUST(!rp_task_scan(getpid(), &task));
+	MUST(task.max_fd >= high && task.nr_fds == 2 && !task.nr_maps);
 	CHECK(task.fds[0].kind == RP_STANDIN);
 	rp_task_free(&task);
 	for (int i = 0; i < 40; i++) /* the arrays grow */
 		CHECK(dup(fd) >= 0);
-	CHECK(!rp_task_scan(getpid(), &task));
+	MUST(!rp_task_scan(getpid(), &task));
 	CHECK(task.nr_fds == 42);
 	rp_task_free(&task);
 	CHECK(rp_task_vpid(getpid()) > 0);
@@ -79,5 +79,5 @@ int main(void)
 	maps();
 	scan();
 	dying();
-	return 0;
+	return check_result();
 }

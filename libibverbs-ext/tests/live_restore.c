@@ -24,7 +24,7 @@
 #include <infiniband/verbs_ext.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "check.h"
+#include "../../tests/check.h"
 #include "migr_cmd.h"
 
 #define MSG 4096
@@ -48,15 +48,6 @@ static union ibv_gid gid;
 static struct {
 	double stop, dump, restore, attach, resume, flow;
 } took;
-
-#define MUST(cond)                                                             \
-	do {                                                                   \
-		if (!(cond)) {                                                 \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, \
-				#cond, strerror(errno));                       \
-			exit(1);                                               \
-		}                                                              \
-	} while (0)
 
 #define say(...) ((void)(measure || printf(__VA_ARGS__)))
 

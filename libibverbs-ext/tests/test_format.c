@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "check.h"
+#include "../../tests/check.h"
 #include "migr_cmd.h"
 
 struct row {

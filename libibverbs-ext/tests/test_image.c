@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "check.h"
+#include "../../tests/check.h"
 #include "image_builder.h"
 #include "test_corrupt.h"
 

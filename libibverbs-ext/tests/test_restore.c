@@ -11,7 +11,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "check.h"
+#include "../../tests/check.h"
 #include "fake_uverbs.h"
 #include "image_builder.h"
 #include "migr_restore.h"

@@ -47,9 +47,9 @@ static u32 segment(struct nic *nic, u64 off)
 	case SEG_CMDQ_LOW:
 		return (nic->cmdq & 0xfffff000) | LOG_SLOTS << 4 | LOG_STRIDE;
 	case SEG_TIMER_HIGH:
-		return nic_clock() >> 32;
+		return nic_now() >> 32;
 	case SEG_TIMER_LOW:
-		return nic_clock();
+		return nic_now();
 	case SEG_HEALTH: /* whoever looks sees that it lives */
 		return ++nic->health & 0xffffff;
 	}

@@ -14,10 +14,10 @@
 #ifndef MLX5SOFT_BITS_H
 #define MLX5SOFT_BITS_H
 
-#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "../be.h"
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -52,48 +52,6 @@ typedef uint64_t u64;
 	bits_set(p, BITS_AT(type, field), BITS_LEN(type, field), value)
 /* a field of one structure into the other of the same type */
 #define COPY(type, to, from, field) SET(type, to, field, GET(type, from, field))
-
-static inline u16 get_be16(const void *p)
-{
-	u16 v;
-
-	memcpy(&v, p, sizeof(v));
-	return be16toh(v);
-}
-
-static inline u32 get_be32(const void *p)
-{
-	u32 v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
-static inline u64 get_be64(const void *p)
-{
-	u64 v;
-
-	memcpy(&v, p, sizeof(v));
-	return be64toh(v);
-}
-
-static inline void put_be16(void *p, u16 v)
-{
-	v = htobe16(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void put_be32(void *p, u32 v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void put_be64(void *p, u64 v)
-{
-	v = htobe64(v);
-	memcpy(p, &v, sizeof(v));
-}
 
 /* the rest, bit by bit: fields over the border of a word */
 static inline u64 bits_get_slow(const u8 *p, size_t at, size_t len)

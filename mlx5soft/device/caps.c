@@ -5,10 +5,12 @@
 
 #include "nic.h"
 #include "queue.h"
+#include "wqe.h"
 
 enum {
 	CAP_GENERAL = 0,
 	CAP_ETH = 1,
+	CAP_ATOMIC = 3,
 	CAP_ROCE = 4,
 	CAP_FLOW_TABLE = 7
 };
@@ -48,7 +50,7 @@ static void general(u8 *cap)
 	GEN(log_min_stride_sz_sq, 6);
 	GEN(log_max_stride_sz_sq, 6);
 	GEN(max_wqe_sz_sq, MAX_WQE);
-	GEN(max_wqe_sz_rq, MAX_WQE);
+	GEN(max_wqe_sz_rq, WQE_MAX_SGE * WQE_DS);
 	GEN(log_max_current_uc_list, 5);
 	GEN(log_max_current_mc_list, 5);
 	GEN(log_max_vlan_list, 5);
@@ -57,6 +59,7 @@ static void general(u8 *cap)
 	GEN(rc, 1);
 	GEN(uc, 1);
 	GEN(ud, 1);
+	GEN(atomic, 1);
 	GEN(xrc, 1); /* the drivers take it for granted */
 	GEN(log_max_ra_req_qp, 7);
 	GEN(log_max_ra_res_qp, 7);
@@ -115,6 +118,17 @@ static void roce(u8 *cap)
 	ROCE(r_roce_max_src_udp_port, 0xffff);
 }
 
+#define ATOMIC(field, value) SET(atomic_caps, cap, field, value)
+
+/* compare and swap, fetch and add, of 8 bytes in the host's byte order */
+static void atomic(u8 *cap)
+{
+	ATOMIC(supported_atomic_req_8B_endianness_mode_1, 1);
+	ATOMIC(atomic_req_8B_endianness_mode, 1);
+	ATOMIC(atomic_operations, 1 << 0 | 1 << 1);
+	ATOMIC(atomic_size_qp, 1 << 3);
+}
+
 #define FT(field, value) SET(flow_table_prop_layout, prop, field, value)
 #define FT_MATCH(field) SET(flow_table_fields_supported, match, field, 1)
 
@@ -155,9 +169,8 @@ bool caps_init(struct nic *nic)
 		int type;
 		void (*fill)(u8 *cap);
 	} fill[] = {
-		{ CAP_GENERAL, general },
-		{ CAP_ETH, ethernet },
-		{ CAP_ROCE, roce },
+		{ CAP_GENERAL, general },	{ CAP_ETH, ethernet },
+		{ CAP_ATOMIC, atomic },		{ CAP_ROCE, roce },
 		{ CAP_FLOW_TABLE, flow_table },
 	};
 	size_t i;

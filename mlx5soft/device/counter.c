@@ -180,7 +180,13 @@ static int query_vport_counter(struct nic *nic, struct cmd *cmd)
 	VPORT(transmitted_eth_unicast, p->vport_tx, UNICAST);
 	VPORT(transmitted_eth_multicast, p->vport_tx, MULTICAST);
 	VPORT(transmitted_eth_broadcast, p->vport_tx, BROADCAST);
+	VPORT(received_ib_unicast, p->rdma_rx, UNICAST);
+	VPORT(received_ib_multicast, p->rdma_rx, MULTICAST);
+	VPORT(transmitted_ib_unicast, p->rdma_tx, UNICAST);
+	VPORT(transmitted_ib_multicast, p->rdma_tx, MULTICAST);
 	if (GET(query_vport_counter_in, cmd->in, clear)) {
+		memset(&p->rdma_rx, 0, sizeof(p->rdma_rx));
+		memset(&p->rdma_tx, 0, sizeof(p->rdma_tx));
 		memset(&p->vport_rx, 0, sizeof(p->vport_rx));
 		memset(&p->vport_tx, 0, sizeof(p->vport_tx));
 	}

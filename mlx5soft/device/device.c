@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "nic.h"
 
@@ -23,6 +24,14 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "mlx5soft: %s\n", line);
+}
+
+u64 nic_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
 static void reset(void *priv, enum vfu_reset why)
@@ -73,11 +82,17 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 		nic->guid |= (u64)cfg->mac[i]
 			     << (i < 3 ? 56 - 8 * i : 40 - 8 * i);
 	nic->guid = (nic->guid ^ 1ULL << 57) | 0xfffeULL << 24;
+	ret = rdma_create(nic);
+	if (ret) {
+		free(nic);
+		return ret;
+	}
 	nic->cmd_in = malloc(CMD_BUFFER);
 	nic->cmd_out = malloc(CMD_BUFFER);
 	objs_init(nic);
 	vport_reset(nic);
 	pci.priv = nic;
+	ret = -ENOMEM;
 	if (nic->cmd_in && nic->cmd_out && caps_init(nic))
 		ret = vfu_create(&pci, &nic->vfu);
 	if (ret) {
@@ -94,6 +109,7 @@ void nic_destroy(struct nic *nic)
 		return;
 	obj_destroy_all(nic);
 	vfu_destroy(nic->vfu);
+	roce_engine_destroy(nic->roce);
 	caps_free(nic);
 	free(nic->cmd_in);
 	free(nic->cmd_out);

@@ -27,16 +27,16 @@ void nic_destroy(struct nic *nic);
 
 struct vfu *nic_vfu(struct nic *nic);
 
-/*
- * There are frames at the wire, it has room again, or the timeout below is
- * over.
- */
+/* There are frames at the wire, or it has room again */
 void nic_wire(struct nic *nic);
 
-/*
- * The events to poll() the wire for. While a frame waits for a buffer, which
- * the guest posts without telling, *timeout (milliseconds) is made shorter.
- */
-short nic_wire_events(const struct nic *nic, int *timeout);
+/* The events to poll() the wire for, which change */
+short nic_wire_events(const struct nic *nic);
+
+/* Let the transport work. Returns true if there is more to do at once. */
+bool nic_tick(struct nic *nic);
+
+/* In how many ns nic_tick() is due; -1: not before something else happens */
+int64_t nic_due(const struct nic *nic);
 
 #endif /* MLX5SOFT_DEVICE_H */

@@ -8,11 +8,11 @@
 #include "frame.h"
 #include "nic.h"
 #include "rss.h"
+#include "wqe.h"
 
 #define BURST 64
 #define MAX_PIECES 32
 #define HOLD_NS 500000000ULL /* how long a frame waits for a buffer */
-#define RETRY_MS 1
 #define LB_UNICAST 1
 
 #define CQE_OK_L2 (1 << 0)
@@ -168,7 +168,6 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 	put_be16(cqe + 20,
 		 csum_fold(csum_add(0, frame + ETH_HEADER, len - ETH_HEADER)));
 	put_be32(cqe + 44, len);
-	put_be64(cqe + 48, nic_clock());
 	put_be32(cqe + 56, rq->obj.id);
 	put_be16(cqe + 60, rq->ci);
 	if (!next_wqe(nic, rq, wqe))
@@ -182,7 +181,6 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 	}
 	nic_log(nic, "RQ %u: cannot scatter %u bytes: 0x%x", rq->obj.id, len,
 		syndrome);
-	memset(cqe + 48, 0, 8);
 	cqe[55] = syndrome;
 	cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
 	rq->state = WQ_ERR;
@@ -223,7 +221,7 @@ bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how)
 	return true;
 }
 
-/* Count a frame that has come; false: it is not for us. */
+/* A frame has come; false: it is not for a receive queue. */
 static bool arrived(struct nic *nic, const u8 *frame, u32 len)
 {
 	if (len < ETH_HEADER || !vfu_bus_master(nic->vfu))
@@ -233,6 +231,8 @@ static bool arrived(struct nic *nic, const u8 *frame, u32 len)
 		return false;
 	}
 	count_rx(nic, frame, len);
+	if (rdma_receive(nic, frame, len))
+		return false;
 	if (len > nic->mtu) { /* with an FCS, which leaves room for a tag */
 		nic->port.rx_oversize++;
 		return false;
@@ -250,22 +250,17 @@ static bool pass(struct nic *nic)
 
 	if (eth_receive(nic, nic->rx_frame, nic->held_len, RX_WIRE))
 		return true;
-	now = nic_clock();
+	now = nic_now();
 	if (!nic->held_until)
 		nic->held_until = now + HOLD_NS;
 	return now >= nic->held_until &&
 	       eth_receive(nic, nic->rx_frame, nic->held_len, RX_LAST);
 }
 
-short nic_wire_events(const struct nic *nic, int *timeout)
+/* While a frame waits, those behind it wait in the wire. */
+short nic_wire_events(const struct nic *nic)
 {
-	short out = nic->tx_blocked ? POLLOUT : 0;
-
-	if (!nic->held_len)
-		return POLLIN | out;
-	if (*timeout < 0 || *timeout > RETRY_MS)
-		*timeout = RETRY_MS;
-	return out;
+	return (nic->held_len ? 0 : POLLIN) | (nic->tx_blocked ? POLLOUT : 0);
 }
 
 void nic_wire(struct nic *nic)

@@ -160,10 +160,7 @@ static void complete(struct nic *nic, struct wq *sq, const u8 *wqe, u8 syndrome)
 
 	put_be32(cqe + 56, (u32)wqe[3] << 24 | sq->obj.id);
 	put_be16(cqe + 60, sq->ci);
-	if (syndrome)
-		cqe[55] = syndrome;
-	else
-		put_be64(cqe + 48, nic_clock());
+	cqe[55] = syndrome;
 	cq_post(nic, sq->cq, cqe, syndrome ? CQE_REQ_ERR : CQE_REQ, false);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* mlx5soft: a software ConnectX for a QEMU with vfio-user-pci */
 
+#define _GNU_SOURCE /* ppoll */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -93,29 +94,43 @@ static int parse_mac(const char *arg, uint8_t mac[6])
 	return 0;
 }
 
+static const struct timespec *until_due(const struct nic *nic,
+					struct timespec *t)
+{
+	int64_t ns = nic_due(nic);
+
+	if (ns < 0)
+		return NULL;
+	t->tv_sec = ns / 1000000000;
+	t->tv_nsec = ns % 1000000000;
+	return t;
+}
+
 static int serve(struct nic *nic, int wire)
 {
 	struct pollfd fds[2] = {
 		{ .fd = vfu_fd(nic_vfu(nic)), .events = POLLIN },
 		{ .fd = wire }, /* -1: ignored */
 	};
-
-	int timeout;
+	const struct timespec none = { 0 };
+	struct timespec due;
+	bool more = false;
 
 	while (!stop) {
-		timeout = -1;
-		fds[1].events = nic_wire_events(nic, &timeout);
-		if (poll(fds, 2, timeout) < 0) {
+		fds[1].events = nic_wire_events(nic);
+		if (ppoll(fds, 2, more ? &none : until_due(nic, &due), NULL) <
+		    0) {
 			if (errno == EINTR)
 				continue;
 			return die("poll", errno);
 		}
 		if (fds[0].revents)
 			vfu_process(nic_vfu(nic));
-		if (fds[1].revents & (POLLIN | POLLOUT) || timeout >= 0)
+		if (fds[1].revents & (POLLIN | POLLOUT))
 			nic_wire(nic);
 		else if (fds[1].revents)
 			fds[1].fd = -1; /* the other end is gone */
+		more = nic_tick(nic);
 	}
 	return 0;
 }

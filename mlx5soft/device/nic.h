@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "bits.h"
 #include "device.h"
 #include "port.h"
+#include "roce.h"
 #include "vfu.h"
 
 #define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
@@ -28,12 +28,13 @@
 
 #define MAX_LOG_QUEUE 20U /* of entries, for CQ and EQ */
 #define MAX_LOG_WQ 15U
+#define MAX_LOG_RQ_STRIDE 11U
+#define DEFAULT_PKEY 0xffff
 #define MAX_WQE 1024U
 #define FRAME_MAX 65536U
 #define SEND_MAX ((1U << 19) + MAX_WQE) /* of a large send */
 #define ROCE_ADDRESSES 32U
 #define RESD_LKEY 0x200U /* of kernel QPs: all memory */
-#define END_LKEY 0x100U	 /* ends a receive WQE's list */
 
 /* ---- objects ---- */
 
@@ -306,9 +307,19 @@ struct srq {
 	u8 ctx[BYTES(rmpc)];
 };
 
+/* Take the next element: 1, 0 if there is none, or -EINVAL if it is bad. */
+int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out);
+
+struct inline_data {
+	u8 *data;
+	u32 room;
+};
+
 struct qp {
 	struct obj obj;
-	u8 type;
+	enum roce_qp_type roce_type;
+	bool umr; /* the driver's own, may change memory keys */
+	struct roce_qp *roce;
 	struct cq *send_cq, *recv_cq;
 	struct srq *srq;
 	u32 pd;
@@ -318,6 +329,10 @@ struct qp {
 	u32 sq_at; /* the SQ is behind the RQ */
 	u64 db;
 	u16 sq_ci, rq_ci;
+	u32 sq_fetched;
+	struct inline_data *inl; /* of WQEs under way; NULL: never had any */
+	bool idle;		 /* in nic.idle */
+	struct qp *idle_next;
 	u8 qpc[BYTES(qpc)];
 };
 
@@ -396,6 +411,13 @@ struct q_counter {
 	struct obj obj;
 	u32 out_of_buffer;
 };
+int rdma_create(struct nic *nic);
+/* A WQE that changes a memory key; `len` bytes of it are there. */
+enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
+/* Is it for the transport? */
+bool rdma_receive(struct nic *nic, const void *frame, size_t len);
+/* a QP that goes away */
+void rdma_forget(struct nic *nic, struct qp *qp);
 
 /* ---- the NIC ---- */
 
@@ -426,6 +448,10 @@ struct nic {
 	u16 mtu;
 	bool port_down;
 
+	struct roce_engine *roce;
+	struct qp *idle; /* in ERR, with a receive queue that is empty */
+	u64 idle_due;
+
 	u32 cq_half; /* first half of a CQ doorbell */
 
 	struct port port;
@@ -447,14 +473,8 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 			nic_log(nic, __VA_ARGS__); \
 	} while (0)
 
-/* the internal timer, which CQEs have as their time stamp: ns */
-static inline u64 nic_clock(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
+/* the device's clock, ns */
+u64 nic_now(void);
 
 bool caps_init(struct nic *nic);
 void caps_free(struct nic *nic);

@@ -23,6 +23,7 @@ struct traffic {
 struct port {
 	struct traffic rx, tx;		   /* at the wire */
 	struct traffic vport_rx, vport_tx; /* what the vport has to do with */
+	struct traffic rdma_rx, rdma_tx;
 	u64 prio_rx_frames[8], prio_rx_bytes[8];
 	u64 prio_tx_frames[8], prio_tx_bytes[8];
 	u64 rx_size[SIZE_RANGES];

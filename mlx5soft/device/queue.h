@@ -22,6 +22,8 @@ HANDLER(modify_rmp);
 HANDLER(arm_srq);
 HANDLER(query_srq);
 
+HANDLER(modify_qp);
+HANDLER(query_qp);
 HANDLER(query_hca_cap);
 HANDLER(set_hca_cap);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Shared receive queues: SRQ, XRC SRQ and RMP differ in their contexts only. */
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "nic.h"
 #include "queue.h"
+#include "wqe.h"
 
 /* what the three contexts say */
 struct params {
@@ -43,7 +45,7 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 	srq->ctx_len = p->ctx_len;
 	memcpy(srq->ctx, p->ctx, p->ctx_len);
 	if (p->log_size > MAX_LOG_WQ || p->log_stride < 4 ||
-	    p->log_stride > 11 || p->db & 3 ||
+	    p->log_stride > MAX_LOG_RQ_STRIDE || p->db & 3 ||
 	    !pas_init(&srq->pas, p->list, avail, p->page_shift,
 		      p->page_offset << (p->page_shift - 6),
 		      1ULL << (p->log_size + p->log_stride))) {
@@ -120,6 +122,35 @@ int create_rmp(struct nic *nic, struct cmd *cmd)
 	};
 
 	return create(nic, cmd, &p, OBJ_RMP);
+}
+
+/*
+ * An element names the one that follows it: 16 bytes, with the index in 2 and
+ * 3, in front of its list. The doorbell record counts what was posted.
+ */
+int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out)
+{
+	u8 db[4], wqe[1U << MAX_LOG_RQ_STRIDE];
+	u32 stride = 1U << srq->log_stride;
+	u16 index, posted;
+
+	if (vfu_dma_read(nic->vfu, srq->db, db, sizeof(db)))
+		return 0;
+	posted = get_be32(db);
+	if (posted == srq->ci)
+		return 0;
+	index = srq->next & ((1U << srq->log_size) - 1);
+	if (!pas_read(nic, &srq->pas, (u64)index << srq->log_stride, wqe,
+		      stride))
+		return 0;
+	out->cookie = index;
+	srq->next = get_be16(wqe + 2);
+	srq->ci++;
+	if ((u16)(posted - srq->ci) < srq->limit) {
+		srq->limit = 0;
+		event_queue(nic, EVENT_SRQ_LIMIT, 0, srq->obj.id);
+	}
+	return wqe_decode_recv(wqe + 16, stride - 16, out) ? -EINVAL : 1;
 }
 
 /* of any of the three kinds */

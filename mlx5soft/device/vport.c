@@ -9,8 +9,8 @@ enum list_type {
 	LIST_MC = 1
 };
 
-#define DEFAULT_PKEY 0xffff
 #define ALL_PKEYS 0xffff
+#define ROCE_VERSION_2 2
 #define MAD_BYTES 256
 #define MAD_UNSUPPORTED 0x000c
 #define PORT_DOWN_EVENT 1
@@ -19,9 +19,12 @@ enum list_type {
 void vport_reset(struct nic *nic)
 {
 	u8 *ctx = nic->nic_vport, *mac;
+	unsigned int i;
 
 	memset(ctx, 0, sizeof(nic->nic_vport));
 	memset(nic->roce_addr, 0, sizeof(nic->roce_addr));
+	for (i = 0; i < ROCE_ADDRESSES; i++)
+		roce_set_gid(nic->roce, i, NULL, NULL);
 	nic->uc_count = nic->mc_count = 0;
 	nic->held_len = 0;
 	nic->tx_blocked = false;
@@ -140,15 +143,23 @@ static int modify_vport_state(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
+/* An entry counts with version 2 and without a VLAN, all else is no address. */
 static int set_roce_address(struct nic *nic, struct cmd *cmd)
 {
 	u32 i = GET(set_roce_address_in, cmd->in, roce_address_index);
+	const u8 *addr = AT_RO(set_roce_address_in, cmd->in, roce_address);
+	const u8 *gid = AT_RO(roce_addr_layout, addr, source_l3_address);
+	static const u8 none[16];
+	bool valid;
 
 	if (i >= ROCE_ADDRESSES)
 		return FAIL(BAD_INDEX, "table is smaller");
-	memcpy(nic->roce_addr[i],
-	       AT_RO(set_roce_address_in, cmd->in, roce_address),
-	       BYTES(roce_addr_layout));
+	memcpy(nic->roce_addr[i], addr, BYTES(roce_addr_layout));
+	valid = GET(roce_addr_layout, addr, roce_version) == ROCE_VERSION_2 &&
+		!GET(roce_addr_layout, addr, vlan_valid) &&
+		memcmp(gid, none, sizeof(none));
+	roce_set_gid(nic->roce, i, valid ? gid : NULL,
+		     AT_RO(roce_addr_layout, addr, source_mac_47_32));
 	return CMD_OK;
 }
 

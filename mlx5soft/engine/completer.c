@@ -237,8 +237,8 @@ static void read_response(struct roce_qp *qp, struct slot *slot,
 		fail(qp, ROCE_WC_LOC_LEN_ERR, 0);
 		return;
 	}
-	if (mem_scatter(qp, slot->wqe.sge, slot->wqe.num_sge, offset,
-			pkt->payload, len)) {
+	if (mem_scatter(qp, qp->init.pd, slot->wqe.sge, slot->wqe.num_sge,
+			offset, pkt->payload, len)) {
 		fail(qp, ROCE_WC_LOC_PROT_ERR, 0);
 		return;
 	}
@@ -249,10 +249,10 @@ static void read_response(struct roce_qp *qp, struct slot *slot,
 static void atomic_response(struct roce_qp *qp, struct slot *slot,
 			    const struct packet *pkt)
 {
-	uint64_t original = get64(pkt->ext + AETH_BYTES);
+	uint64_t original = get_be64(pkt->ext + AETH_BYTES);
 
-	if (mem_scatter(qp, slot->wqe.sge, slot->wqe.num_sge, 0, &original,
-			sizeof(original)))
+	if (mem_scatter(qp, qp->init.pd, slot->wqe.sge, slot->wqe.num_sge, 0,
+			&original, sizeof(original)))
 		fail(qp, ROCE_WC_LOC_PROT_ERR, 0);
 	else
 		advance(qp, psn_add(pkt->psn, 1));

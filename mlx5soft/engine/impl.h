@@ -14,7 +14,6 @@
 #define MAX_MTU 4096
 /* Each element of a gather list may be split at a page once more. */
 #define MAX_PAYLOAD_IOV (2 * ROCE_MAX_SGE + 4)
-#define MAX_SLOTS 256
 #define NEVER UINT64_MAX
 
 /* a send WQE that was fetched and has not completed */
@@ -212,8 +211,9 @@ int mem_check_list(struct roce_qp *qp, const struct roce_sge *sge,
 		   uint32_t count, unsigned int access);
 int mem_gather(struct roce_qp *qp, const struct slot *slot, uint32_t offset,
 	       uint32_t len, struct iovec *iov, int max);
-int mem_scatter(struct roce_qp *qp, const struct roce_sge *sge, uint32_t count,
-		uint32_t offset, const void *data, uint32_t len);
+int mem_scatter(struct roce_qp *qp, uint32_t pd, const struct roce_sge *sge,
+		uint32_t count, uint32_t offset, const void *data,
+		uint32_t len);
 int mem_remote(struct roce_qp *qp, uint32_t rkey, uint64_t addr, uint32_t len,
 	       unsigned int access, struct iovec *iov, int max);
 int mem_remote_write(struct roce_qp *qp, uint32_t rkey, uint64_t addr,

@@ -4,14 +4,14 @@
  */
 #include "impl.h"
 
-static int translate(struct roce_qp *qp, uint32_t key, uint64_t addr,
-		     uint32_t len, unsigned int access, bool remote,
-		     struct iovec *iov, int max)
+static int translate(struct roce_qp *qp, uint32_t pd, uint32_t key,
+		     uint64_t addr, uint32_t len, unsigned int access,
+		     bool remote, struct iovec *iov, int max)
 {
 	const struct roce_config *c = &qp->engine->config;
 
-	return c->ops->translate(c->ctx, qp->init.ctx, qp->init.pd, key, addr,
-				 len, access, remote, iov, max);
+	return c->ops->translate(c->ctx, qp->init.ctx, pd, key, addr, len,
+				 access, remote, iov, max);
 }
 
 int mem_check_list(struct roce_qp *qp, const struct roce_sge *sge,
@@ -22,8 +22,8 @@ int mem_check_list(struct roce_qp *qp, const struct roce_sge *sge,
 
 		if (!sge[i].length)
 			continue;
-		ret = translate(qp, sge[i].key, sge[i].addr, sge[i].length,
-				access, false, NULL, 0);
+		ret = translate(qp, qp->init.pd, sge[i].key, sge[i].addr,
+				sge[i].length, access, false, NULL, 0);
 		if (ret < 0)
 			return ret;
 	}
@@ -65,8 +65,9 @@ int mem_gather(struct roce_qp *qp, const struct slot *slot, uint32_t offset,
 				(void *)(uintptr_t)(sge[i].addr + offset), part
 			};
 		else
-			ret = translate(qp, sge[i].key, sge[i].addr + offset,
-					part, 0, false, iov + n, max - n);
+			ret = translate(qp, qp->init.pd, sge[i].key,
+					sge[i].addr + offset, part, 0, false,
+					iov + n, max - n);
 		if (ret < 0)
 			return ret;
 		n += ret;
@@ -86,8 +87,8 @@ static const void *copy_to(const struct iovec *iov, int count, const void *data)
 }
 
 /* Write to the memory of a list, from its byte @offset on. */
-int mem_scatter(struct roce_qp *qp, const struct roce_sge *sge, uint32_t count,
-		uint32_t offset, const void *data, uint32_t len)
+int mem_scatter(struct roce_qp *qp, uint32_t pd, const struct roce_sge *sge,
+		uint32_t count, uint32_t offset, const void *data, uint32_t len)
 {
 	struct iovec iov[MAX_PAYLOAD_IOV];
 	uint32_t i = 0, part;
@@ -98,7 +99,7 @@ int mem_scatter(struct roce_qp *qp, const struct roce_sge *sge, uint32_t count,
 		part = next_part(sge, count, &i, &offset, len);
 		if (!part)
 			return -EINVAL;
-		n = translate(qp, sge[i].key, sge[i].addr + offset, part,
+		n = translate(qp, pd, sge[i].key, sge[i].addr + offset, part,
 			      ROCE_ACCESS_LOCAL_WRITE, false, iov,
 			      MAX_PAYLOAD_IOV);
 		if (n < 0)
@@ -111,7 +112,9 @@ int mem_scatter(struct roce_qp *qp, const struct roce_sge *sge, uint32_t count,
 int mem_remote(struct roce_qp *qp, uint32_t rkey, uint64_t addr, uint32_t len,
 	       unsigned int access, struct iovec *iov, int max)
 {
-	return len ? translate(qp, rkey, addr, len, access, true, iov, max) : 0;
+	return len ? translate(qp, qp->init.pd, rkey, addr, len, access, true,
+			       iov, max)
+		   : 0;
 }
 
 int mem_remote_write(struct roce_qp *qp, uint32_t rkey, uint64_t addr,

@@ -105,7 +105,7 @@ static uint16_t ipv4_checksum(const uint8_t *ip)
 	uint32_t sum = 0;
 
 	for (int i = 0; i < IPV4_BYTES; i += 2)
-		sum += get16(ip + i);
+		sum += get_be16(ip + i);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum += sum >> 16;
 	return ~sum;
@@ -145,14 +145,14 @@ static enum parse_result parse_ipv4(struct packet *pkt, size_t len,
 	if (len < IPV4_BYTES + UDP_BYTES || ip[9] != PROTOCOL_UDP)
 		return PARSE_NOT_ROCE;
 	/* Fragments and options belong to the host's IP stack. */
-	if (ip[0] != 0x45 || (get16(ip + 6) & 0x3fff))
+	if (ip[0] != 0x45 || (get_be16(ip + 6) & 0x3fff))
 		return PARSE_NOT_ROCE;
-	if (get16(ip + IPV4_BYTES + 2) != ROCE_UDP_PORT)
+	if (get_be16(ip + IPV4_BYTES + 2) != ROCE_UDP_PORT)
 		return PARSE_NOT_ROCE;
 	gid_from_ipv4(pkt->sgid, ip + 12);
 	gid_from_ipv4(pkt->dgid, ip + 16);
 	pkt->tclass = ip[1];
-	total = get16(ip + 2);
+	total = get_be16(ip + 2);
 	*udp_len = total - IPV4_BYTES;
 	return total > len || total < IPV4_BYTES || ipv4_checksum(ip)
 		       ? PARSE_MALFORMED
@@ -167,12 +167,12 @@ static enum parse_result parse_ipv6(struct packet *pkt, size_t len,
 	if (len < IPV6_BYTES + UDP_BYTES || ip[6] != PROTOCOL_UDP ||
 	    ip[0] >> 4 != 6)
 		return PARSE_NOT_ROCE;
-	if (get16(ip + IPV6_BYTES + 2) != ROCE_UDP_PORT)
+	if (get_be16(ip + IPV6_BYTES + 2) != ROCE_UDP_PORT)
 		return PARSE_NOT_ROCE;
 	memcpy(pkt->sgid, ip + 8, 16);
 	memcpy(pkt->dgid, ip + 24, 16);
-	pkt->tclass = get16(ip) >> 4;
-	*udp_len = get16(ip + 4);
+	pkt->tclass = get_be16(ip) >> 4;
+	*udp_len = get_be16(ip + 4);
 	return *udp_len > len - IPV6_BYTES ? PARSE_MALFORMED : PARSE_OK;
 }
 
@@ -189,7 +189,7 @@ enum parse_result packet_parse_network(struct packet *pkt, const void *frame,
 	pkt->eth = frame;
 	pkt->ip = pkt->eth + ETH_BYTES;
 	len -= ETH_BYTES;
-	type = get16(pkt->eth + 12);
+	type = get_be16(pkt->eth + 12);
 	if (type == ETHERTYPE_IPV4) {
 		pkt->v6 = false;
 		res = parse_ipv4(pkt, len, &udp_len);
@@ -217,7 +217,7 @@ enum parse_result packet_parse_transport(struct packet *pkt)
 	uint8_t icrc[ICRC_BYTES];
 
 	if (udp_len < UDP_BYTES + BTH_BYTES + ICRC_BYTES ||
-	    get16(udp + 4) != udp_len)
+	    get_be16(udp + 4) != udp_len)
 		return PARSE_MALFORMED;
 	pkt->flags = packet_flags(bth[0]);
 	pkt->service = bth[0] & 0xe0;
@@ -239,10 +239,10 @@ enum parse_result packet_parse_transport(struct packet *pkt)
 		return PARSE_BAD_ICRC;
 
 	pkt->solicited = bth[1] & 0x80;
-	pkt->pkey = get16(bth + 2);
-	pkt->dest_qpn = get24(bth + 5);
+	pkt->pkey = get_be16(bth + 2);
+	pkt->dest_qpn = get_be24(bth + 5);
 	pkt->ack_req = bth[8] & 0x80;
-	pkt->psn = get24(bth + 9);
+	pkt->psn = get_be24(bth + 9);
 	pkt->payload = pkt->ext + head;
 	pkt->payload_len = len - head - pad;
 	return PARSE_OK;
@@ -252,21 +252,21 @@ static void build_ipv4(const struct header *h, uint8_t *ip, uint32_t udp_len)
 {
 	ip[0] = 0x45;
 	ip[1] = h->tclass;
-	put16(ip + 2, IPV4_BYTES + udp_len);
-	put16(ip + 4, 0);
-	put16(ip + 6, 0x4000); /* do not fragment */
+	put_be16(ip + 2, IPV4_BYTES + udp_len);
+	put_be16(ip + 4, 0);
+	put_be16(ip + 6, 0x4000); /* do not fragment */
 	ip[8] = h->hop_limit ? h->hop_limit : DEFAULT_HOP_LIMIT;
 	ip[9] = PROTOCOL_UDP;
-	put16(ip + 10, 0);
+	put_be16(ip + 10, 0);
 	memcpy(ip + 12, h->sgid + 12, 4);
 	memcpy(ip + 16, h->dgid + 12, 4);
-	put16(ip + 10, ipv4_checksum(ip));
+	put_be16(ip + 10, ipv4_checksum(ip));
 }
 
 static void build_ipv6(const struct header *h, uint8_t *ip, uint32_t udp_len)
 {
-	put32(ip, 6U << 28 | h->tclass << 20 | (h->flow_label & 0xfffff));
-	put16(ip + 4, udp_len);
+	put_be32(ip, 6U << 28 | h->tclass << 20 | (h->flow_label & 0xfffff));
+	put_be16(ip + 4, udp_len);
 	ip[6] = PROTOCOL_UDP;
 	ip[7] = h->hop_limit ? h->hop_limit : DEFAULT_HOP_LIMIT;
 	memcpy(ip + 8, h->sgid, 16);
@@ -287,20 +287,21 @@ void packet_build(const struct header *h, const struct iovec *payload,
 
 	memcpy(buf, h->dmac, 6);
 	memcpy(buf + 6, h->smac, 6);
-	put16(buf + 12, v6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
+	put_be16(buf + 12, v6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
 	if (v6)
 		build_ipv6(h, ip, udp_len);
 	else
 		build_ipv4(h, ip, udp_len);
-	put16(udp, h->udp_sport);
-	put16(udp + 2, ROCE_UDP_PORT);
-	put16(udp + 4, udp_len);
-	put16(udp + 6, 0); /* no checksum, also with IPv6: the ICRC is better */
+	put_be16(udp, h->udp_sport);
+	put_be16(udp + 2, ROCE_UDP_PORT);
+	put_be16(udp + 4, udp_len);
+	/* no checksum, also with IPv6: the ICRC is better */
+	put_be16(udp + 6, 0);
 	bth[0] = h->opcode;
 	bth[1] = h->solicited << 7 | 1 << 6 /* MigReq */ | pad << 4;
-	put16(bth + 2, DEFAULT_PKEY);
-	put32(bth + 4, h->dest_qpn);
-	put32(bth + 8, (uint32_t)h->ack_req << 31 | h->psn);
+	put_be16(bth + 2, DEFAULT_PKEY);
+	put_be32(bth + 4, h->dest_qpn);
+	put_be32(bth + 8, (uint32_t)h->ack_req << 31 | h->psn);
 	memcpy(ext, h->ext, h->ext_len);
 
 	crc = crc32_z(icrc_headers(ip, v6), ext, h->ext_len);

@@ -5,12 +5,12 @@
 #ifndef PACKET_H
 #define PACKET_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/uio.h>
+
+#include "../be.h"
 
 #define ETH_BYTES 14
 #define IPV4_BYTES 20
@@ -161,49 +161,5 @@ void packet_build(const struct header *h, const struct iovec *payload,
 		  uint32_t *buf_len, uint8_t *tail, uint32_t *tail_len);
 
 bool gid_is_ipv4(const uint8_t gid[16]);
-
-static inline uint16_t get16(const uint8_t *p)
-{
-	return p[0] << 8 | p[1];
-}
-
-static inline uint32_t get24(const uint8_t *p)
-{
-	return p[0] << 16 | p[1] << 8 | p[2];
-}
-
-static inline uint32_t get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
-static inline uint64_t get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be64toh(v);
-}
-
-static inline void put16(uint8_t *p, uint16_t v)
-{
-	p[0] = v >> 8;
-	p[1] = v;
-}
-
-static inline void put32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void put64(uint8_t *p, uint64_t v)
-{
-	v = htobe64(v);
-	memcpy(p, &v, sizeof(v));
-}
 
 #endif /* PACKET_H */

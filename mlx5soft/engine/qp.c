@@ -38,7 +38,7 @@ static struct roce_qp *alloc_qp(const struct roce_qp_init *init)
 
 	if (!qp)
 		return NULL;
-	while (slots < init->max_send_wr && slots < MAX_SLOTS)
+	while (slots < init->max_send_wr && slots < ROCE_MAX_FETCHED)
 		slots *= 2;
 	qp->init = *init;
 	qp->req.mask = slots - 1;

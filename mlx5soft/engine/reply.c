@@ -68,8 +68,9 @@ static void remote_access(struct roce_qp *qp)
 
 void reply_read(struct roce_qp *qp, const struct packet *pkt)
 {
-	uint64_t addr = get64(pkt->ext);
-	uint32_t rkey = get32(pkt->ext + 8), length = get32(pkt->ext + 12);
+	uint64_t addr = get_be64(pkt->ext);
+	uint32_t rkey = get_be32(pkt->ext + 8);
+	uint32_t length = get_be32(pkt->ext + 12);
 	struct resource *r;
 
 	if (!(qp->attr.access & ROCE_ACCESS_REMOTE_READ) ||
@@ -95,8 +96,8 @@ void reply_read(struct roce_qp *qp, const struct packet *pkt)
 
 static uint64_t execute(uint64_t *at, const struct packet *pkt)
 {
-	uint64_t swap_add = get64(pkt->ext + 12);
-	uint64_t compare = get64(pkt->ext + 20);
+	uint64_t swap_add = get_be64(pkt->ext + 12);
+	uint64_t compare = get_be64(pkt->ext + 20);
 
 	if (pkt->op == OP_FETCH_ADD)
 		return __atomic_fetch_add(at, swap_add, __ATOMIC_SEQ_CST);
@@ -108,8 +109,8 @@ static uint64_t execute(uint64_t *at, const struct packet *pkt)
 
 void reply_atomic(struct roce_qp *qp, const struct packet *pkt)
 {
-	uint64_t addr = get64(pkt->ext);
-	uint32_t rkey = get32(pkt->ext + 8);
+	uint64_t addr = get_be64(pkt->ext);
+	uint32_t rkey = get_be32(pkt->ext + 8);
 	struct iovec iov[2];
 	struct resource *r;
 	int n;
@@ -172,9 +173,9 @@ void reply_duplicate(struct roce_qp *qp, const struct packet *pkt)
 	if (!r->atomic) {
 		uint64_t offset = (uint64_t)at * qp->mtu;
 
-		if (get64(pkt->ext) != r->addr + offset ||
-		    get32(pkt->ext + 8) != r->rkey ||
-		    get32(pkt->ext + 12) != r->length - offset) {
+		if (get_be64(pkt->ext) != r->addr + offset ||
+		    get_be32(pkt->ext + 8) != r->rkey ||
+		    get_be32(pkt->ext + 12) != r->length - offset) {
 			qp->counters.rx_dropped++;
 			return;
 		}
@@ -198,7 +199,7 @@ static void init_tx(const struct roce_qp *qp, struct tx *tx, uint32_t psn)
 
 static void put_aeth(struct tx *tx, uint8_t syndrome, uint32_t msn)
 {
-	put32(tx->ext, (uint32_t)syndrome << 24 | msn);
+	put_be32(tx->ext, (uint32_t)syndrome << 24 | msn);
 	tx->ext_len = AETH_BYTES;
 }
 
@@ -259,7 +260,7 @@ static enum step send_response(struct roce_qp *qp, struct resource *r)
 	if (r->atomic) {
 		tx.op = OP_ATOMIC_ACKNOWLEDGE;
 		put_aeth(&tx, AETH_ACK, r->msn);
-		put64(tx.ext + AETH_BYTES, r->original);
+		put_be64(tx.ext + AETH_BYTES, r->original);
 		tx.ext_len += ATOMICACKETH_BYTES;
 	} else if (make_read_response(qp, r, &tx)) {
 		/* The key went away: what came later is not answered. */

@@ -145,9 +145,9 @@ static bool start(struct roce_qp *qp, struct slot *slot)
 static void put_reth(struct tx *tx, uint64_t addr, uint32_t rkey,
 		     uint32_t length)
 {
-	put64(tx->ext, addr);
-	put32(tx->ext + 8, rkey);
-	put32(tx->ext + 12, length);
+	put_be64(tx->ext, addr);
+	put_be32(tx->ext + 8, rkey);
+	put_be32(tx->ext + 12, length);
 	tx->ext_len = RETH_BYTES;
 }
 
@@ -169,10 +169,10 @@ static void make_atomic(const struct slot *slot, struct tx *tx)
 
 	tx->op = swap ? OP_COMPARE_SWAP : OP_FETCH_ADD;
 	tx->ack_req = true;
-	put64(tx->ext, wqe->remote_addr);
-	put32(tx->ext + 8, wqe->rkey);
-	put64(tx->ext + 12, swap ? wqe->swap : wqe->compare_add);
-	put64(tx->ext + 20, swap ? wqe->compare_add : 0);
+	put_be64(tx->ext, wqe->remote_addr);
+	put_be32(tx->ext + 8, wqe->rkey);
+	put_be64(tx->ext + 12, swap ? wqe->swap : wqe->compare_add);
+	put_be64(tx->ext + 20, swap ? wqe->compare_add : 0);
 	tx->ext_len = ATOMICETH_BYTES;
 }
 
@@ -212,7 +212,7 @@ static int make_data(struct roce_qp *qp, const struct slot *slot, struct tx *tx)
 		tx->ext_len += IMM_BYTES;
 	}
 	if (flags & PKT_INV) {
-		put32(tx->ext + tx->ext_len, wqe->invalidate_key);
+		put_be32(tx->ext + tx->ext_len, wqe->invalidate_key);
 		tx->ext_len += IMM_BYTES;
 	}
 	tx->payload_len = slot->length - offset;

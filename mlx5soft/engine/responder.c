@@ -65,7 +65,8 @@ int resp_get_wqe(struct roce_qp *qp)
 
 	if (resp->have_wqe)
 		return 1;
-	resp->wqe = (struct roce_recv_wqe){ .sge = resp->sges };
+	resp->wqe =
+		(struct roce_recv_wqe){ .pd = qp->init.pd, .sge = resp->sges };
 	ret = c->ops->fetch_recv(c->ctx, qp->init.ctx, &resp->wqe);
 	if (!ret)
 		return 0;
@@ -132,7 +133,7 @@ static bool deliver_message(struct roce_qp *qp, const struct packet *pkt)
 	}
 	if (pkt->flags & PKT_INV) {
 		wc.flags |= ROCE_WC_WITH_INV;
-		wc.invalidated_key = get32(last);
+		wc.invalidated_key = get_be32(last);
 		if (!c->ops->invalidate ||
 		    c->ops->invalidate(c->ctx, qp->init.ctx, qp->init.pd,
 				       wc.invalidated_key, true)) {
@@ -158,8 +159,8 @@ static bool receive_send(struct roce_qp *qp, const struct packet *pkt)
 			   0);
 		return false;
 	}
-	if (mem_scatter(qp, resp->wqe.sge, resp->wqe.num_sge, resp->offset,
-			pkt->payload, pkt->payload_len)) {
+	if (mem_scatter(qp, resp->wqe.pd, resp->wqe.sge, resp->wqe.num_sge,
+			resp->offset, pkt->payload, pkt->payload_len)) {
 		resp_fatal(qp, AETH_NAK_REMOTE_OPERATION, ROCE_WC_LOC_PROT_ERR,
 			   0);
 		return false;
@@ -178,9 +179,9 @@ static bool start_write(struct roce_qp *qp, const struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
 
-	resp->addr = get64(pkt->ext);
-	resp->rkey = get32(pkt->ext + 8);
-	resp->length = get32(pkt->ext + 12);
+	resp->addr = get_be64(pkt->ext);
+	resp->rkey = get_be32(pkt->ext + 8);
+	resp->length = get_be32(pkt->ext + 12);
 	if (!(qp->attr.access & ROCE_ACCESS_REMOTE_WRITE) ||
 	    resp->length > ROCE_MAX_MESSAGE) {
 		invalid_request(qp);

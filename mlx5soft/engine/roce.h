@@ -7,8 +7,8 @@
  *
  * The caller owns the loop and the clock: nothing here blocks, sleeps, starts
  * threads or reads the time. An engine and its QPs must be used by one thread
- * at a time. Callbacks must not call the engine, except for roce_kick() and
- * roce_kick_recv().
+ * at a time. Callbacks must not call the engine, except for roce_kick(),
+ * roce_kick_recv() and roce_qp_state().
  *
  * Functions that can fail return 0 or a negative errno.
  */
@@ -26,6 +26,7 @@
 #define ROCE_MAX_MESSAGE 0x80000000U /* bytes, C9-94 */
 #define ROCE_MAX_SGE 32
 #define ROCE_MAX_GIDS 256
+#define ROCE_MAX_FETCHED 256 /* send WQEs of a QP under way */
 #define ROCE_MAX_RD_ATOMIC 128
 #define ROCE_GRH_BYTES 40
 /* in front of the BTH's payload and behind it, at most */
@@ -189,6 +190,7 @@ struct roce_send_wqe {
 
 struct roce_recv_wqe {
 	uint64_t cookie;
+	uint32_t pd; /* the QP's, unless fetch_recv says another: an SRQ's */
 	/* The array is the engine's, of roce_qp_init.max_recv_sge elements. */
 	uint32_t num_sge;
 	struct roce_sge *sge;
@@ -267,7 +269,7 @@ struct roce_ops {
 
 	/*
    * Find the host memory behind a key.
-   * @pd: roce_qp_init.pd
+   * @pd: roce_qp_init.pd, or roce_recv_wqe.pd
    * @access: enum roce_access, what the memory must allow; 0 is local
    *	read
    * @remote: the key is an rkey from the wire, else an lkey of a WQE

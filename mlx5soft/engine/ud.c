@@ -16,8 +16,8 @@ static void put_deth(const struct roce_qp *qp, const struct slot *slot,
 
 	if (qkey & 0x80000000U)
 		qkey = own_qkey(qp);
-	put32(tx->ext, qkey);
-	put32(tx->ext + 4, qp->wire_qpn);
+	put_be32(tx->ext, qkey);
+	put_be32(tx->ext + 4, qp->wire_qpn);
 	tx->ext_len = DETH_BYTES;
 }
 
@@ -77,7 +77,8 @@ static int scatter_grh(struct roce_qp *qp, const struct packet *pkt)
 		memcpy(grh, pkt->ip, IPV6_BYTES);
 	else
 		memcpy(grh + IPV6_BYTES - IPV4_BYTES, pkt->ip, IPV4_BYTES);
-	return mem_scatter(qp, wqe->sge, wqe->num_sge, 0, grh, sizeof(grh));
+	return mem_scatter(qp, wqe->pd, wqe->sge, wqe->num_sge, 0, grh,
+			   sizeof(grh));
 }
 
 static void drop(struct roce_qp *qp)
@@ -89,7 +90,7 @@ void ud_receive(struct roce_qp *qp, const struct packet *pkt)
 {
 	struct roce_recv_wc wc = {
 		.byte_len = ROCE_GRH_BYTES + pkt->payload_len,
-		.src_qpn = get24(pkt->ext + 5),
+		.src_qpn = get_be24(pkt->ext + 5),
 		.tclass = pkt->tclass,
 		.flags = ROCE_WC_GRH |
 			 (pkt->solicited ? ROCE_WC_SOLICITED : 0) |
@@ -97,7 +98,7 @@ void ud_receive(struct roce_qp *qp, const struct packet *pkt)
 	};
 	int ret;
 
-	if (get32(pkt->ext) != own_qkey(qp)) {
+	if (get_be32(pkt->ext) != own_qkey(qp)) {
 		qp->engine->counters.rx_bad_qkey++;
 		return;
 	}
@@ -123,8 +124,9 @@ void ud_receive(struct roce_qp *qp, const struct packet *pkt)
 		return;
 	}
 	if (scatter_grh(qp, pkt) ||
-	    mem_scatter(qp, qp->resp.wqe.sge, qp->resp.wqe.num_sge,
-			ROCE_GRH_BYTES, pkt->payload, pkt->payload_len)) {
+	    mem_scatter(qp, qp->resp.wqe.pd, qp->resp.wqe.sge,
+			qp->resp.wqe.num_sge, ROCE_GRH_BYTES, pkt->payload,
+			pkt->payload_len)) {
 		qp_recv_error(qp, ROCE_WC_LOC_PROT_ERR);
 		qp_error(qp);
 		return;

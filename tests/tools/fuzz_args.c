@@ -31,34 +31,37 @@ static void shapes(int fd)
 		for (size_t in = 0; in <= 40; in++) {
 			if (in == 16 || in == 8)
 				continue; /* a right size, of something */
-			ret = raw_device(fd, methods[m], big, in, &st,
-					 sizeof(st));
+			ret = migr_device_run(fd, methods[m], big, in, &st,
+					      sizeof(st));
 			EXPECT(ret < 0, 1);
-			ret = raw_device(fd, methods[m], big, in, NULL, 0);
+			ret = migr_device_run(fd, methods[m], big, in, NULL, 0);
 			EXPECT(ret < 0, 1);
 		}
 		memset(big, 0xff, sizeof(big));
-		EXPECT(raw_device(fd, methods[m], big, 65535, big, 65535) < 0,
+		EXPECT(migr_device_run(fd, methods[m], big, 65535, big, 65535) <
+			       0,
 		       1);
 		memset(big, 0, sizeof(big));
-		EXPECT(raw_device(fd, methods[m], (void *)16, 16, &st,
-				  sizeof(st)) < 0,
+		EXPECT(migr_device_run(fd, methods[m], (void *)16, 16, &st,
+				       sizeof(st)) < 0,
 		       1);
-		EXPECT(raw_device(fd, methods[m], (void *)KERNEL_ADDRESS, 16,
-				  &st, sizeof(st)) < 0,
+		EXPECT(migr_device_run(fd, methods[m], (void *)KERNEL_ADDRESS,
+				       16, &st, sizeof(st)) < 0,
 		       1);
-		EXPECT(raw_device(fd, methods[m], big, 16, NULL, 0) < 0, 1);
+		EXPECT(migr_device_run(fd, methods[m], big, 16, NULL, 0) < 0,
+		       1);
 	}
-	EXPECT(raw_device(fd, RXE_MIGR_METHOD_STOP, NULL, 0, NULL, 0), -EINVAL);
-	EXPECT(raw_device(fd, RXE_MIGR_METHOD_RESUME, NULL, 0, (void *)16,
-			  sizeof(st)),
+	EXPECT(migr_device_run(fd, RXE_MIGR_METHOD_STOP, NULL, 0, NULL, 0),
+	       -EINVAL);
+	EXPECT(migr_device_run(fd, RXE_MIGR_METHOD_RESUME, NULL, 0, (void *)16,
+			       sizeof(st)),
 	       -EFAULT, -EINVAL);
 }
 
 static int stop(int fd, struct rxe_migr_stop in, void *out)
 {
-	return raw_device(fd, RXE_MIGR_METHOD_STOP, &in, sizeof(in), out,
-			  sizeof(struct rxe_migr_status));
+	return migr_device_run(fd, RXE_MIGR_METHOD_STOP, &in, sizeof(in), out,
+			       sizeof(struct rxe_migr_status));
 }
 
 static void bad_stops(int fd, int other)
@@ -95,8 +98,8 @@ static int dump(int fd, uint64_t addr, uint64_t length, void *out)
 {
 	const struct rxe_migr_buf in = { addr, length };
 
-	return raw_device(fd, RXE_MIGR_METHOD_DUMP, &in, sizeof(in), out,
-			  sizeof(struct rxe_migr_dump_resp));
+	return migr_device_run(fd, RXE_MIGR_METHOD_DUMP, &in, sizeof(in), out,
+			       sizeof(struct rxe_migr_dump_resp));
 }
 
 static void dumps(int fd)
@@ -120,8 +123,8 @@ static int resolve(int fd, int what, int own)
 	const struct rxe_migr_resolve in = { what, own };
 	struct rxe_migr_resolve_resp out;
 
-	return raw_device(fd, RXE_MIGR_METHOD_RESOLVE, &in, sizeof(in), &out,
-			  sizeof(out));
+	return migr_device_run(fd, RXE_MIGR_METHOD_RESOLVE, &in, sizeof(in),
+			       &out, sizeof(out));
 }
 
 static void resolves(struct ibv_context *ctx, struct ibv_context *other,

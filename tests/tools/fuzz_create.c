@@ -27,6 +27,12 @@ struct want {
 	bool no_driver_out, bad_driver_out;
 };
 
+/*
+ * ---- creation by hand: migr_create_object() says what a record of a checked
+ * image says; these say what no such record could, and keep the kernel's word.
+ * ----
+ */
+
 static int create_qp(struct rig *rig, int fd, struct want w)
 {
 	const struct rxe_migr_rec_qp *qp = rig->qp[0];

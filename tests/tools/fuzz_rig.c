@@ -2,12 +2,10 @@
 /*
  * What migr_fuzz attacks: see migr_fuzz.h.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -299,26 +297,6 @@ void copy_close(struct copy *c)
 
 /* ---- raw commands ---- */
 
-int raw_run(int fd, struct migr_ioctl *cmd)
-{
-	cmd->hdr.length =
-		sizeof(cmd->hdr) + cmd->hdr.num_attrs * sizeof(cmd->attr[0]);
-	return ioctl(fd, RDMA_VERBS_IOCTL, cmd) ? -errno : 0;
-}
-
-int raw_device(int fd, uint16_t method, const void *in, size_t in_length,
-	       void *out, size_t out_length)
-{
-	struct migr_ioctl cmd;
-
-	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE, method);
-	if (in)
-		migr_ioctl_in(&cmd, RXE_MIGR_ATTR_IN, in, in_length);
-	if (out)
-		migr_ioctl_out(&cmd, RXE_MIGR_ATTR_OUT, out, out_length);
-	return raw_run(fd, &cmd);
-}
-
 int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	       size_t length)
 {
@@ -328,7 +306,7 @@ int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	migr_ioctl_init(&cmd, object, RXE_MIGR_METHOD_QP_REFILL);
 	migr_ioctl_handle(&cmd, RXE_MIGR_ATTR_REFILL_HANDLE, handle);
 	migr_ioctl_in(&cmd, RXE_MIGR_ATTR_REFILL_RECORD, &buf, sizeof(buf));
-	return raw_run(fd, &cmd);
+	return migr_ioctl_run(fd, &cmd);
 }
 
 int raw_destroy_qp(int fd, uint32_t handle)

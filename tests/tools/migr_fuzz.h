@@ -85,9 +85,6 @@ void copy_close(struct copy *c);
 
 /* ---- raw commands (fuzz_rig.c): 0 or -errno ---- */
 
-int raw_run(int fd, struct migr_ioctl *cmd);
-int raw_device(int fd, uint16_t method, const void *in, size_t in_length,
-	       void *out, size_t out_length);
 int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	       size_t length);
 int raw_destroy_qp(int fd, uint32_t handle);

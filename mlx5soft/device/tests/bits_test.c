@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* bits.h: against known places, and fast against slow */
 
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "../../../tests/check.h"
 #include "bits.h"
-
-#define CHECK(cond)                                                        \
-	do {                                                               \
-		if (!(cond)) {                                             \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-				#cond);                                    \
-			exit(1);                                           \
-		}                                                          \
-	} while (0)
 
 static void known(void)
 {
@@ -47,10 +38,10 @@ static void fast_and_slow(void)
 			v = (u64)rand() << 33 ^ (u64)rand() << 11 ^ rand();
 			bits_set(a, at, len, v);
 			bits_set_slow(b, at, len, v);
-			CHECK(!memcmp(a, b, sizeof(a)));
+			MUST(!memcmp(a, b, sizeof(a)));
 			v &= ~0ULL >> (64 - len);
-			CHECK(bits_get(a, at, len) == v);
-			CHECK(bits_get_slow(a, at, len) == v);
+			MUST(bits_get(a, at, len) == v);
+			MUST(bits_get_slow(a, at, len) == v);
 		}
 }
 
@@ -58,5 +49,5 @@ int main(void)
 {
 	known();
 	fast_and_slow();
-	return 0;
+	return check_result();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Headers, checksums and segmentation of frames, good and hostile */
 
-#include "check.h"
+#include "../../../tests/check.h"
 #include "packets.h"
 
 /* RFC 1071, the plain way */
@@ -34,15 +34,14 @@ static void sums(void)
 	u8 buf[1500];
 	u32 i, len;
 
-	CHECK(csum_fold(csum_add(0, rfc, 8)) == 0xddf2);
+	MUST(csum_fold(csum_add(0, rfc, 8)) == 0xddf2);
 	for (i = 0; i < sizeof(buf); i++)
 		buf[i] = rand();
 	for (len = 0; len < sizeof(buf); len++)
-		CHECK(csum_fold(csum_add(0, buf, len)) ==
-		      slow_sum(buf, len, 0));
+		MUST(csum_fold(csum_add(0, buf, len)) == slow_sum(buf, len, 0));
 	memset(buf, 0xff, sizeof(buf));
-	CHECK(csum_fold(csum_add(0, buf, sizeof(buf))) == 0xffff);
-	CHECK(csum_fold(csum_add(0, buf, 0)) == 0);
+	MUST(csum_fold(csum_add(0, buf, sizeof(buf))) == 0xffff);
+	MUST(csum_fold(csum_add(0, buf, 0)) == 0);
 }
 
 /* Every kind of packet: filled checksums are right, a flipped bit is seen. */
@@ -64,25 +63,25 @@ static void checksums(void)
 		r.tcp_options = i % 3 * 4;
 		len = packet_make(f, &r);
 		frame_parse(f, len, false, &h);
-		CHECK(h.version == r.version && h.l4_type == r.proto);
-		CHECK(h.l3 == 14U + 4 * r.tags && h.end == len - r.padding);
-		CHECK(h.l4 == h.l3 + (r.version == 4 ? 20 : 40) + r.options);
+		MUST(h.version == r.version && h.l4_type == r.proto);
+		MUST(h.l3 == 14U + 4 * r.tags && h.end == len - r.padding);
+		MUST(h.l4 == h.l3 + (r.version == 4 ? 20 : 40) + r.options);
 		frame_fill_l3(f, &h);
 		frame_fill_l4(f, &h);
-		CHECK(frame_l3_ok(f, &h) && frame_l4_ok(f, &h));
-		CHECK(l4_right(f, &h));
-		CHECK(r.version == 6 ||
-		      slow_sum(f + h.l3, h.l4 - h.l3, 0) == 0xffff);
+		MUST(frame_l3_ok(f, &h) && frame_l4_ok(f, &h));
+		MUST(l4_right(f, &h));
+		MUST(r.version == 6 ||
+		     slow_sum(f + h.l3, h.l4 - h.l3, 0) == 0xffff);
 		bit = 1 << rand() % 8;
 		f[h.l4 + (u32)rand() % 4] ^= bit; /* a port */
-		CHECK(!frame_l4_ok(f, &h));
+		MUST(!frame_l4_ok(f, &h));
 		if (r.version == 4) {
 			f[h.l3 + 8] ^= bit;
-			CHECK(!frame_l3_ok(f, &h));
+			MUST(!frame_l3_ok(f, &h));
 		}
 		n++;
 	}
-	CHECK(n);
+	MUST(n);
 }
 
 static void special(void)
@@ -95,60 +94,60 @@ static void special(void)
 	/* UDP without a checksum is not known to be right... */
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
-	CHECK(h.l4_type == PROTO_UDP && !frame_l4_ok(f, &h));
+	MUST(h.l4_type == PROTO_UDP && !frame_l4_ok(f, &h));
 	/* ...and a sum of zero goes out as ones */
 	for (i = 0; i < 65536; i++) {
 		put_be16(f + h.l4 + 8, i);
 		frame_fill_l4(f, &h);
-		CHECK(get_be16(f + h.l4 + 6));
-		CHECK(frame_l4_ok(f, &h));
+		MUST(get_be16(f + h.l4 + 6));
+		MUST(frame_l4_ok(f, &h));
 	}
 	/* fragments have no ports */
 	r.fragment = 0x2000;
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
-	CHECK(h.fragment && !h.l4_type && !frame_l4_ok(f, &h));
+	MUST(h.fragment && !h.l4_type && !frame_l4_ok(f, &h));
 	r.fragment = 0x0001;
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
-	CHECK(h.fragment && !h.l4_type);
+	MUST(h.fragment && !h.l4_type);
 	r.fragment = 0x4000; /* do not fragment */
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
-	CHECK(!h.fragment && h.l4_type == PROTO_UDP);
+	MUST(!h.fragment && h.l4_type == PROTO_UDP);
 	/* a datagram shorter, and one longer than its packet */
 	put_be16(f + h.l4 + 4, 9);
 	frame_parse(f, len, false, &h);
-	CHECK(h.l4_type && h.l4_end == h.end - 1);
+	MUST(h.l4_type && h.l4_end == h.end - 1);
 	put_be16(f + h.l4 + 4, 11);
 	frame_parse(f, len, false, &h);
-	CHECK(!h.l4_type);
+	MUST(!h.l4_type);
 	/* an IPv6 fragment, whole and not */
 	r = (struct recipe){ .version = 6, .proto = PROTO_TCP, .options = 8 };
 	len = packet_make(f, &r);
 	f[14 + 6] = 44;
 	f[14 + 41] = 0;
 	frame_parse(f, len, false, &h);
-	CHECK(!h.fragment && h.l4_type == PROTO_TCP && h.l4 == 14 + 48);
+	MUST(!h.fragment && h.l4_type == PROTO_TCP && h.l4 == 14 + 48);
 	put_be16(f + 14 + 42, 1);
 	frame_parse(f, len, false, &h);
-	CHECK(h.fragment && !h.l4_type);
+	MUST(h.fragment && !h.l4_type);
 	/* a routing header with segments left hides the destination */
 	f[14 + 6] = 43;
 	put_be16(f + 14 + 42, 1);
 	frame_parse(f, len, false, &h);
-	CHECK(!h.l4_type && h.proto == 43);
+	MUST(!h.l4_type && h.proto == 43);
 	/* three tags, an address resolution, nothing */
 	memset(f, 0, sizeof(f));
 	for (i = 12; i < 24; i += 4)
 		put_be16(f + i, TYPE_CVLAN);
 	frame_parse(f, 100, false, &h);
-	CHECK(!h.version && h.type == TYPE_CVLAN && h.l3 == 22);
+	MUST(!h.version && h.type == TYPE_CVLAN && h.l3 == 22);
 	put_be16(f + 12, 0x0806);
 	frame_parse(f, 60, false, &h);
-	CHECK(!h.version && h.type == 0x0806 && h.l3 == 14);
+	MUST(!h.version && h.type == 0x0806 && h.l3 == 14);
 	frame_parse(f, 13, false, &h);
-	CHECK(!h.version && !h.l3);
+	MUST(!h.version && !h.l3);
 }
 
 /* A large send is the same bytes in order, each packet right by itself. */
@@ -160,28 +159,28 @@ static void large(const struct recipe *r, u32 mss)
 	struct lso lso;
 	u8 flags;
 
-	CHECK(lso_init(&lso, whole, len, hdr, mss));
-	CHECK(lso.segments == (r->payload + mss - 1) / mss);
+	MUST(lso_init(&lso, whole, len, hdr, mss));
+	MUST(lso.segments == (r->payload + mss - 1) / mss);
 	for (i = 0; i < lso.segments; i++) {
 		n = lso_segment(&lso, i, out);
-		CHECK(n - hdr <= mss && (n - hdr == mss || n + at == len));
-		CHECK(!memcmp(out + hdr, whole + hdr + at, n - hdr));
+		MUST(n - hdr <= mss && (n - hdr == mss || n + at == len));
+		MUST(!memcmp(out + hdr, whole + hdr + at, n - hdr));
 		frame_parse(out, n, false, &h);
-		CHECK(h.version == r->version && h.l4_type == r->proto);
-		CHECK(h.end == n && h.l4_end == n);
-		CHECK(frame_l3_ok(out, &h) && l4_right(out, &h));
+		MUST(h.version == r->version && h.l4_type == r->proto);
+		MUST(h.end == n && h.l4_end == n);
+		MUST(frame_l3_ok(out, &h) && l4_right(out, &h));
 		if (r->version == 4)
-			CHECK(get_be16(out + h.l3 + 4) == (u16)(0xfffe + i));
+			MUST(get_be16(out + h.l3 + 4) == (u16)(0xfffe + i));
 		if (r->proto == PROTO_TCP) {
 			flags = out[h.l4 + 13];
-			CHECK(get_be32(out + h.l4 + 4) == 0xfffff000 + at);
-			CHECK(!(flags & 0x09) == (i + 1 < lso.segments));
-			CHECK(!(flags & 0x80) == (i > 0));
-			CHECK(flags & 0x10);
+			MUST(get_be32(out + h.l4 + 4) == 0xfffff000 + at);
+			MUST(!(flags & 0x09) == (i + 1 < lso.segments));
+			MUST(!(flags & 0x80) == (i > 0));
+			MUST(flags & 0x10);
 		}
 		at += n - hdr;
 	}
-	CHECK(at == r->payload);
+	MUST(at == r->payload);
 }
 
 static void large_sends(void)
@@ -215,18 +214,17 @@ static void wqes(void)
 		for (inl = 0; inl < 65536; inl++) {
 			put_be16(wqe + 28, inl);
 			if (!wqe_headers(wqe, size, &hdr, &data)) {
-				CHECK(size < 32 ||
-				      WQE_INLINE + inl > size - 16);
+				MUST(size < 32 || WQE_INLINE + inl > size - 16);
 				continue;
 			}
-			CHECK(hdr == inl && data <= size && !(data & 15));
-			CHECK(data >= WQE_INLINE + hdr &&
-			      data < WQE_INLINE + hdr + 16);
+			MUST(hdr == inl && data <= size && !(data & 15));
+			MUST(data >= WQE_INLINE + hdr &&
+			     data < WQE_INLINE + hdr + 16);
 		}
 	put_be16(wqe + 28, 18); /* headers, then one data segment */
-	CHECK(wqe_headers(wqe, 64, &hdr, &data) && data == 48);
+	MUST(wqe_headers(wqe, 64, &hdr, &data) && data == 48);
 	put_be16(wqe + 28, 0x8000); /* a tag to insert, which is not offered */
-	CHECK(!wqe_headers(wqe, 64, &hdr, &data));
+	MUST(!wqe_headers(wqe, 64, &hdr, &data));
 }
 
 /* In memory of its exact size, so that the sanitizer sees a step outside */
@@ -238,16 +236,16 @@ static void hostile_one(const u8 *from, u32 len, u32 hdr, u32 mss)
 
 	memcpy(f, from, len);
 	frame_parse(f, len, false, &h);
-	CHECK(h.l3 <= 22 && h.l4 <= h.end && h.l4_end <= h.end && h.end <= len);
+	MUST(h.l3 <= 22 && h.l4 <= h.end && h.l4_end <= h.end && h.end <= len);
 	frame_l3_ok(f, &h);
 	frame_l4_ok(f, &h);
 	frame_fill_l3(f, &h);
 	frame_fill_l4(f, &h);
 	if (lso_init(&lso, f, len, hdr, mss)) {
-		CHECK(lso.segments);
-		CHECK(lso_segment(&lso, 0, out) <= LSO_MAX_SEGMENT);
-		CHECK(lso_segment(&lso, lso.segments - 1, out) <=
-		      LSO_MAX_SEGMENT);
+		MUST(lso.segments);
+		MUST(lso_segment(&lso, 0, out) <= LSO_MAX_SEGMENT);
+		MUST(lso_segment(&lso, lso.segments - 1, out) <=
+		     LSO_MAX_SEGMENT);
 	}
 	free(f);
 	free(out);
@@ -290,5 +288,5 @@ int main(void)
 	large_sends();
 	wqes();
 	hostile();
-	return 0;
+	return check_result();
 }

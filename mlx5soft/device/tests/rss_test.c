@@ -4,7 +4,7 @@
  * and what a TIR selects
  */
 
-#include "check.h"
+#include "../../../tests/check.h"
 #include "packets.h"
 #include "rss.h"
 
@@ -123,15 +123,15 @@ static void verification_suite(void)
 		v = &vectors[i];
 		make_frame(f, &h, v, PROTO_TCP);
 		make_tirc(tirc, v->version == 6, false, 0x3);
-		CHECK(rss_hash(tirc, f, &h, &type) == v->ip_hash);
-		CHECK(type == (v->version == 6 ? 0x0a : 0x05));
+		MUST(rss_hash(tirc, f, &h, &type) == v->ip_hash);
+		MUST(type == (v->version == 6 ? 0x0a : 0x05));
 		make_tirc(tirc, v->version == 6, false, 0xf);
-		CHECK(rss_hash(tirc, f, &h, &type) == v->tcp_hash);
-		CHECK(type == (v->version == 6 ? 0x5a : 0x55));
+		MUST(rss_hash(tirc, f, &h, &type) == v->tcp_hash);
+		MUST(type == (v->version == 6 ? 0x5a : 0x55));
 		make_frame(f, &h, v, PROTO_UDP);
 		make_tirc(tirc, v->version == 6, true, 0xf);
-		CHECK(rss_hash(tirc, f, &h, &type) == v->tcp_hash);
-		CHECK(type == (v->version == 6 ? 0xaa : 0xa5));
+		MUST(rss_hash(tirc, f, &h, &type) == v->tcp_hash);
+		MUST(type == (v->version == 6 ? 0xaa : 0xa5));
 	}
 }
 
@@ -145,25 +145,25 @@ static void selection(void)
 	make_frame(f, &h, &v, PROTO_TCP);
 	/* fields that the frame has not */
 	make_tirc(tirc, true, false, 0x3);
-	CHECK(!rss_hash(tirc, f, &h, &type) && !type);
+	MUST(!rss_hash(tirc, f, &h, &type) && !type);
 	make_tirc(tirc, false, true, 0xf);
-	CHECK(!rss_hash(tirc, f, &h, &type) && !type);
+	MUST(!rss_hash(tirc, f, &h, &type) && !type);
 	other = h;
 	other.l4_type = 0;
 	make_tirc(tirc, false, false, 0xf);
-	CHECK(!rss_hash(tirc, f, &other, &type) && !type);
+	MUST(!rss_hash(tirc, f, &other, &type) && !type);
 	/* one field */
 	make_tirc(tirc, false, false, 0x2);
-	CHECK(rss_hash(tirc, f, &h, &type) == rss_toeplitz(key, v.dst, 4));
-	CHECK(type == 0x04);
+	MUST(rss_hash(tirc, f, &h, &type) == rss_toeplitz(key, v.dst, 4));
+	MUST(type == 0x04);
 	/* no function */
 	SET(tirc, tirc, rx_hash_fn, 0);
-	CHECK(!rss_hash(tirc, f, &h, &type) && !type);
+	MUST(!rss_hash(tirc, f, &h, &type) && !type);
 	/* inverted XOR of all bytes */
 	make_tirc(tirc, false, false, 0x3);
 	SET(tirc, tirc, rx_hash_fn, 1);
-	CHECK(rss_hash(tirc, f, &h, &type) ==
-	      (u8) ~(66 ^ 9 ^ 149 ^ 187 ^ 161 ^ 142 ^ 100 ^ 80));
+	MUST(rss_hash(tirc, f, &h, &type) ==
+	     (u8) ~(66 ^ 9 ^ 149 ^ 187 ^ 161 ^ 142 ^ 100 ^ 80));
 	/* both directions of a connection alike */
 	memcpy(back.src, v.dst, 16);
 	memcpy(back.dst, v.src, 16);
@@ -173,12 +173,12 @@ static void selection(void)
 	SET(tirc, tirc, rx_hash_symmetric, 1);
 	hash = rss_hash(tirc, f, &h, &type);
 	make_frame(f, &h, &back, PROTO_TCP);
-	CHECK(hash && rss_hash(tirc, f, &h, &type) == hash);
+	MUST(hash && rss_hash(tirc, f, &h, &type) == hash);
 }
 
 int main(void)
 {
 	verification_suite();
 	selection();
-	return 0;
+	return check_result();
 }

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "check.h"
+#include "../../../tests/check.h"
 #include "packets.h"
 #include "steer.h"
 
@@ -54,30 +54,30 @@ static void against_plain(void)
 		if (i == 7)
 			memset(mask, 0, MATCH); /* takes all */
 		first = (i * 5 % 8) * 100;
-		CHECK(group_add(&groups, i, first, first + 99, mask));
-		CHECK(!group_add(&groups, 99, first + 50, first + 150, mask));
+		MUST(group_add(&groups, i, first, first + 99, mask));
+		MUST(!group_add(&groups, 99, first + 50, first + 150, mask));
 	}
 	for (i = 0; i < 800 && count < MAX_RULES; i++) {
 		if (rand() % 4 == 0 || (i / 100 == 5 * 7 % 8 && rand() % 50))
 			continue;
-		CHECK(!entry_find(groups, i, &g) && g);
+		MUST(!entry_find(groups, i, &g) && g);
 		rules[count].index = i;
 		rules[count].group = g;
 		random_bytes(rules[count].value);
-		CHECK(entry_add(g, i, rules[count].value));
-		CHECK(entry_find(groups, i, &g)->index == i);
+		MUST(entry_add(g, i, rules[count].value));
+		MUST(entry_find(groups, i, &g)->index == i);
 		count++;
 	}
 	for (i = 0; i < 500; i++) {
 		random_bytes(pkt);
 		e = steer_match(groups, pkt);
-		CHECK((e ? e->index : ~0U) == plain(rules, count, pkt));
+		MUST((e ? e->index : ~0U) == plain(rules, count, pkt));
 		if (count && i % 3 == 0) { /* and with fewer each time */
 			u32 gone = rand() % count;
 			struct entry *x =
 				entry_find(groups, rules[gone].index, &g);
 
-			CHECK(x);
+			MUST(x);
 			entry_del(g, x);
 			rules[gone] = rules[--count];
 		}
@@ -99,27 +99,27 @@ static void description(void)
 
 	frame_parse(f, len, false, &h);
 	steer_describe(pkt, f, len, &h);
-	CHECK(FIELD(cvlan_tag) == 1 && !FIELD(svlan_tag));
-	CHECK(FIELD(first_vid) == 100 && FIELD(first_prio) == 3);
-	CHECK(FIELD(ethertype) == TYPE_IPV4 && FIELD(ip_version) == 4);
-	CHECK(FIELD(tcp_sport) == 1000 && FIELD(tcp_dport) == 2000);
-	CHECK(!FIELD(udp_dport) && FIELD(ip_protocol) == PROTO_TCP);
-	CHECK(FIELD(dmac_47_16) == get_be32(f));
-	CHECK(FIELD(smac_15_0) == get_be16(f + 10));
+	MUST(FIELD(cvlan_tag) == 1 && !FIELD(svlan_tag));
+	MUST(FIELD(first_vid) == 100 && FIELD(first_prio) == 3);
+	MUST(FIELD(ethertype) == TYPE_IPV4 && FIELD(ip_version) == 4);
+	MUST(FIELD(tcp_sport) == 1000 && FIELD(tcp_dport) == 2000);
+	MUST(!FIELD(udp_dport) && FIELD(ip_protocol) == PROTO_TCP);
+	MUST(FIELD(dmac_47_16) == get_be32(f));
+	MUST(FIELD(smac_15_0) == get_be16(f + 10));
 
 	r = (struct recipe){ .version = 6, .proto = PROTO_UDP, .tags = 2 };
 	memset(pkt, 0, sizeof(pkt));
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
 	steer_describe(pkt, f, len, &h);
-	CHECK(FIELD(svlan_tag) == 1 && !FIELD(cvlan_tag));
-	CHECK(FIELD(ethertype) == TYPE_IPV6 && FIELD(ip_version) == 6);
-	CHECK(FIELD(udp_sport) == 1000 && !FIELD(tcp_sport));
+	MUST(FIELD(svlan_tag) == 1 && !FIELD(cvlan_tag));
+	MUST(FIELD(ethertype) == TYPE_IPV6 && FIELD(ip_version) == 6);
+	MUST(FIELD(udp_sport) == 1000 && !FIELD(tcp_sport));
 
 	memset(pkt, 0, sizeof(pkt));
 	frame_parse(f, 5, false, &h);
 	steer_describe(pkt, f, 5, &h); /* of nothing, nothing */
-	CHECK(!FIELD(dmac_47_16));
+	MUST(!FIELD(dmac_47_16));
 }
 
 /* With 4096 VLANs, as with a few: a figure for whoever asks */
@@ -134,15 +134,15 @@ static void speed(void)
 	SET(fte_match_set_lyr_2_4, mask, cvlan_tag, 1);
 	SET(fte_match_set_lyr_2_4, pkt, cvlan_tag, 1);
 	g = group_add(&groups, 0, 0, 4095, mask);
-	CHECK(g);
+	MUST(g);
 	for (i = 0; i < 4096; i++) {
 		SET(fte_match_set_lyr_2_4, pkt, first_vid, i);
-		CHECK(entry_add(g, i, pkt));
+		MUST(entry_add(g, i, pkt));
 	}
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	for (i = 0; i < n; i++) {
 		SET(fte_match_set_lyr_2_4, pkt, first_vid, i % 4096);
-		CHECK(steer_match(groups, pkt)->index == i % 4096);
+		MUST(steer_match(groups, pkt)->index == i % 4096);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	printf("%.0f ns to find one of 4096\n",
@@ -158,5 +158,5 @@ int main(void)
 		against_plain();
 	description();
 	speed();
-	return 0;
+	return check_result();
 }

@@ -100,14 +100,14 @@ size_t craft(uint8_t *frame, int to, const struct crafted *c)
 	h.psn = c->psn & PSN_MASK;
 	h.dest_qpn = to ? b->qpn : a->qpn;
 	if (flags & PKT_RETH || flags & PKT_ATOMICETH) {
-		put64(ext, c->addr);
-		put32(ext + 8, c->rkey);
-		put32(ext + 12, c->len);
+		put_be64(ext, c->addr);
+		put_be32(ext + 8, c->rkey);
+		put_be32(ext + 12, c->len);
 		h.ext_len = RETH_BYTES;
 	}
 	if (flags & PKT_ATOMICETH) {
-		put64(ext + 12, c->add);
-		put64(ext + 20, c->compare);
+		put_be64(ext + 12, c->add);
+		put_be64(ext + 20, c->compare);
 		h.ext_len = ATOMICETH_BYTES;
 	}
 	if (flags & PKT_AETH) {

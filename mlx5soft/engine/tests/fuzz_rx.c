@@ -103,7 +103,7 @@ static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 	if (flags & PKT_RETH) {
 		/* mostly a region that exists */
 		memset(ext, 0, 6);
-		put32(ext + 8, 1000 + (ext[11] & 1));
+		put_be32(ext + 8, 1000 + (ext[11] & 1));
 		memset(ext + 12, 0, 2);
 	}
 	h.ext_len = flags & PKT_ATOMICETH ? ATOMICETH_BYTES : len % 21;
@@ -115,7 +115,7 @@ static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 		h.ext_len = AETH_BYTES +
 			    (flags & PKT_ATOMICACKETH ? ATOMICACKETH_BYTES : 0);
 	if (flags & PKT_DETH)
-		put32(ext, 0x11111111);
+		put_be32(ext, 0x11111111);
 	if (flags & PKT_PAYLOAD)
 		iov.iov_len = len & 0x80 ? 256 : len & 0x40 ? len * 19 : len;
 	sim->ipv6 = v6;
@@ -155,23 +155,23 @@ static void raw_record(struct input *in, bool v6, bool all)
 		sim_address(sim, 1, &src);
 		sim_address(sim, 0, &dst);
 		sim->ipv6 = false;
-		put16(frame + 12, v6 ? 0x86dd : 0x0800);
-		put16(frame + head - 6, ROCE_UDP_PORT);
-		put16(frame + head - 4, 8 + len);
+		put_be16(frame + 12, v6 ? 0x86dd : 0x0800);
+		put_be16(frame + head - 6, ROCE_UDP_PORT);
+		put_be16(frame + head - 4, 8 + len);
 		ip[0] = v6 ? 0x60 : 0x45;
 		ip[v6 ? 6 : 9] = 17;
 		if (v6) {
-			put16(ip + 4, 8 + len);
+			put_be16(ip + 4, 8 + len);
 			memcpy(ip + 8, src.dgid, 16);
 			memcpy(ip + 24, dst.dgid, 16);
 		} else {
-			put16(ip + 2, 28 + len);
+			put_be16(ip + 2, 28 + len);
 			memcpy(ip + 12, src.dgid + 12, 4);
 			memcpy(ip + 16, dst.dgid + 12, 4);
 			for (int i = 0; i < 20; i += 2)
-				sum += get16(ip + i);
+				sum += get_be16(ip + i);
 			sum = (sum & 0xffff) + (sum >> 16);
-			put16(ip + 10, ~sum);
+			put_be16(ip + 10, ~sum);
 		}
 	}
 	/* an ICRC that fits what there is */

@@ -9,8 +9,6 @@
 #define DELAY 5000 /* ns, one way */
 #define SIM_SGES 8
 
-int check_failures;
-
 uint64_t sim_random(struct sim *sim)
 {
 	uint64_t x = sim->seed;
@@ -137,6 +135,7 @@ static int sim_fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe)
 {
 	struct sim_qp *q = ((struct sim_qp *)qp_ctx)->shared;
 	struct roce_sge *sge = wqe->sge;
+	uint32_t pd = wqe->pd;
 
 	(void)ctx;
 	if (q->next_recv == q->num_recvs)
@@ -146,6 +145,7 @@ static int sim_fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe)
 	       (wqe->num_sge < SIM_SGES ? wqe->num_sge : SIM_SGES) *
 		       sizeof(*sge));
 	wqe->sge = sge;
+	wqe->pd = pd;
 	if (q->bad_recv) {
 		q->bad_recv = false;
 		return -EINVAL;
@@ -502,7 +502,9 @@ void sim_post_recv(struct sim_qp *q, uint64_t cookie, uint64_t addr,
 		   uint32_t len, uint32_t key)
 {
 	struct roce_sge sge = { addr, len, key };
-	struct roce_recv_wqe wqe = { cookie, 1, copy_list(&sge, 1) };
+	struct roce_recv_wqe wqe = { .cookie = cookie,
+				     .num_sge = 1,
+				     .sge = copy_list(&sge, 1) };
 
 	APPEND(q->recvs, q->num_recvs, wqe);
 	roce_kick_recv(q->qp);

@@ -5,7 +5,7 @@
 #ifndef SIM_H
 #define SIM_H
 
-#include "check.h"
+#include "../../../tests/check.h"
 #include "roce.h"
 
 #define SIM_QPS 64

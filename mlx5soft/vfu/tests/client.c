@@ -12,8 +12,6 @@
 
 #include "client.h"
 
-int check_failures;
-
 /* ---- device ---- */
 
 static void note(struct fixture *f, unsigned int bar, uint64_t off, size_t len)

@@ -7,22 +7,8 @@
 #ifndef CLIENT_H
 #define CLIENT_H
 
-#include <stdio.h>
-
+#include "../../../tests/check.h"
 #include "vfu_priv.h"
-
-#define CHECK(cond, ...)                                                   \
-	do {                                                               \
-		if (!(cond)) {                                             \
-			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, \
-				#cond);                                    \
-			fprintf(stderr, __VA_ARGS__);                      \
-			fprintf(stderr, "\n");                             \
-			check_failures++;                                  \
-		}                                                          \
-	} while (0)
-
-extern int check_failures;
 
 #define VECTORS 40
 #define BAR0_SIZE 0x100000ULL
@@ -98,12 +84,5 @@ unsigned int count_fds(void);
 		CHECK(count_fds() == before, "%s: %u descriptors", #test, \
 		      count_fds() - before);                              \
 	} while (0)
-
-static inline int check_result(void)
-{
-	if (check_failures)
-		fprintf(stderr, "%d checks failed\n", check_failures);
-	return check_failures != 0;
-}
 
 #endif /* CLIENT_H */

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Between queue pairs and the transport: WQEs to it, completions and events
+ * from it. See ../README.md, how a WQE travels.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "nic.h"
+#include "wqe.h"
+
+#define IDLE_RECV_NS 2000000 /* between two looks at a flushed receive queue */
+
+/* ---- send queue ---- */
+
+/* Where the inline data of a WQE stay until it completes. */
+static void *keep_inline(struct qp *qp, const u8 *data, u32 len)
+{
+	struct inline_data *slot;
+
+	if (!qp->inl)
+		qp->inl = calloc(ROCE_MAX_FETCHED, sizeof(*qp->inl));
+	if (!qp->inl)
+		return NULL;
+	slot = &qp->inl[qp->sq_fetched % ROCE_MAX_FETCHED];
+	if (slot->room < len) {
+		free(slot->data);
+		slot->data = malloc(len);
+		slot->room = slot->data ? len : 0;
+	}
+	return slot->data ? memcpy(slot->data, data, len) : NULL;
+}
+
+/* The WQE at `at` in one piece. Returns its length, or 0 if there is none whole */
+static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
+		    u8 *wqe)
+{
+	u32 mask = (1U << qp->log_sq) - 1, size, i;
+
+	for (i = 0, size = WQE_BB; i < size; i += WQE_BB) {
+		u16 bb = at + i / WQE_BB;
+
+		if (bb == posted ||
+		    !pas_read(nic, &qp->pas,
+			      qp->sq_at + (u64)(bb & mask) * WQE_BB, wqe + i,
+			      WQE_BB))
+			return 0;
+		if (!i)
+			size = wqe_bytes(wqe);
+	}
+	return size;
+}
+
+static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
+{
+	u8 db[4], wqe[WQE_MAX] = { 0 }, data[WQE_MAX];
+	struct nic *nic = ctx;
+	struct qp *qp = qp_ctx;
+	u32 size, inl = 0;
+	u16 posted;
+	void *kept = NULL;
+	int ret;
+
+	if (qp->no_sq || vfu_dma_read(nic->vfu, qp->db + 4, db, sizeof(db)))
+		return 0;
+	posted = get_be32(db);
+	if (posted == qp->sq_ci)
+		return 0;
+	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
+	out->cookie = (u32)wqe_opcode(wqe) << 16 | qp->sq_ci;
+	qp->sq_ci += size ? (size + WQE_BB - 1) / WQE_BB : 1;
+	ret = wqe_decode_send(wqe, size, qp->roce_type, out, data, &inl);
+	if (!ret && out->flags & ROCE_SEND_INLINE) {
+		kept = keep_inline(qp, data, inl);
+		if (inl && !kept)
+			ret = -EINVAL;
+		out->num_sge = 1;
+		out->sge[0] = (struct roce_sge){ .addr = (uintptr_t)kept,
+						 .length = inl };
+	}
+	qp->sq_fetched++;
+	return ret ? ret : 1;
+}
+
+/* Nothing is kept of it but its place. */
+static enum roce_wc_status local_op(void *ctx, void *qp_ctx,
+				    const struct roce_send_wqe *local)
+{
+	struct nic *nic = ctx;
+	struct qp *qp = qp_ctx;
+	u8 wqe[WQE_MAX];
+	u32 len;
+
+	if (local->cookie >> 16 == WQE_NOP)
+		return ROCE_WC_SUCCESS;
+	len = read_wqe(nic, qp, local->cookie, qp->sq_ci, wqe);
+	if (!qp->umr || !len)
+		return ROCE_WC_LOC_QP_OP_ERR;
+	return umr_execute(nic, wqe, len);
+}
+
+static const u8 syndrome_of[] = {
+	[ROCE_WC_LOC_LEN_ERR] = 0x01,	 [ROCE_WC_LOC_QP_OP_ERR] = 0x02,
+	[ROCE_WC_LOC_PROT_ERR] = 0x04,	 [ROCE_WC_WR_FLUSH_ERR] = 0x05,
+	[ROCE_WC_MW_BIND_ERR] = 0x06,	 [ROCE_WC_BAD_RESP_ERR] = 0x10,
+	[ROCE_WC_LOC_ACCESS_ERR] = 0x11, [ROCE_WC_REM_INV_REQ_ERR] = 0x12,
+	[ROCE_WC_REM_ACCESS_ERR] = 0x13, [ROCE_WC_REM_OP_ERR] = 0x14,
+	[ROCE_WC_RETRY_EXC_ERR] = 0x15,	 [ROCE_WC_RNR_RETRY_EXC_ERR] = 0x16,
+	[ROCE_WC_REM_ABORT_ERR] = 0x22,
+};
+
+static void cqe_error(u8 *cqe, enum roce_wc_status status, u8 vendor)
+{
+	cqe[54] = vendor;
+	if (status < N_ELEM(syndrome_of))
+		cqe[55] = syndrome_of[status];
+	if (!cqe[55])
+		cqe[55] = syndrome_of[ROCE_WC_LOC_QP_OP_ERR];
+}
+
+static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
+{
+	struct nic *nic = ctx;
+	struct qp *qp = qp_ctx;
+	u8 cqe[64] = { 0 };
+	bool error = wc->status != ROCE_WC_SUCCESS;
+
+	if (!error && !wc->signaled)
+		return 0;
+	put_be32(cqe + 44, wc->byte_len);
+	put_be32(cqe + 56, (u32)(wc->cookie >> 16) << 24 | qp->obj.id);
+	put_be16(cqe + 60, wc->cookie);
+	if (error)
+		cqe_error(cqe, wc->status, wc->syndrome);
+	return cq_post(nic, qp->send_cq, cqe, error ? CQE_REQ_ERR : CQE_REQ,
+		       false)
+		       ? 0
+		       : -ENOSPC;
+}
+
+/* ---- receive queues ---- */
+
+/* Look at it again later: its posts ring no doorbell. */
+static void look_again(struct nic *nic, struct qp *qp)
+{
+	if (qp->idle || roce_qp_state(qp->roce) != ROCE_QPS_ERR)
+		return;
+	if (!nic->idle)
+		nic->idle_due = nic_now() + IDLE_RECV_NS;
+	qp->idle = true;
+	qp->idle_next = nic->idle;
+	nic->idle = qp;
+}
+
+static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
+{
+	u8 db[4], list[1U << MAX_LOG_RQ_STRIDE];
+	struct nic *nic = ctx;
+	struct qp *qp = qp_ctx;
+	u32 stride;
+
+	if (qp->srq) {
+		out->pd = qp->srq->pd;
+		return srq_take(nic, qp->srq, out);
+	}
+	if (qp->no_rq || vfu_dma_read(nic->vfu, qp->db, db, sizeof(db)))
+		return 0;
+	if ((u16)get_be32(db) == qp->rq_ci) {
+		look_again(nic, qp);
+		return 0;
+	}
+	stride = 1U << qp->rq_shift;
+	out->cookie = qp->rq_ci++;
+	if (!pas_read(nic, &qp->pas,
+		      (u64)(out->cookie & ((1U << qp->log_rq) - 1))
+			      << qp->rq_shift,
+		      list, stride) ||
+	    wqe_decode_recv(list, stride, out))
+		return -EINVAL;
+	return 1;
+}
+
+static enum cqe_op receive_op(u32 flags)
+{
+	if (flags & ROCE_WC_RDMA)
+		return CQE_RESP_WRITE_IMM;
+	if (flags & ROCE_WC_WITH_INV)
+		return CQE_RESP_SEND_INV;
+	return flags & ROCE_WC_WITH_IMM ? CQE_RESP_SEND_IMM : CQE_RESP_SEND;
+}
+
+#define L3_IPV6 (1U << 24)
+#define L3_IPV4 (2U << 24)
+#define GRH (1U << 28)
+
+static int complete_recv(void *ctx, void *qp_ctx, const struct roce_recv_wc *wc)
+{
+	struct nic *nic = ctx;
+	struct qp *qp = qp_ctx;
+	u8 cqe[64] = { 0 };
+	bool error = wc->status != ROCE_WC_SUCCESS;
+
+	put_be32(cqe + 24,
+		 wc->src_qpn | (wc->flags & ROCE_WC_IPV6 ? L3_IPV6 : L3_IPV4) |
+			 (wc->flags & ROCE_WC_GRH ? GRH : 0));
+	if (qp->srq)
+		put_be32(cqe + 32, qp->srq->obj.id);
+	if (wc->flags & ROCE_WC_WITH_IMM)
+		memcpy(cqe + 36, &wc->imm_data, 4);
+	else if (wc->flags & ROCE_WC_WITH_INV)
+		put_be32(cqe + 36, wc->invalidated_key);
+	else
+		put_be32(cqe + 36, DEFAULT_PKEY);
+	put_be32(cqe + 44, wc->byte_len);
+	put_be32(cqe + 56, qp->obj.id);
+	put_be16(cqe + 60, wc->cookie);
+	if (error)
+		cqe_error(cqe, wc->status, 0);
+	return cq_post(nic, qp->recv_cq, cqe,
+		       error ? CQE_RESP_ERR : receive_op(wc->flags),
+		       wc->flags & ROCE_WC_SOLICITED)
+		       ? 0
+		       : -ENOSPC;
+}
+
+/* ---- memory, events, the wire ---- */
+
+_Static_assert((int)ROCE_ACCESS_LOCAL_WRITE == MKEY_LOCAL_WRITE &&
+		       (int)ROCE_ACCESS_REMOTE_WRITE == MKEY_REMOTE_WRITE &&
+		       (int)ROCE_ACCESS_REMOTE_READ == MKEY_REMOTE_READ &&
+		       (int)ROCE_ACCESS_REMOTE_ATOMIC == MKEY_REMOTE_ATOMIC,
+	       "rights have the same bits");
+
+static int translate(void *ctx, void *qp_ctx, u32 pd, u32 key, u64 addr,
+		     u32 len, unsigned int access, bool remote,
+		     struct iovec *iov, int max)
+{
+	const struct qp *qp = qp_ctx;
+
+	return mkey_translate(ctx, pd, key, addr, len, access,
+			      qp->rlky && !remote, iov, max);
+}
+
+static int invalidate(void *ctx, void *qp_ctx, u32 pd, u32 key, bool remote)
+{
+	(void)qp_ctx;
+	(void)remote;
+	return mkey_invalidate(ctx, pd, key);
+}
+
+static void event(void *ctx, void *qp_ctx, enum roce_event event)
+{
+	static const u8 types[] = {
+		[ROCE_EVENT_QP_FATAL] = EVENT_QP_FATAL,
+		[ROCE_EVENT_QP_REQ_ERR] = EVENT_QP_REQ_ERR,
+		[ROCE_EVENT_QP_ACCESS_ERR] = EVENT_QP_ACCESS_ERR,
+		[ROCE_EVENT_COMM_EST] = EVENT_COMM_EST,
+		[ROCE_EVENT_SQ_DRAINED] = EVENT_SQ_DRAINED,
+		[ROCE_EVENT_QP_LAST_WQE_REACHED] = EVENT_SRQ_LAST_WQE,
+	};
+	const struct qp *qp = qp_ctx;
+
+	event_queue(ctx, types[event], 0, qp->obj.id);
+}
+
+static int transmit(void *ctx, const struct iovec *iov, int count)
+{
+	struct nic *nic = ctx;
+	ssize_t n;
+
+	if (nic->cfg.wire < 0 || nic->port_down)
+		return 0;
+	n = writev(nic->cfg.wire, iov, count);
+	if (n < 0)
+		return -errno;
+	/* headers are in one piece */
+	count_tx(nic, iov[0].iov_base, n);
+	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, n);
+	return 0;
+}
+
+static const struct roce_ops ops = {
+	.transmit = transmit,
+	.fetch_send = fetch_send,
+	.fetch_recv = fetch_recv,
+	.complete_send = complete_send,
+	.complete_recv = complete_recv,
+	.local_op = local_op,
+	.translate = translate,
+	.invalidate = invalidate,
+	.event = event,
+};
+
+/* ---- the NIC's side ---- */
+
+int rdma_create(struct nic *nic)
+{
+	const struct roce_config config = { .ops = &ops, .ctx = nic };
+
+	return roce_engine_create(&config, &nic->roce);
+}
+
+bool rdma_receive(struct nic *nic, const void *frame, size_t len)
+{
+	if (!roce_rx(nic->roce, nic_now(), frame, len))
+		return false;
+	count_traffic(&nic->port.rdma_rx, frame, len);
+	return true;
+}
+
+void qp_doorbell(struct nic *nic, struct qp *qp)
+{
+	(void)nic;
+	roce_kick(qp->roce);
+}
+
+void rdma_forget(struct nic *nic, struct qp *qp)
+{
+	struct qp **p = &nic->idle;
+	int i;
+
+	if (qp->idle) {
+		while (*p != qp)
+			p = &(*p)->idle_next;
+		*p = qp->idle_next;
+	}
+	roce_qp_destroy(qp->roce);
+	for (i = 0; qp->inl && i < ROCE_MAX_FETCHED; i++)
+		free(qp->inl[i].data);
+	free(qp->inl);
+}
+
+#define HELD_RETRY_NS 1000000 /* a frame that waits for a buffer */
+
+bool nic_tick(struct nic *nic)
+{
+	struct qp *qp, *next;
+	u64 t = nic_now();
+
+	if (nic->idle && t >= nic->idle_due) {
+		qp = nic->idle;
+		nic->idle = NULL;
+		for (; qp; qp = next) {
+			next = qp->idle_next;
+			qp->idle = false;
+			roce_kick_recv(qp->roce);
+		}
+	}
+	if (nic->held_len) /* perhaps there is a buffer now */
+		nic_wire(nic);
+	return roce_tick(nic->roce, t);
+}
+
+int64_t nic_due(const struct nic *nic)
+{
+	u64 due = roce_next_deadline(nic->roce), t = nic_now();
+
+	if (nic->idle && nic->idle_due < due)
+		due = nic->idle_due;
+	if (nic->held_len && t + HELD_RETRY_NS < due)
+		due = t + HELD_RETRY_NS;
+	if (due == UINT64_MAX)
+		return -1;
+	return due <= t ? 0 : due - t;
+}
