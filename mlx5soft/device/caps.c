@@ -85,6 +85,9 @@ static void general(u8 *cap)
 	GEN(num_ports, 1);
 	GEN(native_port_num, 1);
 	GEN(eth_net_offloads, 1);
+	GEN(nic_receive_steering_discard, 1);
+	GEN(receive_discard_vport_down, 1);
+	GEN(transmit_discard_vport_down, 1);
 	GEN(nic_flow_table, 1);
 	GEN(roce, 1);
 }
@@ -95,6 +98,7 @@ static void general(u8 *cap)
 static void ethernet(u8 *cap)
 {
 	ETH(csum_cap, 1);
+	ETH(cqe_checksum_full, 1); /* of padding too */
 	ETH(vlan_cap, 1);
 	ETH(max_lso_cap, 16);	       /* log, bytes */
 	ETH(self_lb_en_modifiable, 1); /* frames never come back anyway */

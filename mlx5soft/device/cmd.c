@@ -37,7 +37,8 @@ struct slot {
 };
 
 static const struct cmd_rows *const all_rows[] = {
-	&rows_base, &rows_queue, &rows_qp, &rows_eth, &rows_vport,
+	&rows_base,  &rows_queue, &rows_qp,	 &rows_eth,
+	&rows_vport, &rows_regs,  &rows_counter,
 };
 
 const struct cmd_desc *cmd_find(u16 op)

@@ -103,14 +103,6 @@ static int alloc_number(struct nic *nic, struct cmd *cmd)
 	return cmd_created(nic, cmd, obj, cmd->desc->arg);
 }
 
-static int query_q_counter(struct nic *nic, struct cmd *cmd)
-{
-	if (!obj_find(nic, OBJ_Q_COUNTER,
-		      GET(query_q_counter_in, cmd->in, counter_set_id)))
-		return FAIL(BAD_RES, "no such counter set");
-	return CMD_OK;
-}
-
 #define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
 static const struct cmd_desc rows[] = {
@@ -138,10 +130,6 @@ static const struct cmd_desc rows[] = {
 	ROW(DEALLOC_XRCD, cmd_destroy, 16, 8, OBJ_XRCD),
 	ROW(ALLOC_TRANSPORT_DOMAIN, alloc_number, 8, 16, OBJ_TD),
 	ROW(DEALLOC_TRANSPORT_DOMAIN, cmd_destroy, 16, 8, OBJ_TD),
-	ROW(ALLOC_Q_COUNTER, alloc_number, 8, 16, OBJ_Q_COUNTER),
-	ROW(DEALLOC_Q_COUNTER, cmd_destroy, 16, 8, OBJ_Q_COUNTER),
-	ROW(QUERY_Q_COUNTER, query_q_counter, BYTES(query_q_counter_in),
-	    BYTE_OF(query_q_counter_out, rx_read_requests), 0),
 };
 
 const struct cmd_rows rows_base = { rows, N_ELEM(rows) };

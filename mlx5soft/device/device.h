@@ -30,8 +30,11 @@ void nic_destroy(struct nic *nic);
 
 struct vfu *nic_vfu(struct nic *nic);
 
-/* There are frames at the wire */
+/* There are frames at the wire, or it has room again */
 void nic_wire(struct nic *nic);
+
+/* The events to poll() the wire for, which change */
+short nic_wire_events(const struct nic *nic);
 
 /* Let the transport work. Returns true if there is more to do at once. */
 bool nic_tick(struct nic *nic);

@@ -13,6 +13,7 @@
 
 #include "bits.h"
 #include "device.h"
+#include "port.h"
 #include "roce.h"
 #include "vfu.h"
 
@@ -34,6 +35,8 @@
 #define MAX_LOG_RQ_STRIDE 11U
 #define DEFAULT_PKEY 0xffff
 #define MAX_WQE 1024U
+#define FRAME_MAX 65536U
+#define SEND_MAX ((1U << 19) + MAX_WQE) /* of a large send */
 #define ROCE_ADDRESSES 32U
 #define RESD_LKEY 0x200U /* of kernel QPs: all memory */
 
@@ -162,7 +165,7 @@ struct cmd_rows {
 	size_t count;
 };
 extern const struct cmd_rows rows_base, rows_queue, rows_qp, rows_eth,
-	rows_vport;
+	rows_vport, rows_regs, rows_counter;
 
 const struct cmd_desc *cmd_find(u16 op);
 int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
@@ -359,7 +362,8 @@ struct wq {
 	u32 pd;
 	u64 db;
 	u16 ci;
-	bool draining;
+	u32 sent;     /* segments that are out of the large send at ci */
+	bool starved; /* frames were dropped, as there was no buffer */
 	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
@@ -387,7 +391,32 @@ struct rqt {
 };
 
 void wq_doorbell(struct nic *nic, struct wq *sq);
+/* The queue is in the error state now: its WQEs end with an error. */
+void sq_flush(struct nic *nic, struct wq *sq);
+void rq_flush(struct nic *nic, struct wq *rq);
 void qp_doorbell(struct nic *nic, struct qp *qp);
+/* A frame to the wire; false: it has no room, nic_wire() goes on later. */
+bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
+/* Send queues go on after the wire had no room. */
+void eth_resume(struct nic *nic);
+enum rx_how {
+	RX_WIRE,     /* false: there is no buffer, but it may wait */
+	RX_LAST,     /* it has waited long enough: true, delivered or not */
+	RX_LOOPBACK, /* false: nobody wants it back */
+};
+/* A frame; changes it when it is delivered */
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how);
+
+struct frame;
+/* whom a frame belongs to; NULL: nobody wants it */
+struct tir *flow_lookup(struct nic *nic, const u8 *f, u32 len,
+			const struct frame *h);
+struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash);
+
+struct q_counter {
+	struct obj obj;
+	u32 out_of_buffer;
+};
 int rdma_create(struct nic *nic);
 /* A WQE that changes a memory key; `len` bytes of it are there. */
 enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
@@ -395,11 +424,6 @@ enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
 bool rdma_receive(struct nic *nic, const void *frame, size_t len);
 /* a QP that goes away */
 void rdma_forget(struct nic *nic, struct qp *qp);
-/* one frame from the wire */
-void eth_receive(struct nic *nic, const u8 *frame, u32 len);
-/* the RQ number a frame belongs to; false: nobody wants it */
-bool flow_lookup(struct nic *nic, const u8 *frame, u32 len, u32 *rqn,
-		 u32 *hash);
 
 /* ---- the NIC ---- */
 
@@ -438,14 +462,19 @@ struct nic {
 	u32 cq_half, cq_half_uar; /* first half of a CQ doorbell */
 
 	struct {
-		u64 tx_frames, tx_bytes, rx_frames, rx_bytes, rx_dropped;
-		u64 tx_errors, rx_mcast, rx_bcast;
-	} port;
-
-	struct {
 		time_t second;
 		unsigned int lines, lost;
 	} log;
+
+	struct port port;
+
+	/* the wire has no room: send queues wait */
+	bool tx_blocked;
+	/* A frame without a buffer waits until this time (ns), 0: none */
+	u64 held_until;
+	u32 held_len;
+	u8 rx_frame[FRAME_MAX];
+	u8 tx_frame[SEND_MAX]; /* of a large send, before it is cut */
 };
 
 /* At most 64 lines a second: what a guest does must not fill the disk. */
@@ -463,6 +492,7 @@ u64 nic_now(void);
 bool caps_init(struct nic *nic);
 void caps_free(struct nic *nic);
 void vport_reset(struct nic *nic);
+void port_event(struct nic *nic, bool down);
 int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len);
 int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
 	      size_t len);

@@ -275,8 +275,9 @@ static int transmit(void *ctx, const struct iovec *iov, int count)
 	n = writev(nic->cfg.wire, iov, count);
 	if (n < 0)
 		return -errno;
-	nic->port.tx_frames++;
-	nic->port.tx_bytes += n;
+	/* headers are in one piece */
+	count_tx(nic, iov[0].iov_base, n);
+	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, n);
 	return 0;
 }
 
@@ -305,8 +306,7 @@ bool rdma_receive(struct nic *nic, const void *frame, size_t len)
 {
 	if (!roce_rx(nic->roce, nic_now(), frame, len))
 		return false;
-	nic->port.rx_frames++;
-	nic->port.rx_bytes += len;
+	count_traffic(&nic->port.rdma_rx, frame, len);
 	return true;
 }
 
@@ -332,6 +332,8 @@ void rdma_forget(struct nic *nic, struct qp *qp)
 	free(qp->inl);
 }
 
+#define HELD_RETRY_NS 1000000 /* a frame that waits for a buffer */
+
 bool nic_tick(struct nic *nic)
 {
 	struct qp *qp, *next;
@@ -346,17 +348,20 @@ bool nic_tick(struct nic *nic)
 			roce_kick_recv(qp->roce);
 		}
 	}
+	if (nic->held_len) /* perhaps there is a buffer now */
+		nic_wire(nic);
 	return roce_tick(nic->roce, t);
 }
 
 int64_t nic_due(const struct nic *nic)
 {
-	u64 due = roce_next_deadline(nic->roce), t;
+	u64 due = roce_next_deadline(nic->roce), t = nic_now();
 
 	if (nic->idle && nic->idle_due < due)
 		due = nic->idle_due;
+	if (nic->held_len && t + HELD_RETRY_NS < due)
+		due = t + HELD_RETRY_NS;
 	if (due == UINT64_MAX)
 		return -1;
-	t = nic_now();
 	return due <= t ? 0 : due - t;
 }
