@@ -116,7 +116,8 @@ int create_cq(struct nic *nic, struct cmd *cmd)
 	cq->uar = GET(cqc, cqc, uar_page);
 	cq->eq = (struct eq *)cmd_hold(nic, &cq->obj, OBJ_EQ,
 				       GET(cqc, cqc, c_eqn_or_apu_element));
-	if (!cq->eq || !cmd_hold(nic, &cq->obj, OBJ_UAR, cq->uar)) {
+	/* not held: a process that ends may give back the UAR first */
+	if (!cq->eq || !obj_find(nic, OBJ_UAR, cq->uar)) {
 		obj_destroy(nic, &cq->obj);
 		return FAIL(BAD_RES, "no such EQ or UAR");
 	}

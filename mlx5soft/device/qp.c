@@ -89,7 +89,8 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	if (!qp->umr && /* that has none */
 	    !cmd_hold(nic, &qp->obj, OBJ_PD, qp->pd))
 		return FAIL(BAD_RES, "no such PD");
-	if (!cmd_hold(nic, &qp->obj, OBJ_UAR, GET(qpc, qpc, uar_page)))
+	/* not held: a process that ends may give back the UAR first */
+	if (!obj_find(nic, OBJ_UAR, GET(qpc, qpc, uar_page)))
 		return FAIL(BAD_RES, "no such UAR");
 	if (rq_type == RQ_XRQ)
 		return FAIL(BAD_PARAM, "no XRQ here");

@@ -14,8 +14,8 @@
 #define UMR_BYTES (AT_MKC + BYTES(mkc))
 
 /* UMR control segment, byte 0 */
-#define CHECK_NOT_FREE (1 << 5)
-#define CHECK_FREE (2 << 5)
+#define FAIL_UNLESS_FREE (1 << 5)
+#define FAIL_IF_FREE (2 << 5)
 
 /* what to change: a mask in its bytes 8 to 15 */
 enum mask {
@@ -64,8 +64,8 @@ enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len)
 	mask = get_be64(wqe + AT_CTRL + 8);
 	mkey = (struct mkey *)obj_find(nic, OBJ_MKEY, key >> 8);
 	if (!mkey || (mask & ~(u64)MASK_KNOWN) ||
-	    (wqe[AT_CTRL] & CHECK_FREE && !mkey->invalid) ||
-	    (wqe[AT_CTRL] & CHECK_NOT_FREE && mkey->invalid))
+	    (wqe[AT_CTRL] & FAIL_UNLESS_FREE && !mkey->invalid) ||
+	    (wqe[AT_CTRL] & FAIL_IF_FREE && mkey->invalid))
 		return ROCE_WC_MW_BIND_ERR;
 	if (mask & MASK_PD && !change_pd(nic, mkey, GET(mkc, mkc, pd)))
 		return ROCE_WC_MW_BIND_ERR;
