@@ -11,6 +11,7 @@
 #   make format          bring C into the style that lint wants
 #   make bench-hotpath   what the data path costs
 #   make bench-scale     how migration grows with its load
+#   make bench-mlx5      mlx5soft next to rdma_rxe
 #   make clean           remove what was built (not the images)
 #   make distclean       remove everything under build/
 
@@ -77,7 +78,7 @@ soak: build images
 demo: build images
 	@tests/demo
 
-bench-hotpath bench-scale: bench-%: build images
+bench-hotpath bench-scale bench-mlx5: bench-%: build images
 	@bench/$*
 
 lint: toolbox
@@ -96,4 +97,4 @@ distclean: clean
 	@rm -rf --one-file-system build
 
 .PHONY: build toolbox images module user asan scripts key check soak demo lint format clean \
-	distclean bench-hotpath bench-scale
+	distclean bench-hotpath bench-scale bench-mlx5
