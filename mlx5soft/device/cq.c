@@ -14,6 +14,7 @@ static void notify(struct nic *nic, struct cq *cq)
 	u8 data[EQE_DATA] = { 0 };
 
 	cq->armed = false;
+	cq->notified_pi = cq->pi;
 	put_be32(data + 24, cq->obj.id);
 	eq_post(nic, cq->eq, EVENT_COMP, 0, data);
 }
@@ -71,9 +72,18 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	return true;
 }
 
+/* Are there CQEs from this one on? Nonsense of a consumer is no. */
+static bool behind(const struct cq *cq, u32 pi, u32 from)
+{
+	u32 n = (pi - from) & 0xffffff;
+
+	return n && n <= 1U << cq->log_size;
+}
+
 /*
  * Arm: the consumer says how far it has seen. An event for what is behind
- * comes at once, else with the next CQE.
+ * comes at once, else with the next CQE; but a CQE makes one event only, or
+ * consumers that arm before they poll would be woken twice for each.
  */
 void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number)
 {
@@ -85,8 +95,7 @@ void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number)
 	cq->armed = true;
 	cq->armed_solicited = first & DB_SOLICITED_ONLY;
 	last = cq->armed_solicited ? cq->solicited_pi : cq->pi;
-	last = (last - first) & 0xffffff;
-	if (last && last <= 1U << cq->log_size)
+	if (behind(cq, last, first) && behind(cq, last, cq->notified_pi))
 		notify(nic, cq);
 }
 
@@ -153,6 +162,8 @@ int query_cq(struct nic *nic, struct cmd *cmd)
 	memcpy(cqc, cq->cqc, sizeof(cq->cqc));
 	SET(cqc, cqc, status, cq->failed ? 9 : 0);
 	SET(cqc, cqc, st, !cq->armed ? 0xa : cq->armed_solicited ? 6 : 9);
+	SET(cqc, cqc, last_notified_index, cq->notified_pi);
+	SET(cqc, cqc, last_solicit_index, cq->solicited_pi);
 	SET(cqc, cqc, producer_counter, cq->pi);
 	return CMD_OK;
 }

@@ -242,6 +242,7 @@ struct cq {
 	bool ignore_overrun, failed;
 	bool armed, armed_solicited;
 	u32 pi, solicited_pi; /* behind the last such CQE */
+	u32 notified_pi;      /* behind the last that had an event */
 	u32 uar;
 	u64 db;
 	u8 cqc[BYTES(cqc)];
