@@ -32,7 +32,7 @@ enum {
 	UAR_EQ_ARM = 0x40,
 	UAR_EQ = 0x48,
 	UAR_SEND = 0x800,
-	UAR_SEND_END = 0xa00,
+	UAR_SEND_END = 0x1000, /* four registers of two buffers */
 };
 
 static u32 segment(struct nic *nic, u64 off)
@@ -89,52 +89,71 @@ static void segment_write(struct nic *nic, u64 off, u32 value)
 	}
 }
 
-static void send_doorbell(struct nic *nic, u32 number)
+/*
+ * A doorbell counts through the page alone that its object was created with:
+ * a page belongs to a process. Drivers keep to it: mlx5_core and mlx5e ring in
+ * the page they put into the context; libmlx5 gives each QP a doorbell register
+ * of the page mlx5_ib chose, and arms CQs in the context's first page, or in
+ * the one it named at creation.
+ */
+static void send_doorbell(struct nic *nic, u32 uar, u32 number)
 {
 	struct obj *obj = obj_find(nic, OBJ_QP, number);
+	const u8 *wq;
 
 	if (obj) {
-		qp_doorbell(nic, (struct qp *)obj);
+		struct qp *qp = (struct qp *)obj;
+
+		if (GET(qpc, qp->qpc, uar_page) == uar)
+			qp_doorbell(nic, qp);
 		return;
 	}
 	obj = obj_find(nic, OBJ_SQ, number);
-	if (obj)
+	if (!obj)
+		return;
+	wq = AT_RO(sqc, ((struct wq *)obj)->ctx, wq);
+	if (GET(wq, wq, uar_page) == uar)
 		wq_doorbell(nic, (struct wq *)obj);
 }
 
 /* A doorbell of 8 bytes may come as two halves, the second of which counts. */
-static void uar_write(struct nic *nic, u32 off, const u8 *buf, size_t len)
+static void uar_write(struct nic *nic, u32 uar, u32 off, const u8 *buf,
+		      size_t len)
 {
 	u32 first = get_be32(buf);
 
 	if (off == UAR_EQ_ARM || off == UAR_EQ) {
-		eq_doorbell(nic, first, off == UAR_EQ_ARM);
+		eq_doorbell(nic, uar, first, off == UAR_EQ_ARM);
 	} else if (off == UAR_CQ && len >= 8) {
-		cq_doorbell(nic, first, get_be32(buf + 4));
+		cq_doorbell(nic, uar, first, get_be32(buf + 4));
 	} else if (off == UAR_CQ) {
 		nic->cq_half = first;
-	} else if (off == UAR_CQ + 4) {
-		cq_doorbell(nic, nic->cq_half, first);
+		nic->cq_half_uar = uar;
+	} else if (off == UAR_CQ + 4 && nic->cq_half_uar == uar) {
+		cq_doorbell(nic, uar, nic->cq_half, first);
 	} else if (off >= UAR_SEND && off < UAR_SEND_END) {
 		/* of a whole WQE the control segment's first 8 bytes matter */
 		if (!(off & 0xff) && len >= 8)
-			send_doorbell(nic, get_be32(buf + 4) >> 8);
+			send_doorbell(nic, uar, get_be32(buf + 4) >> 8);
 		else if ((off & 0xff) == 4)
-			send_doorbell(nic, first >> 8);
+			send_doorbell(nic, uar, first >> 8);
 	}
 }
 
 int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
 	      size_t len)
 {
+	const u8 *from = buf;
 	struct nic *nic = priv;
+	size_t i;
 
 	if (bar || len < 4 || off & 3)
 		return 0;
 	if (off < (u64)FIRST_UAR * UAR_PAGE)
-		segment_write(nic, off, get_be32(buf));
+		for (i = 0; i + 4 <= len; i += 4)
+			segment_write(nic, off + i, get_be32(from + i));
 	else if (vfu_bus_master(nic->vfu) &&
 		 obj_find(nic, OBJ_UAR, off / UAR_PAGE))
-		uar_write(nic, off % UAR_PAGE, buf, len);
+		uar_write(nic, off / UAR_PAGE, off % UAR_PAGE, buf, len);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Capabilities: what is there, and what keeps the drivers away from the rest. */
+/* Capabilities: what is there, and what keeps the drivers away from the rest.
+ */
 
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@ static void general(u8 *cap)
 	GEN(log_max_eq_sz, 16);
 	GEN(max_num_eqs, VECTORS - 1);
 	GEN(log_max_mkey, 15);
-	GEN(log_max_mrw_sz, 62);
+	GEN(log_max_mrw_sz, MAX_LOG_MR);
 	GEN(log_max_klm_list_size, 15);
 	GEN(log_max_pd, 15);
 	GEN(log_max_xrcd, 8);
@@ -68,9 +69,8 @@ static void general(u8 *cap)
 	GEN(cq_oi, 1);
 	GEN(cq_moderation, 1);
 	GEN(basic_cyclic_rcv_wqe, 1);
-	/* Memory keys are made whole by CREATE_MKEY: no UMR */
+	/* Ranges and lists of memory keys are made by CREATE_MKEY */
 	GEN(umr_modify_entity_size_disabled, 1);
-	GEN(umr_modify_atomic_disabled, 1);
 	GEN(umr_indirect_mkey_disabled, 1);
 	/* doorbell pages */
 	GEN(uar_sz, 3); /* BAR of 8 MiB */
@@ -85,6 +85,9 @@ static void general(u8 *cap)
 	GEN(num_ports, 1);
 	GEN(native_port_num, 1);
 	GEN(eth_net_offloads, 1);
+	GEN(nic_receive_steering_discard, 1);
+	GEN(receive_discard_vport_down, 1);
+	GEN(transmit_discard_vport_down, 1);
 	GEN(nic_flow_table, 1);
 	GEN(roce, 1);
 }
@@ -95,6 +98,7 @@ static void general(u8 *cap)
 static void ethernet(u8 *cap)
 {
 	ETH(csum_cap, 1);
+	ETH(cqe_checksum_full, 1); /* of padding too */
 	ETH(vlan_cap, 1);
 	ETH(max_lso_cap, 16);	       /* log, bytes */
 	ETH(self_lb_en_modifiable, 1); /* frames never come back anyway */

@@ -37,7 +37,8 @@ struct slot {
 };
 
 static const struct cmd_rows *const all_rows[] = {
-	&rows_base, &rows_queue, &rows_qp, &rows_eth, &rows_vport,
+	&rows_base,  &rows_queue, &rows_qp,	 &rows_eth,
+	&rows_vport, &rows_regs,  &rows_counter,
 };
 
 const struct cmd_desc *cmd_find(u16 op)
@@ -68,7 +69,7 @@ int cmd_created(struct nic *nic, struct cmd *cmd, struct obj *obj,
 {
 	if (!obj_add(nic, obj, kind)) {
 		obj_destroy(nic, obj);
-		return FAIL(NO_RES, "no number left");
+		return FAIL(LIMIT, "no number left");
 	}
 	cmd_set_id(cmd, obj->id);
 	return CMD_OK;
@@ -96,6 +97,29 @@ struct obj *cmd_hold(struct nic *nic, struct obj *obj, enum obj_kind kind,
 
 /* ---- one command ---- */
 
+/* The way up is ENABLE_HCA, then what sets the device up, then INIT_HCA. */
+static bool right_state(const struct nic *nic, u16 op)
+{
+	switch (op) {
+	case MLX5_CMD_OP_ENABLE_HCA:
+		return true;
+	case MLX5_CMD_OP_DISABLE_HCA:
+	case MLX5_CMD_OP_QUERY_ISSI:
+	case MLX5_CMD_OP_SET_ISSI:
+	case MLX5_CMD_OP_QUERY_PAGES:
+	case MLX5_CMD_OP_MANAGE_PAGES:
+	case MLX5_CMD_OP_QUERY_HCA_CAP:
+	case MLX5_CMD_OP_SET_HCA_CAP:
+	case MLX5_CMD_OP_INIT_HCA:
+	case MLX5_CMD_OP_QUERY_ADAPTER:
+	case MLX5_CMD_OP_SET_DRIVER_VERSION:
+	case MLX5_CMD_OP_ACCESS_REG:
+	case MLX5_CMD_OP_NOP:
+		return nic->enabled;
+	}
+	return nic->up;
+}
+
 static int execute(struct nic *nic, struct cmd *cmd)
 {
 	cmd->desc = cmd_find(get_be16(cmd->in));
@@ -105,6 +129,9 @@ static int execute(struct nic *nic, struct cmd *cmd)
 		  cmd->op_mod, cmd->in_len, cmd->out_len);
 	if (!cmd->desc)
 		return FAIL(BAD_OP, "unknown");
+	if (!right_state(nic, cmd->desc->op))
+		return FAIL(BAD_SYS_STATE, nic->enabled ? "before INIT_HCA"
+							: "before ENABLE_HCA");
 	if (cmd->in_len < cmd->desc->in)
 		return FAIL(BAD_INP_LEN, "input too short");
 	if (cmd->out_len < cmd->desc->out)
@@ -210,10 +237,10 @@ static void run_slot(struct nic *nic, unsigned int index)
 	vfu_dma_write(nic->vfu, at + 63, &own, 1);
 
 	/* The CREATE_EQ that made the EQ is polled for: an event after it
-	 * would come for whatever follows in the slot.
-	 */
-	if (get_be16(s.raw + 16) == MLX5_CMD_OP_CREATE_EQ && !s.raw[32] &&
-	    obj_table(nic, OBJ_EQ)->count == 1)
+   * would come for whatever follows in the slot.
+   */
+	if (!result && get_be16(s.raw + 16) == MLX5_CMD_OP_CREATE_EQ &&
+	    !s.raw[32] && obj_table(nic, OBJ_EQ)->count == 1)
 		return;
 	put_be32(data, 1U << index);
 	event_post(nic, EVENT_CMD, 0, data);

@@ -15,6 +15,13 @@ static int nothing(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
+static int enable_hca(struct nic *nic, struct cmd *cmd)
+{
+	(void)cmd;
+	nic->enabled = true;
+	return CMD_OK;
+}
+
 static int init_hca(struct nic *nic, struct cmd *cmd)
 {
 	if (nic->up)
@@ -31,6 +38,13 @@ static int teardown_hca(struct nic *nic, struct cmd *cmd)
 	obj_destroy_all(nic);
 	vport_reset(nic);
 	return CMD_OK;
+}
+
+/* also without a TEARDOWN_HCA: drivers that fail on their way up do so */
+static int disable_hca(struct nic *nic, struct cmd *cmd)
+{
+	nic->enabled = false;
+	return teardown_hca(nic, cmd);
 }
 
 static int query_issi(struct nic *nic, struct cmd *cmd)
@@ -89,14 +103,6 @@ static int alloc_number(struct nic *nic, struct cmd *cmd)
 	return cmd_created(nic, cmd, obj, cmd->desc->arg);
 }
 
-static int query_q_counter(struct nic *nic, struct cmd *cmd)
-{
-	if (!obj_find(nic, OBJ_Q_COUNTER,
-		      GET(query_q_counter_in, cmd->in, counter_set_id)))
-		return FAIL(BAD_RES, "no such counter set");
-	return CMD_OK;
-}
-
 #define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
 static const struct cmd_desc rows[] = {
@@ -105,8 +111,8 @@ static const struct cmd_desc rows[] = {
 	ROW(QUERY_ADAPTER, query_adapter, 8, BYTES(query_adapter_out), 0),
 	ROW(INIT_HCA, init_hca, 8, 8, 0),
 	ROW(TEARDOWN_HCA, teardown_hca, 8, 8, 0),
-	ROW(ENABLE_HCA, nothing, 8, 8, 0),
-	ROW(DISABLE_HCA, nothing, 8, 8, 0),
+	ROW(ENABLE_HCA, enable_hca, 8, 8, 0),
+	ROW(DISABLE_HCA, disable_hca, 8, 8, 0),
 	ROW(QUERY_PAGES, query_pages, 8, 16, 0),
 	ROW(MANAGE_PAGES, nothing, 16, 16, 0),
 	ROW(QUERY_ISSI, query_issi, 8, BYTES(query_issi_out), 0),
@@ -124,10 +130,6 @@ static const struct cmd_desc rows[] = {
 	ROW(DEALLOC_XRCD, cmd_destroy, 16, 8, OBJ_XRCD),
 	ROW(ALLOC_TRANSPORT_DOMAIN, alloc_number, 8, 16, OBJ_TD),
 	ROW(DEALLOC_TRANSPORT_DOMAIN, cmd_destroy, 16, 8, OBJ_TD),
-	ROW(ALLOC_Q_COUNTER, alloc_number, 8, 16, OBJ_Q_COUNTER),
-	ROW(DEALLOC_Q_COUNTER, cmd_destroy, 16, 8, OBJ_Q_COUNTER),
-	ROW(QUERY_Q_COUNTER, query_q_counter, BYTES(query_q_counter_in),
-	    BYTE_OF(query_q_counter_out, rx_read_requests), 0),
 };
 
 const struct cmd_rows rows_base = { rows, N_ELEM(rows) };

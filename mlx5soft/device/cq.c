@@ -54,7 +54,8 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 		overrun(nic, cq);
 		return false;
 	}
-	put_be64(cqe + 48, nic_now());
+	if (op != CQE_REQ_ERR && op != CQE_RESP_ERR) /* syndromes are there */
+		put_be64(cqe + 48, nic_now());
 	memcpy(to, cqe, 63);
 	__atomic_store_n(to + 63,
 			 op << 4 | (solicited ? 2 : 0) |
@@ -74,12 +75,12 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
  * Arm: the consumer says how far it has seen. An event for what is behind
  * comes at once, else with the next CQE.
  */
-void cq_doorbell(struct nic *nic, u32 first, u32 number)
+void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number)
 {
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, number & 0xffffff);
 	u32 last;
 
-	if (!cq || cq->failed)
+	if (!cq || cq->failed || cq->uar != uar)
 		return;
 	cq->armed = true;
 	cq->armed_solicited = first & DB_SOLICITED_ONLY;
@@ -112,11 +113,13 @@ int create_cq(struct nic *nic, struct cmd *cmd)
 	cq->big = GET(cqc, cqc, cqe_sz) == 1;
 	cq->ignore_overrun = GET(cqc, cqc, oi);
 	cq->db = GET(cqc, cqc, dbr_addr);
+	cq->uar = GET(cqc, cqc, uar_page);
 	cq->eq = (struct eq *)cmd_hold(nic, &cq->obj, OBJ_EQ,
 				       GET(cqc, cqc, c_eqn_or_apu_element));
-	if (!cq->eq) {
+	/* not held: a process that ends may give back the UAR first */
+	if (!cq->eq || !obj_find(nic, OBJ_UAR, cq->uar)) {
 		obj_destroy(nic, &cq->obj);
-		return FAIL(BAD_RES, "no such EQ");
+		return FAIL(BAD_RES, "no such EQ or UAR");
 	}
 	if (cq->log_size > MAX_LOG_QUEUE || GET(cqc, cqc, cqe_sz) > 1 ||
 	    GET(cqc, cqc, cqe_comp_en) || cq->db & 7 ||

@@ -13,17 +13,54 @@
 #define DEVICE_VF 0x101e /* "ConnectX Family mlx5Gen Virtual Function" */
 #define CLASS_ETHERNET 0x020000
 #define MSIX_BAR 2
+#define LOG_LINES 64 /* a second */
+
+static void put_line(void *priv, const char *line)
+{
+	struct nic *nic = priv;
+
+	if (nic->cfg.log)
+		nic->cfg.log(nic->cfg.log_priv, line);
+	else
+		fprintf(stderr, "%s\n", line);
+}
+
+static void log_lost(struct nic *nic)
+{
+	char line[64];
+
+	if (!nic->log.lost)
+		return;
+	snprintf(line, sizeof(line), "mlx5soft: %u lines left out",
+		 nic->log.lost);
+	nic->log.lost = 0;
+	put_line(nic, line);
+}
 
 void nic_log(struct nic *nic, const char *fmt, ...)
 {
 	char line[256];
+	struct timespec now;
 	va_list ap;
+	int n;
 
-	(void)nic;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec != nic->log.second) {
+		log_lost(nic);
+		nic->log.second = now.tv_sec;
+		nic->log.lines = 0;
+	}
+	if (nic->log.lines == LOG_LINES && !nic->cfg.verbose) {
+		nic->log.lost++;
+		return;
+	}
+	if (nic->log.lines < LOG_LINES)
+		nic->log.lines++;
+	n = snprintf(line, sizeof(line), "mlx5soft: ");
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "mlx5soft: %s\n", line);
+	put_line(nic, line);
 }
 
 u64 nic_now(void)
@@ -41,16 +78,18 @@ static void reset(void *priv, enum vfu_reset why)
 	(void)why;
 	obj_destroy_all(nic);
 	vport_reset(nic);
-	nic->up = false;
+	nic->up = nic->enabled = false;
 	nic->cmdq = 0;
 	nic->cmdq_known = false;
 	nic->issi = 0;
+	nic->cq_half_uar = 0;
 }
 
 static const struct vfu_ops ops = {
 	.bar_read = bar_read,
 	.bar_write = bar_write,
 	.reset = reset,
+	.log = put_line,
 };
 
 int nic_create(const struct nic_config *cfg, struct nic **out)
@@ -110,6 +149,7 @@ void nic_destroy(struct nic *nic)
 	obj_destroy_all(nic);
 	vfu_destroy(nic->vfu);
 	roce_engine_destroy(nic->roce);
+	log_lost(nic);
 	caps_free(nic);
 	free(nic->cmd_in);
 	free(nic->cmd_out);

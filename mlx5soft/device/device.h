@@ -16,10 +16,13 @@ struct nic_config {
 	const char *path; /* of the socket; NULL: only nic_vfu() */
 	uint8_t mac[6];
 	/* Ethernet frames, one per read() or write(), or -1: no wire. It must
-	 * not block, and stays the caller's.
-	 */
+   * not block, and stays the caller's.
+   */
 	int wire;
-	bool verbose; /* a log line for each command */
+	bool verbose; /* a log line for each command, and no limit of lines */
+	/* One line without a newline; NULL: to stderr */
+	void (*log)(void *priv, const char *line);
+	void *log_priv;
 };
 
 int nic_create(const struct nic_config *cfg, struct nic **out);
@@ -27,8 +30,11 @@ void nic_destroy(struct nic *nic);
 
 struct vfu *nic_vfu(struct nic *nic);
 
-/* There are frames at the wire */
+/* There are frames at the wire, or it has room again */
 void nic_wire(struct nic *nic);
+
+/* The events to poll() the wire for, which change */
+short nic_wire_events(const struct nic *nic);
 
 /* Let the transport work. Returns true if there is more to do at once. */
 bool nic_tick(struct nic *nic);

@@ -14,15 +14,14 @@ void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 	u32 size = 1U << eq->log_size;
 	u8 eqe[EQE] = { 0 }, *to;
 
-	if (((eq->pi - eq->ci) & 0xffffff) >= size) {
+	to = pas_ptr(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE, EQE);
+	if (!to || ((eq->pi - eq->ci) & 0xffffff) >= size) {
 		if (!eq->overrun)
-			nic_log(nic, "EQ %u overrun", eq->obj.id);
+			nic_log(nic, "EQ %u %s", eq->obj.id,
+				to ? "overrun" : "is not in memory");
 		eq->overrun = true;
 		return;
 	}
-	to = pas_ptr(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE, EQE);
-	if (!to)
-		return;
 	eqe[1] = type;
 	eqe[3] = subtype;
 	memcpy(eqe + 32, data, EQE_DATA);
@@ -62,11 +61,11 @@ void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number)
 	event_post(nic, type, 0, data);
 }
 
-void eq_doorbell(struct nic *nic, u32 value, bool arm)
+void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm)
 {
 	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, value >> 24);
 
-	if (!eq)
+	if (!eq || eq->uar != uar)
 		return;
 	eq->ci = value & 0xffffff;
 	if (!arm)
@@ -98,6 +97,7 @@ int create_eq(struct nic *nic, struct cmd *cmd)
 	memcpy(eq->eqc, eqc, sizeof(eq->eqc));
 	eq->log_size = GET(eqc, eqc, log_eq_size);
 	eq->vector = GET(eqc, eqc, intr);
+	eq->uar = GET(eqc, eqc, uar_page);
 	for (i = 0; i < 4; i++)
 		eq->events[i] = get_be64(
 			cmd->in + BYTE_OF(create_eq_in, event_bitmask) + 8 * i);
@@ -110,7 +110,7 @@ int create_eq(struct nic *nic, struct cmd *cmd)
 		obj_destroy(nic, &eq->obj);
 		return FAIL(BAD_PARAM, "size, vector or pages");
 	}
-	if (!cmd_hold(nic, &eq->obj, OBJ_UAR, GET(eqc, eqc, uar_page))) {
+	if (!cmd_hold(nic, &eq->obj, OBJ_UAR, eq->uar)) {
 		obj_destroy(nic, &eq->obj);
 		return FAIL(BAD_RES, "no such UAR");
 	}

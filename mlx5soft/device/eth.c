@@ -15,6 +15,10 @@ static void wq_free(struct nic *nic, struct obj *obj)
 	free(wq);
 }
 
+/* MODIFY_RQ: what changes */
+#define RQ_VSD (1 << 1)
+#define RQ_COUNTER_SET (1 << 3)
+
 /* `ctx` has the CQ, `p` is the queue's description in the command */
 static int create_wq(struct nic *nic, struct cmd *cmd, const u8 *ctx,
 		     size_t ctx_len, const u8 *p, u32 cqn, bool rlky,
@@ -76,6 +80,7 @@ static int modify_wq(struct nic *nic, struct cmd *cmd)
 	const u8 *c = AT_RO(modify_rq_in, cmd->in, ctx);
 	struct wq *wq = (struct wq *)obj_find(nic, cmd->desc->arg, cmd_id(cmd));
 	u8 from, to;
+	u64 mask;
 
 	if (!wq)
 		return FAIL(BAD_RES, "no such queue");
@@ -85,10 +90,23 @@ static int modify_wq(struct nic *nic, struct cmd *cmd)
 		return FAIL(BAD_RES_STATE, "in another state");
 	if (to == WQ_RST) {
 		wq->ci = 0;
+		wq->sent = 0;
+		wq->starved = false;
 	} else if (to != WQ_ERR && (to != WQ_RDY || wq->state == WQ_ERR)) {
 		return FAIL(BAD_PARAM, "no way to this state");
 	}
+	if (rq && to == WQ_RDY) {
+		mask = GET(modify_rq_in, cmd->in, modify_bitmask);
+		if (mask & RQ_VSD)
+			COPY(rqc, wq->ctx, c, vsd);
+		if (mask & RQ_COUNTER_SET)
+			COPY(rqc, wq->ctx, c, counter_set_id);
+	}
 	wq->state = to;
+	if (to == WQ_ERR && rq)
+		rq_flush(nic, wq);
+	else if (to == WQ_ERR)
+		sq_flush(nic, wq);
 	return CMD_OK;
 }
 
@@ -148,11 +166,34 @@ static int create_tis(struct nic *nic, struct cmd *cmd)
 	return cmd_created(nic, cmd, &tis->obj, OBJ_TIS);
 }
 
-/* Hashing and loopback have one way here: changes mean nothing. */
-static int modify_tirs(struct nic *nic, struct cmd *cmd)
+static int modify_tir(struct nic *nic, struct cmd *cmd)
 {
-	if (!obj_find(nic, cmd->desc->arg, cmd_id(cmd)))
-		return FAIL(BAD_RES, "no such object");
+	const u8 *c = AT_RO(modify_tir_in, cmd->in, ctx);
+	struct tir *tir = (struct tir *)obj_find(nic, OBJ_TIR, cmd_id(cmd));
+
+	if (!tir)
+		return FAIL(BAD_RES, "no such TIR");
+	if (GET(modify_tir_in, cmd->in, bitmask.packet_merge))
+		return FAIL(BAD_PARAM, "packets are not merged");
+	if (GET(modify_tir_in, cmd->in, bitmask.self_lb_en))
+		COPY(tirc, tir->ctx, c, self_lb_block);
+	if (GET(modify_tir_in, cmd->in, bitmask.hash)) {
+		COPY(tirc, tir->ctx, c, rx_hash_fn);
+		COPY(tirc, tir->ctx, c, rx_hash_symmetric);
+		/* the key, and the outer fields behind it */
+		memcpy(AT(tirc, tir->ctx, rx_hash_toeplitz_key),
+		       AT_RO(tirc, c, rx_hash_toeplitz_key),
+		       BYTE_OF(tirc, rx_hash_field_selector_inner) -
+			       BYTE_OF(tirc, rx_hash_toeplitz_key));
+	}
+	return CMD_OK;
+}
+
+/* Priorities and loopback of sending have one way here. */
+static int modify_tis(struct nic *nic, struct cmd *cmd)
+{
+	if (!obj_find(nic, OBJ_TIS, cmd_id(cmd)))
+		return FAIL(BAD_RES, "no such TIS");
 	return CMD_OK;
 }
 
@@ -215,10 +256,10 @@ static const struct cmd_desc rows[] = {
 	ROW(DESTROY_SQ, cmd_destroy, 16, 16, OBJ_SQ),
 	ROW(QUERY_SQ, query_wq, 16, BYTES(query_sq_out), OBJ_SQ),
 	ROW(CREATE_TIR, create_tir, BYTES(create_tir_in), 16, 0),
-	ROW(MODIFY_TIR, modify_tirs, 16, 16, OBJ_TIR),
+	ROW(MODIFY_TIR, modify_tir, BYTES(modify_tir_in), 16, 0),
 	ROW(DESTROY_TIR, cmd_destroy, 16, 16, OBJ_TIR),
 	ROW(CREATE_TIS, create_tis, BYTES(create_tis_in), 16, 0),
-	ROW(MODIFY_TIS, modify_tirs, 16, 16, OBJ_TIS),
+	ROW(MODIFY_TIS, modify_tis, 16, 16, 0),
 	ROW(DESTROY_TIS, cmd_destroy, 16, 16, OBJ_TIS),
 	ROW(CREATE_RQT, create_rqt, BYTES(create_rqt_in), 16, 0),
 	ROW(MODIFY_RQT, modify_rqt, BYTES(modify_rqt_in), 16, 0),

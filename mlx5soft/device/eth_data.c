@@ -1,247 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Ethernet frames: send queues to the wire, the wire to receive queues. */
+/* Ethernet frames from the wire to receive queues. */
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include "frame.h"
 #include "nic.h"
+#include "rss.h"
 #include "wqe.h"
 
-#define FRAME_MAX 65536U
 #define BURST 64
 #define MAX_PIECES 32
+#define HOLD_NS 500000000ULL /* how long a frame waits for a buffer */
+#define LB_UNICAST 1
 
-#define OP_NOP 0x00
-#define OP_SEND 0x0a
-#define OP_LSO 0x0e
-#define CS_L3 (1 << 6)
-#define CS_L4 (1 << 7)
-#define SIGNALED 0x08 /* of the two bits 0x0c */
+#define CQE_OK_L2 (1 << 0)
 #define CQE_OK_L3 (1 << 1)
 #define CQE_OK_L4 (1 << 2)
+#define CQE_VLAN (1 << 0)
+#define SYND_LOCAL_LENGTH 0x01
 #define SYND_LOCAL_PROT 0x04
-#define SYND_LOCAL_QP_OP 0x02
-
-/* ---- checksums ---- */
-
-static u32 sum(u32 s, const u8 *p, u32 len)
-{
-	for (; len > 1; p += 2, len -= 2)
-		s += get_be16(p);
-	if (len)
-		s += *p << 8;
-	/* room for the next call */
-	return (s & 0xffff) + (s >> 16);
-}
-
-static u16 fold(u32 s)
-{
-	while (s >> 16)
-		s = (s & 0xffff) + (s >> 16);
-	return s;
-}
-
-struct headers {
-	u32 l3, l4, end; /* places; end of the IP packet */
-	u8 version, proto;
-};
-
-static bool parse(const u8 *f, u32 len, struct headers *h)
-{
-	u16 type = get_be16(f + 12);
-
-	h->l3 = 14;
-	if (type == 0x8100 && len >= 18) {
-		type = get_be16(f + 16);
-		h->l3 = 18;
-	}
-	if (type == 0x0800 && len >= h->l3 + 20) {
-		h->version = 4;
-		h->proto = f[h->l3 + 9];
-		h->l4 = h->l3 + (f[h->l3] & 15) * 4;
-		h->end = h->l3 + get_be16(f + h->l3 + 2);
-	} else if (type == 0x86dd && len >= h->l3 + 40) {
-		h->version = 6;
-		h->proto = f[h->l3 + 6];
-		h->l4 = h->l3 + 40;
-		h->end = h->l4 + get_be16(f + h->l3 + 4);
-	} else {
-		return false;
-	}
-	return h->l4 >= h->l3 + 20 && h->end >= h->l4 && h->end <= len;
-}
-
-static void fill_checksums(u8 *f, u32 len, u8 flags)
-{
-	struct headers h;
-	u32 at, s;
-	u16 c;
-
-	if (!(flags & (CS_L3 | CS_L4)) || !parse(f, len, &h))
-		return;
-	if (flags & CS_L3 && h.version == 4) {
-		put_be16(f + h.l3 + 10, 0);
-		put_be16(f + h.l3 + 10, ~fold(sum(0, f + h.l3, h.l4 - h.l3)));
-	}
-	at = h.l4 + (h.proto == 6 ? 16 : 6);
-	if (!(flags & CS_L4) || (h.proto != 6 && h.proto != 17) ||
-	    at + 2 > h.end)
-		return;
-	put_be16(f + at, 0);
-	s = h.version == 4 ? sum(0, f + h.l3 + 12, 8)
-			   : sum(0, f + h.l3 + 8, 32);
-	c = ~fold(sum(s + h.proto + (h.end - h.l4), f + h.l4, h.end - h.l4));
-	put_be16(f + at, c || h.proto == 6 ? c : 0xffff);
-}
-
-/* ---- sending ---- */
-
-static void transmit(struct nic *nic, const u8 *frame, u32 len)
-{
-	if (nic->cfg.wire < 0 || nic->port_down || len < 14)
-		return;
-	if (write(nic->cfg.wire, frame, len) < 0) {
-		nic->port.tx_errors++; /* full: lost, as on any wire */
-		return;
-	}
-	nic->port.tx_frames++;
-	nic->port.tx_bytes += len;
-}
-
-/* Cut a TCP packet of `len` bytes, of which `hdr` are headers, for `mss`. */
-static void segment(struct nic *nic, const u8 *whole, u32 len, u32 hdr, u32 mss,
-		    u8 flags)
-{
-	u8 f[FRAME_MAX];
-	struct headers h;
-	u32 at, n, seq;
-	u16 id = 0;
-
-	memcpy(f, whole, hdr);
-	/* The lengths in the headers are those of no packet: parse() must not
-	 * look at them.
-	 */
-	h.l3 = get_be16(f + 12) == 0x8100 ? 18 : 14;
-	if (!mss || hdr < h.l3 + 40)
-		return;
-	h.version = f[h.l3] >> 4;
-	h.l4 = h.l3 + (h.version == 4 ? (f[h.l3] & 15) * 4 : 40);
-	if (hdr < h.l4 + 20)
-		return;
-	if (h.version == 4)
-		id = get_be16(f + h.l3 + 4);
-	seq = get_be32(f + h.l4 + 4);
-	for (at = hdr; at < len; at += n) {
-		n = len - at < mss ? len - at : mss;
-		memcpy(f + hdr, whole + at, n);
-		if (h.version == 4) {
-			put_be16(f + h.l3 + 2, hdr + n - h.l3);
-			put_be16(f + h.l3 + 4, id++);
-		} else {
-			put_be16(f + h.l3 + 4, hdr + n - h.l4);
-		}
-		put_be32(f + h.l4 + 4, seq + (at - hdr));
-		f[h.l4 + 13] = whole[h.l4 + 13];
-		if (at + n < len)
-			f[h.l4 + 13] &= ~0x09; /* FIN, PSH: only the last */
-		fill_checksums(f, hdr + n, flags | CS_L3 | CS_L4);
-		transmit(nic, f, hdr + n);
-	}
-}
-
-/* The frame a WQE describes, or the syndrome of an error */
-static int gather(struct nic *nic, const struct wq *sq, const u8 *wqe, u32 size,
-		  u8 *frame, u32 *len, u32 *hdr)
-{
-	struct iovec iov[MAX_PIECES];
-	u32 at = 32, n, inl = get_be16(wqe + 28);
-	int count, i;
-
-	if (size < 32 || (inl > 2 && 30 + inl > size) || inl > 1000)
-		return SYND_LOCAL_QP_OP;
-	memcpy(frame, wqe + 30, inl);
-	*hdr = *len = inl;
-	if (inl > 2)
-		at += (inl - 2 + 15) & ~15U;
-	for (; at + 16 <= size; at += 16) {
-		n = get_be32(wqe + at);
-		if (n > FRAME_MAX - *len)
-			return SYND_LOCAL_QP_OP;
-		count = mkey_translate(nic, sq->pd, get_be32(wqe + at + 4),
-				       get_be64(wqe + at + 8), n,
-				       MKEY_LOCAL_READ, sq->rlky, iov,
-				       MAX_PIECES);
-		if (count < 0)
-			return SYND_LOCAL_PROT;
-		for (i = 0; i < count; i++) {
-			memcpy(frame + *len, iov[i].iov_base, iov[i].iov_len);
-			*len += iov[i].iov_len;
-		}
-	}
-	return 0;
-}
-
-static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size)
-{
-	u8 frame[FRAME_MAX];
-	u32 len, hdr;
-	int ret;
-
-	if (wqe[3] == OP_NOP)
-		return 0;
-	if (wqe[3] != OP_SEND && wqe[3] != OP_LSO)
-		return SYND_LOCAL_QP_OP;
-	ret = gather(nic, sq, wqe, size, frame, &len, &hdr);
-	if (ret)
-		return ret;
-	if (wqe[3] == OP_LSO) {
-		segment(nic, frame, len, hdr, get_be16(wqe + 22) & 0x3fff,
-			wqe[20]);
-	} else {
-		fill_checksums(frame, len, wqe[20]);
-		transmit(nic, frame, len);
-	}
-	return 0;
-}
-
-void wq_doorbell(struct nic *nic, struct wq *sq)
-{
-	u32 mask = (1U << sq->log_size) - 1, size, i;
-	u8 db[4], wqe[MAX_WQE], cqe[64];
-	int ret, budget = mask + 1;
-	u16 pi;
-
-	if (sq->state != WQ_RDY ||
-	    vfu_dma_read(nic->vfu, sq->db + 4, db, sizeof(db)))
-		return;
-	pi = get_be32(db);
-	while (sq->ci != pi && budget-- && sq->state == WQ_RDY) {
-		if (!pas_read(nic, &sq->pas, (u64)(sq->ci & mask) * 64, wqe,
-			      64))
-			return;
-		size = (get_be32(wqe + 4) & 0x3f) * 16;
-		for (i = 64; i < size; i += 64)
-			if (!pas_read(nic, &sq->pas,
-				      (u64)((sq->ci + i / 64) & mask) * 64,
-				      wqe + i, 64))
-				return;
-		ret = send_one(nic, sq, wqe, size);
-		memset(cqe, 0, sizeof(cqe));
-		put_be32(cqe + 56, (u32)wqe[3] << 24 | sq->obj.id);
-		put_be16(cqe + 60, sq->ci);
-		if (ret) {
-			cqe[55] = ret;
-			sq->state = WQ_ERR;
-			nic_log(nic, "SQ %u: error 0x%x", sq->obj.id, ret);
-			cq_post(nic, sq->cq, cqe, CQE_REQ_ERR, false);
-		} else if ((wqe[11] & 0x0c) == SIGNALED) {
-			cq_post(nic, sq->cq, cqe, CQE_REQ, false);
-		}
-		sq->ci += size ? (size + 63) / 64 : 1;
-	}
-}
-
-/* ---- receiving ---- */
+#define SYND_FLUSH 0x05
 
 static bool in_list(u8 (*list)[6], u32 count, const u8 *mac)
 {
@@ -271,11 +51,11 @@ static bool wanted(struct nic *nic, const u8 *dst)
 	       in_list(nic->uc_list, nic->uc_count, dst);
 }
 
-static bool scatter(struct nic *nic, const struct wq *rq, const u8 *wqe,
-		    u32 stride, const u8 *frame, u32 len)
+static int scatter(struct nic *nic, const struct wq *rq, const u8 *wqe,
+		   const u8 *frame, u32 len)
 {
+	u32 stride = 1U << rq->log_stride, at, n, key;
 	struct iovec iov[MAX_PIECES];
-	u32 at, n, key;
 	int count, i;
 
 	for (at = 0; len && at + 16 <= stride; at += 16) {
@@ -285,88 +65,226 @@ static bool scatter(struct nic *nic, const struct wq *rq, const u8 *wqe,
 			break;
 		if (n > len)
 			n = len;
+		if (!n)
+			continue;
 		count = mkey_translate(nic, rq->pd, key, get_be64(wqe + at + 8),
 				       n, MKEY_LOCAL_WRITE, rq->rlky, iov,
 				       MAX_PIECES);
 		if (count < 0)
-			return false;
+			return SYND_LOCAL_PROT;
 		for (i = 0; i < count; i++) {
 			memcpy(iov[i].iov_base, frame, iov[i].iov_len);
 			frame += iov[i].iov_len;
 		}
 		len -= n;
 	}
-	return !len;
+	return len ? SYND_LOCAL_LENGTH : 0;
 }
 
-/* Sum of the IP packet without padding behind it, as drivers expect it */
-static void checksum_info(u8 *cqe, const u8 *f, u32 len)
+/* What the CQE says about headers, which are at `f` as they came */
+static void describe(u8 *cqe, const u8 *f, const struct frame *h)
 {
-	struct headers h;
+	u8 flags, l4 = 0;
 
-	if (!parse(f, len, &h))
-		return;
-	put_be16(cqe + 20, fold(sum(0, f + h.l3, h.end - h.l3)));
-	cqe[29] = (h.version == 4 ? 2 : 1) << 2;
-	if (h.version == 6 || fold(sum(0, f + h.l3, h.l4 - h.l3)) == 0xffff)
+	cqe[28] = CQE_OK_L2;
+	if (frame_l3_ok(f, h))
 		cqe[28] |= CQE_OK_L3;
+	if (frame_l4_ok(f, h))
+		cqe[28] |= CQE_OK_L4;
+	if (h->l4_type == PROTO_UDP) {
+		l4 = 2;
+	} else if (h->l4_type == PROTO_TCP) {
+		flags = f[h->l4 + 13];
+		l4 = !(flags & 0x10)				     ? 1
+		     : h->l4_end - h->l4 > (f[h->l4 + 12] >> 4) * 4U ? 4
+								     : 3;
+	}
+	cqe[29] = l4 << 4;
+	if (h->version)
+		cqe[29] |= (h->version == 4 ? 2 : 1) << 2;
 }
 
-void eth_receive(struct nic *nic, const u8 *frame, u32 len)
+static bool rq_empty(struct nic *nic, const struct wq *rq, u16 *pi)
 {
-	u8 wqe[1U << 11], db[4], cqe[64] = { 0 };
-	u32 rqn, hash, stride;
-	struct wq *rq;
+	u8 db[4];
 
-	if (len < 14 || nic->port_down || !wanted(nic, frame))
+	if (vfu_dma_read(nic->vfu, rq->db, db, sizeof(db)))
+		return true;
+	*pi = get_be32(db);
+	return *pi == rq->ci;
+}
+
+static bool next_wqe(struct nic *nic, const struct wq *rq, u8 *wqe)
+{
+	u64 index = rq->ci & ((1U << rq->log_size) - 1);
+
+	return pas_read(nic, &rq->pas, index << rq->log_stride, wqe,
+			1U << rq->log_stride);
+}
+
+void rq_flush(struct nic *nic, struct wq *rq)
+{
+	u32 budget = 1U << rq->log_size;
+	u8 cqe[64];
+	u16 pi;
+
+	if (!GET(rqc, rq->ctx, flush_in_error_en))
 		return;
-	nic->port.rx_frames++;
-	nic->port.rx_bytes += len;
-	nic->port.rx_bcast += frame[0] == 255;
-	nic->port.rx_mcast += frame[0] & 1 && frame[0] != 255;
-	nic->port.rx_dropped++; /* until it is delivered */
-	if (!flow_lookup(nic, frame, len, &rqn, &hash))
-		return;
-	rq = (struct wq *)obj_find(nic, OBJ_RQ, rqn);
-	if (!rq || rq->state != WQ_RDY ||
-	    vfu_dma_read(nic->vfu, rq->db, db, sizeof(db)) ||
-	    (u16)get_be32(db) == rq->ci)
-		return;
-	stride = 1U << rq->log_stride;
-	if (!pas_read(nic, &rq->pas,
-		      (u64)(rq->ci & ((1U << rq->log_size) - 1))
-			      << rq->log_stride,
-		      wqe, stride))
-		return;
-	put_be32(cqe + 56, rq->obj.id);
-	put_be16(cqe + 60, rq->ci++);
-	if (!scatter(nic, rq, wqe, stride, frame, len)) {
-		cqe[55] = SYND_LOCAL_PROT;
-		rq->state = WQ_ERR;
-		nic_log(nic, "RQ %u: cannot scatter %u bytes", rqn, len);
+	while (!rq_empty(nic, rq, &pi) && budget--) {
+		memset(cqe, 0, sizeof(cqe));
+		cqe[55] = SYND_FLUSH;
+		put_be32(cqe + 56, rq->obj.id);
+		put_be16(cqe + 60, rq->ci++);
 		cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
+	}
+}
+
+static void out_of_buffer(struct nic *nic, struct wq *rq)
+{
+	struct q_counter *counter =
+		(struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
+					     GET(rqc, rq->ctx, counter_set_id));
+
+	rq->starved = true;
+	if (counter)
+		counter->out_of_buffer++;
+}
+
+static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
+		    u8 cqe[64])
+{
+	u8 wqe[1U << 11];
+	int syndrome;
+
+	if (get_be16(frame + 12) == TYPE_CVLAN && len >= 18 &&
+	    !GET(rqc, rq->ctx, vsd)) {
+		memcpy(cqe + 30, frame + 14, 2);
+		cqe[29] |= CQE_VLAN;
+		memmove(frame + VLAN_TAG, frame, 12);
+		frame += VLAN_TAG;
+		len -= VLAN_TAG;
+	}
+	/* cqe_checksum_full: all behind the Ethernet header */
+	put_be16(cqe + 20,
+		 csum_fold(csum_add(0, frame + ETH_HEADER, len - ETH_HEADER)));
+	put_be32(cqe + 44, len);
+	put_be32(cqe + 56, rq->obj.id);
+	put_be16(cqe + 60, rq->ci);
+	if (!next_wqe(nic, rq, wqe))
+		return;
+	rq->ci++;
+	rq->starved = false;
+	syndrome = scatter(nic, rq, wqe, frame, len);
+	if (!syndrome) {
+		cq_post(nic, rq->cq, cqe, CQE_RESP_SEND, false);
 		return;
 	}
-	nic->port.rx_dropped--;
-	put_be32(cqe + 44, len);
+	nic_log(nic, "RQ %u: cannot scatter %u bytes: 0x%x", rq->obj.id, len,
+		syndrome);
+	cqe[55] = syndrome;
+	cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
+	rq->state = WQ_ERR;
+	rq_flush(nic, rq);
+}
+
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how)
+{
+	u8 cqe[64] = { 0 };
+	struct frame h;
+	struct tir *tir;
+	struct wq *rq;
+	u32 hash;
+	u16 pi;
+
+	frame_parse(frame, len, false, &h);
+	tir = flow_lookup(nic, frame, len, &h);
+	if (how == RX_LOOPBACK &&
+	    (!tir || !(GET(tirc, tir->ctx, self_lb_block) & LB_UNICAST)))
+		return false;
+	if (!tir) {
+		nic->port.steer_missed++;
+		return true;
+	}
+	hash = rss_hash(tir->ctx, frame, &h, &cqe[16]);
+	rq = tir_to_rq(nic, tir, hash);
+	if (!rq || rq->state != WQ_RDY)
+		return true;
+	if (rq_empty(nic, rq, &pi)) {
+		if (how == RX_WIRE && !rq->starved)
+			return false;
+		out_of_buffer(nic, rq);
+		return true;
+	}
 	put_be32(cqe + 12, hash); /* rss_hash_result */
-	checksum_info(cqe, frame, len);
-	cq_post(nic, rq->cq, cqe, CQE_RESP_SEND, false);
+	describe(cqe, frame, &h);
+	deliver(nic, rq, frame, len, cqe);
+	return true;
+}
+
+/* A frame has come; false: it is not for a receive queue. */
+static bool arrived(struct nic *nic, const u8 *frame, u32 len)
+{
+	if (len < ETH_HEADER || !vfu_bus_master(nic->vfu))
+		return false;
+	if (nic->port_down) {
+		nic->port.rx_down++;
+		return false;
+	}
+	count_rx(nic, frame, len);
+	if (rdma_receive(nic, frame, len))
+		return false;
+	if (len > nic->mtu) { /* with an FCS, which leaves room for a tag */
+		nic->port.rx_oversize++;
+		return false;
+	}
+	if (!wanted(nic, frame))
+		return false;
+	count_traffic(&nic->port.vport_rx, frame, len);
+	return true;
+}
+
+/* False: the frame goes on waiting. */
+static bool pass(struct nic *nic)
+{
+	u64 now;
+
+	if (eth_receive(nic, nic->rx_frame, nic->held_len, RX_WIRE))
+		return true;
+	now = nic_now();
+	if (!nic->held_until)
+		nic->held_until = now + HOLD_NS;
+	return now >= nic->held_until &&
+	       eth_receive(nic, nic->rx_frame, nic->held_len, RX_LAST);
+}
+
+/* While a frame waits, those behind it wait in the wire. */
+short nic_wire_events(const struct nic *nic)
+{
+	return (nic->held_len ? 0 : POLLIN) | (nic->tx_blocked ? POLLOUT : 0);
 }
 
 void nic_wire(struct nic *nic)
 {
-	u8 frame[FRAME_MAX];
 	ssize_t n;
 	int i;
 
+	if (nic->tx_blocked)
+		eth_resume(nic);
 	for (i = 0; i < BURST; i++) {
-		n = read(nic->cfg.wire, frame, sizeof(frame));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
+		if (!nic->held_len) {
+			n = read(nic->cfg.wire, nic->rx_frame,
+				 sizeof(nic->rx_frame));
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				return;
+			if (!arrived(nic, nic->rx_frame, n))
+				continue;
+			nic->held_len = n;
+			nic->held_until = 0;
+		}
+		if (!pass(nic))
 			return;
-		if (vfu_bus_master(nic->vfu) && !rdma_receive(nic, frame, n))
-			eth_receive(nic, frame, n);
+		nic->held_len = 0;
 	}
 }

@@ -110,13 +110,14 @@ static int serve(struct nic *nic, int wire)
 {
 	struct pollfd fds[2] = {
 		{ .fd = vfu_fd(nic_vfu(nic)), .events = POLLIN },
-		{ .fd = wire, .events = POLLIN }, /* -1: ignored */
+		{ .fd = wire }, /* -1: ignored */
 	};
 	const struct timespec none = { 0 };
 	struct timespec due;
 	bool more = false;
 
 	while (!stop) {
+		fds[1].events = nic_wire_events(nic);
 		if (ppoll(fds, 2, more ? &none : until_due(nic, &due), NULL) <
 		    0) {
 			if (errno == EINTR)
@@ -125,7 +126,7 @@ static int serve(struct nic *nic, int wire)
 		}
 		if (fds[0].revents)
 			vfu_process(nic_vfu(nic));
-		if (fds[1].revents & POLLIN)
+		if (fds[1].revents & (POLLIN | POLLOUT))
 			nic_wire(nic);
 		else if (fds[1].revents)
 			fds[1].fd = -1; /* the other end is gone */

@@ -53,13 +53,16 @@ static int parse(struct nic *nic, struct cmd *cmd, struct mkey *mkey)
 	} else if (!mkey->invalid) {
 		if (shift < PAGE_SHIFT_MIN || shift > 40)
 			return FAIL(BAD_PARAM, "page size");
+		if (mkey->len > 1ULL << MAX_LOG_MR)
+			return FAIL(BAD_PARAM, "length");
 		first = mkey->start & ((1ULL << shift) - 1);
 		if (list > cmd->in_len - BYTES(create_mkey_in) ||
 		    !pas_init(&mkey->pas, cmd->in + BYTES(create_mkey_in), list,
 			      shift, 0, first + mkey->len))
 			return FAIL(BAD_PARAM, "list too short");
 	}
-	if (!mkey->all && mkey->start + mkey->len < mkey->start)
+	if (!mkey->all && mkey->len &&
+	    mkey->start + (mkey->len - 1) < mkey->start)
 		return FAIL(BAD_PARAM, "range");
 	return CMD_OK;
 }
@@ -157,6 +160,8 @@ int mkey_translate(struct nic *nic, u32 pd, u32 key, u64 addr, u32 len,
 	int used = 0;
 	u32 n;
 
+	if (len && addr + (len - 1) < addr)
+		return -EACCES;
 	if (key != RESD_LKEY || !reserved) {
 		mkey = mkey_get(nic, pd, key);
 		if (!mkey || (mkey->access & access) != access ||

@@ -9,9 +9,11 @@
 
 #include <stdbool.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "bits.h"
 #include "device.h"
+#include "port.h"
 #include "roce.h"
 #include "vfu.h"
 
@@ -24,12 +26,17 @@
 #define BAR_SIZE (8U << 20)
 #define FIRST_UAR 16U /* the pages before hold the initialization segment */
 #define PAGE_SHIFT_MIN 12U
+#define MAX_PAGE_SHIFT \
+	43U /* of a list: more than there are address bits left */
 
 #define MAX_LOG_QUEUE 20U /* of entries, for CQ and EQ */
 #define MAX_LOG_WQ 15U
+#define MAX_LOG_MR 62U /* bytes of a memory key */
 #define MAX_LOG_RQ_STRIDE 11U
 #define DEFAULT_PKEY 0xffff
 #define MAX_WQE 1024U
+#define FRAME_MAX 65536U
+#define SEND_MAX ((1U << 19) + MAX_WQE) /* of a large send */
 #define ROCE_ADDRESSES 32U
 #define RESD_LKEY 0x200U /* of kernel QPs: all memory */
 
@@ -97,7 +104,7 @@ struct pas {
 	u64 *page;
 	u32 count;
 	u8 shift;
-	u32 offset; /* in the first page */
+	u64 offset; /* in the first page */
 };
 
 /*
@@ -105,7 +112,7 @@ struct pas {
  * are there. False: too few, or no memory.
  */
 bool pas_init(struct pas *pas, const u8 *list, size_t avail, unsigned int shift,
-	      u32 offset, u64 size);
+	      u64 offset, u64 size);
 void pas_free(struct pas *pas);
 /* `len` bytes that lie in one page; NULL: outside or not mapped */
 void *pas_ptr(struct nic *nic, const struct pas *pas, u64 at, u32 len);
@@ -158,7 +165,7 @@ struct cmd_rows {
 	size_t count;
 };
 extern const struct cmd_rows rows_base, rows_queue, rows_qp, rows_eth,
-	rows_vport;
+	rows_vport, rows_regs, rows_counter;
 
 const struct cmd_desc *cmd_find(u16 op);
 int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
@@ -209,6 +216,7 @@ struct eq {
 	struct pas pas;
 	u8 log_size;
 	u16 vector;
+	u32 uar;
 	bool armed, overrun;
 	u32 pi, ci;
 	u64 events[4];
@@ -221,7 +229,7 @@ void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA]);
 /* about a QP, RQ, SQ (subtype 0, 1, 2) or SRQ */
 void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number);
-void eq_doorbell(struct nic *nic, u32 value, bool arm);
+void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm);
 
 /* ---- completion queues ---- */
 
@@ -234,6 +242,7 @@ struct cq {
 	bool ignore_overrun, failed;
 	bool armed, armed_solicited;
 	u32 pi, solicited_pi; /* behind the last such CQE */
+	u32 uar;
 	u64 db;
 	u8 cqc[BYTES(cqc)];
 };
@@ -251,7 +260,7 @@ enum cqe_op {
 /* Post a CQE; op_own of it is made here. False: the CQ is full or broken. */
 bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	     bool solicited);
-void cq_doorbell(struct nic *nic, u32 first, u32 number);
+void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number);
 
 /* ---- memory keys ---- */
 
@@ -315,6 +324,7 @@ struct inline_data {
 struct qp {
 	struct obj obj;
 	enum roce_qp_type roce_type;
+	bool umr; /* the driver's own, may change memory keys */
 	struct roce_qp *roce;
 	struct cq *send_cq, *recv_cq;
 	struct srq *srq;
@@ -352,7 +362,8 @@ struct wq {
 	u32 pd;
 	u64 db;
 	u16 ci;
-	bool draining;
+	u32 sent;     /* segments that are out of the large send at ci */
+	bool starved; /* frames were dropped, as there was no buffer */
 	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
@@ -380,17 +391,39 @@ struct rqt {
 };
 
 void wq_doorbell(struct nic *nic, struct wq *sq);
+/* The queue is in the error state now: its WQEs end with an error. */
+void sq_flush(struct nic *nic, struct wq *sq);
+void rq_flush(struct nic *nic, struct wq *rq);
 void qp_doorbell(struct nic *nic, struct qp *qp);
+/* A frame to the wire; false: it has no room, nic_wire() goes on later. */
+bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
+/* Send queues go on after the wire had no room. */
+void eth_resume(struct nic *nic);
+enum rx_how {
+	RX_WIRE,     /* false: there is no buffer, but it may wait */
+	RX_LAST,     /* it has waited long enough: true, delivered or not */
+	RX_LOOPBACK, /* false: nobody wants it back */
+};
+/* A frame; changes it when it is delivered */
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how);
+
+struct frame;
+/* whom a frame belongs to; NULL: nobody wants it */
+struct tir *flow_lookup(struct nic *nic, const u8 *f, u32 len,
+			const struct frame *h);
+struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash);
+
+struct q_counter {
+	struct obj obj;
+	u32 out_of_buffer;
+};
 int rdma_create(struct nic *nic);
+/* A WQE that changes a memory key; `len` bytes of it are there. */
+enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
 /* Is it for the transport? */
 bool rdma_receive(struct nic *nic, const void *frame, size_t len);
 /* a QP that goes away */
 void rdma_forget(struct nic *nic, struct qp *qp);
-/* one frame from the wire */
-void eth_receive(struct nic *nic, const u8 *frame, u32 len);
-/* the RQ number a frame belongs to; false: nobody wants it */
-bool flow_lookup(struct nic *nic, const u8 *frame, u32 len, u32 *rqn,
-		 u32 *hash);
 
 /* ---- the NIC ---- */
 
@@ -408,7 +441,8 @@ struct nic {
 	u32 health;
 	u8 *cmd_in, *cmd_out;
 	u16 issi;
-	bool up; /* between INIT_HCA and TEARDOWN_HCA */
+	bool enabled; /* between ENABLE_HCA and DISABLE_HCA */
+	bool up;      /* between INIT_HCA and TEARDOWN_HCA */
 	u64 cmds;
 
 	u32 root_ft;
@@ -425,14 +459,25 @@ struct nic {
 	struct qp *idle; /* in ERR, with a receive queue that is empty */
 	u64 idle_due;
 
-	u32 cq_half; /* first half of a CQ doorbell */
+	u32 cq_half, cq_half_uar; /* first half of a CQ doorbell */
 
 	struct {
-		u64 tx_frames, tx_bytes, rx_frames, rx_bytes, rx_dropped;
-		u64 tx_errors, rx_mcast, rx_bcast;
-	} port;
+		time_t second;
+		unsigned int lines, lost;
+	} log;
+
+	struct port port;
+
+	/* the wire has no room: send queues wait */
+	bool tx_blocked;
+	/* A frame without a buffer waits until this time (ns), 0: none */
+	u64 held_until;
+	u32 held_len;
+	u8 rx_frame[FRAME_MAX];
+	u8 tx_frame[SEND_MAX]; /* of a large send, before it is cut */
 };
 
+/* At most 64 lines a second: what a guest does must not fill the disk. */
 void nic_log(struct nic *nic, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 #define nic_debug(nic, ...)                        \
@@ -447,6 +492,7 @@ u64 nic_now(void);
 bool caps_init(struct nic *nic);
 void caps_free(struct nic *nic);
 void vport_reset(struct nic *nic);
+void port_event(struct nic *nic, bool down);
 int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len);
 int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
 	      size_t len);

@@ -158,11 +158,13 @@ void obj_destroy_all(struct nic *nic)
 }
 
 bool pas_init(struct pas *pas, const u8 *list, size_t avail, unsigned int shift,
-	      u32 offset, u64 size)
+	      u64 offset, u64 size)
 {
 	u64 count, i;
 
-	if (shift < PAGE_SHIFT_MIN || shift > 62)
+	/* the sum below must not wrap */
+	if (shift < PAGE_SHIFT_MIN || shift > MAX_LOG_MR - 1 ||
+	    offset >> MAX_LOG_MR || size > 1ULL << MAX_LOG_MR)
 		return false;
 	count = (offset + size + (1ULL << shift) - 1) >> shift;
 	if (count > avail / 8)

@@ -49,9 +49,7 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	case ST_UC:
 		qp->roce_type = ROCE_QPT_UC;
 		break;
-	case ST_REG_UMR: /* must be there with the first MR; nothing is
-			  * posted to it, as there is no UMR
-			  */
+	case ST_REG_UMR: /* sends no packets */
 	case ST_UD:
 		qp->roce_type = ROCE_QPT_UD;
 		break;
@@ -61,6 +59,7 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	default:
 		return FAIL(BAD_PARAM, "service type");
 	}
+	qp->umr = GET(qpc, qpc, st) == ST_REG_UMR;
 	qp->rlky = GET(qpc, qpc, rlky);
 	qp->pd = GET(qpc, qpc, pd);
 	qp->no_sq = GET(qpc, qpc, no_sq);
@@ -87,10 +86,12 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	if ((!qp->send_cq && !qp->no_sq) ||
 	    (!qp->recv_cq && rq_type != RQ_NONE))
 		return FAIL(BAD_RES, "no such CQ");
-	/* the one for UMR has none */
-	if (GET(qpc, qpc, st) != ST_REG_UMR &&
+	if (!qp->umr && /* that has none */
 	    !cmd_hold(nic, &qp->obj, OBJ_PD, qp->pd))
 		return FAIL(BAD_RES, "no such PD");
+	/* not held: a process that ends may give back the UAR first */
+	if (!obj_find(nic, OBJ_UAR, GET(qpc, qpc, uar_page)))
+		return FAIL(BAD_RES, "no such UAR");
 	if (rq_type == RQ_XRQ)
 		return FAIL(BAD_PARAM, "no XRQ here");
 	if (rq_type == RQ_SRQ) {

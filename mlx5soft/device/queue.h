@@ -24,8 +24,6 @@ HANDLER(query_srq);
 
 HANDLER(modify_qp);
 HANDLER(query_qp);
-
-HANDLER(access_reg);
 HANDLER(query_hca_cap);
 HANDLER(set_hca_cap);
 

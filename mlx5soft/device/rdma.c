@@ -33,13 +33,14 @@ static void *keep_inline(struct qp *qp, const u8 *data, u32 len)
 	return slot->data ? memcpy(slot->data, data, len) : NULL;
 }
 
-/* The next WQE in one piece. Returns its length, or 0 if there is none whole */
-static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 posted, u8 *wqe)
+/* The WQE at `at` in one piece. Returns its length, or 0 if there is none whole */
+static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
+		    u8 *wqe)
 {
 	u32 mask = (1U << qp->log_sq) - 1, size, i;
 
 	for (i = 0, size = WQE_BB; i < size; i += WQE_BB) {
-		u16 bb = qp->sq_ci + i / WQE_BB;
+		u16 bb = at + i / WQE_BB;
 
 		if (bb == posted ||
 		    !pas_read(nic, &qp->pas,
@@ -67,7 +68,7 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	posted = get_be32(db);
 	if (posted == qp->sq_ci)
 		return 0;
-	size = read_wqe(nic, qp, posted, wqe);
+	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
 	out->cookie = (u32)wqe_opcode(wqe) << 16 | qp->sq_ci;
 	qp->sq_ci += size ? (size + WQE_BB - 1) / WQE_BB : 1;
 	ret = wqe_decode_send(wqe, size, qp->roce_type, out, data, &inl);
@@ -81,6 +82,23 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	}
 	qp->sq_fetched++;
 	return ret ? ret : 1;
+}
+
+/* Nothing is kept of it but its place. */
+static enum roce_wc_status local_op(void *ctx, void *qp_ctx,
+				    const struct roce_send_wqe *local)
+{
+	struct nic *nic = ctx;
+	struct qp *qp = qp_ctx;
+	u8 wqe[WQE_MAX];
+	u32 len;
+
+	if (local->cookie >> 16 == WQE_NOP)
+		return ROCE_WC_SUCCESS;
+	len = read_wqe(nic, qp, local->cookie, qp->sq_ci, wqe);
+	if (!qp->umr || !len)
+		return ROCE_WC_LOC_QP_OP_ERR;
+	return umr_execute(nic, wqe, len);
 }
 
 static const u8 syndrome_of[] = {
@@ -257,8 +275,9 @@ static int transmit(void *ctx, const struct iovec *iov, int count)
 	n = writev(nic->cfg.wire, iov, count);
 	if (n < 0)
 		return -errno;
-	nic->port.tx_frames++;
-	nic->port.tx_bytes += n;
+	/* headers are in one piece */
+	count_tx(nic, iov[0].iov_base, n);
+	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, n);
 	return 0;
 }
 
@@ -268,6 +287,7 @@ static const struct roce_ops ops = {
 	.fetch_recv = fetch_recv,
 	.complete_send = complete_send,
 	.complete_recv = complete_recv,
+	.local_op = local_op,
 	.translate = translate,
 	.invalidate = invalidate,
 	.event = event,
@@ -286,8 +306,7 @@ bool rdma_receive(struct nic *nic, const void *frame, size_t len)
 {
 	if (!roce_rx(nic->roce, nic_now(), frame, len))
 		return false;
-	nic->port.rx_frames++;
-	nic->port.rx_bytes += len;
+	count_traffic(&nic->port.rdma_rx, frame, len);
 	return true;
 }
 
@@ -313,6 +332,8 @@ void rdma_forget(struct nic *nic, struct qp *qp)
 	free(qp->inl);
 }
 
+#define HELD_RETRY_NS 1000000 /* a frame that waits for a buffer */
+
 bool nic_tick(struct nic *nic)
 {
 	struct qp *qp, *next;
@@ -327,17 +348,20 @@ bool nic_tick(struct nic *nic)
 			roce_kick_recv(qp->roce);
 		}
 	}
+	if (nic->held_len) /* perhaps there is a buffer now */
+		nic_wire(nic);
 	return roce_tick(nic->roce, t);
 }
 
 int64_t nic_due(const struct nic *nic)
 {
-	u64 due = roce_next_deadline(nic->roce), t;
+	u64 due = roce_next_deadline(nic->roce), t = nic_now();
 
 	if (nic->idle && nic->idle_due < due)
 		due = nic->idle_due;
+	if (nic->held_len && t + HELD_RETRY_NS < due)
+		due = t + HELD_RETRY_NS;
 	if (due == UINT64_MAX)
 		return -1;
-	t = nic_now();
 	return due <= t ? 0 : due - t;
 }

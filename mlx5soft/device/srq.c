@@ -11,7 +11,8 @@
 /* what the three contexts say */
 struct params {
 	unsigned int log_size, log_stride, page_shift;
-	u32 page_offset, pd, xrcd, cqn, limit;
+	u64 page_offset;
+	u32 pd, xrcd, cqn, limit;
 	u64 db;
 	bool xrc;
 	const u8 *ctx, *list;
@@ -45,7 +46,8 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 	srq->ctx_len = p->ctx_len;
 	memcpy(srq->ctx, p->ctx, p->ctx_len);
 	if (p->log_size > MAX_LOG_WQ || p->log_stride < 4 ||
-	    p->log_stride > MAX_LOG_RQ_STRIDE || p->db & 3 ||
+	    p->log_stride > MAX_LOG_RQ_STRIDE ||
+	    p->page_shift > MAX_PAGE_SHIFT || p->db & 3 ||
 	    !pas_init(&srq->pas, p->list, avail, p->page_shift,
 		      p->page_offset << (p->page_shift - 6),
 		      1ULL << (p->log_size + p->log_stride))) {

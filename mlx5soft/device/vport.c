@@ -9,14 +9,12 @@ enum list_type {
 	LIST_MC = 1
 };
 
-#define MAX_MTU 9978
 #define ALL_PKEYS 0xffff
 #define ROCE_VERSION_2 2
 #define MAD_BYTES 256
 #define MAD_UNSUPPORTED 0x000c
 #define PORT_DOWN_EVENT 1
 #define PORT_UP_EVENT 4
-#define MODE_25G (1U << 27) /* 25GBASE-CR */
 
 void vport_reset(struct nic *nic)
 {
@@ -28,6 +26,8 @@ void vport_reset(struct nic *nic)
 	for (i = 0; i < ROCE_ADDRESSES; i++)
 		roce_set_gid(nic->roce, i, NULL, NULL);
 	nic->uc_count = nic->mc_count = 0;
+	nic->held_len = 0;
+	nic->tx_blocked = false;
 	nic->mtu = 1522;
 	nic->port_down = false;
 	nic->root_ft = 0;
@@ -124,13 +124,14 @@ static int query_vport_state(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-static void port_event(struct nic *nic, bool down)
+void port_event(struct nic *nic, bool down)
 {
 	u8 data[EQE_DATA] = { 0 };
 
 	if (down == nic->port_down)
 		return;
 	nic->port_down = down;
+	nic->port.link_down += down;
 	data[8] = 1 << 4; /* port number */
 	event_post(nic, EVENT_PORT_CHANGE,
 		   down ? PORT_DOWN_EVENT : PORT_UP_EVENT, data);
@@ -198,117 +199,6 @@ static int mad_ifc(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-static int query_counters(struct nic *nic, struct cmd *cmd)
-{
-	(void)nic;
-	(void)cmd;
-	return CMD_OK; /* none of these counts here */
-}
-
-/* ---- registers ---- */
-
-static void ptys(struct nic *nic, u8 *reg, bool write)
-{
-	(void)write; /* one speed only */
-	SET(ptys_reg, reg, eth_proto_capability, MODE_25G);
-	SET(ptys_reg, reg, eth_proto_admin, MODE_25G);
-	SET(ptys_reg, reg, eth_proto_oper, nic->port_down ? 0 : MODE_25G);
-}
-
-static void pmtu(struct nic *nic, u8 *reg, bool write)
-{
-	u32 mtu = GET(pmtu_reg, reg, admin_mtu);
-
-	if (write)
-		nic->mtu = mtu < MAX_MTU ? mtu : MAX_MTU;
-	SET(pmtu_reg, reg, max_mtu, MAX_MTU);
-	SET(pmtu_reg, reg, admin_mtu, nic->mtu);
-	SET(pmtu_reg, reg, oper_mtu, nic->mtu);
-}
-
-static void paos(struct nic *nic, u8 *reg, bool write)
-{
-	if (write)
-		port_event(nic, GET(paos_reg, reg, admin_status) != 1);
-	SET(paos_reg, reg, admin_status, nic->port_down ? 2 : 1);
-	SET(paos_reg, reg, oper_status, nic->port_down ? 2 : 1);
-}
-
-static void pvlc(struct nic *nic, u8 *reg, bool write)
-{
-	(void)nic;
-	(void)write;
-	SET(pvlc_reg, reg, vl_hw_cap, 1);
-	SET(pvlc_reg, reg, vl_operational, 1);
-}
-
-#define CNT_802_3(field, value)                                                \
-	do {                                                                   \
-		SET(eth_802_3_cntrs_grp_data_layout, set, field##_high,        \
-		    (value) >> 32);                                            \
-		SET(eth_802_3_cntrs_grp_data_layout, set, field##_low, value); \
-	} while (0)
-
-static void ppcnt(struct nic *nic, u8 *reg, bool write)
-{
-	u8 *set = AT(ppcnt_reg, reg, counter_set);
-
-	(void)write;
-	if (GET(ppcnt_reg, reg, grp) != 0)
-		return;
-	CNT_802_3(a_frames_transmitted_ok, nic->port.tx_frames);
-	CNT_802_3(a_frames_received_ok, nic->port.rx_frames);
-	CNT_802_3(a_octets_transmitted_ok, nic->port.tx_bytes);
-	CNT_802_3(a_octets_received_ok, nic->port.rx_bytes);
-	CNT_802_3(a_broadcast_frames_received_ok, nic->port.rx_bcast);
-	CNT_802_3(a_multicast_frames_received_ok, nic->port.rx_mcast);
-}
-
-static void node_desc(struct nic *nic, u8 *reg, bool write)
-{
-	(void)nic;
-	if (!write)
-		memcpy(reg, "mlx5soft", sizeof("mlx5soft"));
-}
-
-static void untouched(struct nic *nic, u8 *reg, bool write)
-{
-	(void)nic;
-	(void)reg;
-	(void)write;
-}
-
-static const struct {
-	u16 id, len;
-	void (*access)(struct nic *nic, u8 *reg, bool write);
-} regs[] = {
-	{ 0x5003, BYTES(pmtu_reg), pmtu }, { 0x5004, BYTES(ptys_reg), ptys },
-	{ 0x5006, BYTES(paos_reg), paos }, { 0x5008, BYTES(ppcnt_reg), ppcnt },
-	{ 0x500f, BYTES(pvlc_reg), pvlc }, { 0x6001, 64, node_desc },
-	{ 0x7004, 16, untouched }, /* HOST_ENDIANNESS */
-};
-
-int access_reg(struct nic *nic, struct cmd *cmd)
-{
-	u16 id = GET(access_register_in, cmd->in, register_id);
-	u32 len =
-		(cmd->in_len < cmd->out_len ? cmd->in_len : cmd->out_len) - 16;
-	size_t i;
-
-	for (i = 0; i < N_ELEM(regs); i++)
-		if (regs[i].id == id)
-			break;
-	if (i == N_ELEM(regs)) {
-		nic_log(nic, "register 0x%x is not there", id);
-		return FAIL(BAD_PARAM, "no such register");
-	}
-	if (cmd->out_len - 16 < regs[i].len)
-		return FAIL(BAD_OUTP_LEN, "shorter than the register");
-	memcpy(cmd->out + 16, cmd->in + 16, len);
-	regs[i].access(nic, cmd->out + 16, !cmd->op_mod);
-	return CMD_OK;
-}
-
 #define ROW(op, run, in, out) { MLX5_CMD_OP_##op, #op, run, in, out, 0 }
 
 static const struct cmd_desc rows[] = {
@@ -318,14 +208,11 @@ static const struct cmd_desc rows[] = {
 	    BYTES(modify_nic_vport_context_in), 16),
 	ROW(QUERY_VPORT_STATE, query_vport_state, 16, 16),
 	ROW(MODIFY_VPORT_STATE, modify_vport_state, 16, 16),
-	ROW(QUERY_VPORT_COUNTER, query_counters, 16, 16),
-	ROW(QUERY_VNIC_ENV, query_counters, 16, 16),
 	ROW(SET_ROCE_ADDRESS, set_roce_address, BYTES(set_roce_address_in), 16),
 	ROW(QUERY_ROCE_ADDRESS, query_roce_address, 16,
 	    BYTES(query_roce_address_out)),
 	ROW(QUERY_HCA_VPORT_PKEY, query_pkeys, 16, 16),
 	ROW(MAD_IFC, mad_ifc, BYTES(mad_ifc_in), BYTES(mad_ifc_out)),
-	ROW(ACCESS_REG, access_reg, 16, 16),
 };
 
 const struct cmd_rows rows_vport = { rows, N_ELEM(rows) };

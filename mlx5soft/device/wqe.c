@@ -129,6 +129,7 @@ static const struct {
 	{ WQE_READ, ROCE_WR_RDMA_READ },
 	{ WQE_ATOMIC_CS, ROCE_WR_ATOMIC_CMP_AND_SWP },
 	{ WQE_ATOMIC_FA, ROCE_WR_ATOMIC_FETCH_AND_ADD },
+	{ WQE_UMR, ROCE_WR_LOCAL },
 };
 
 int wqe_decode_send(const u8 *wqe, u32 len, enum roce_qp_type type,

@@ -22,6 +22,7 @@ enum wqe_opcode {
 	WQE_READ = 0x10,
 	WQE_ATOMIC_CS = 0x11,
 	WQE_ATOMIC_FA = 0x12,
+	WQE_UMR = 0x25,
 };
 
 /* from the control segment */

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Objects of the rig, as the stock drivers create them */
+#include "rig.h"
+
+/* the list of pages at the end of a command */
+static void put_pages(struct rig *r, u64 buf, u64 size)
+{
+	u64 i, count = (size + RIG_PAGE - 1) / RIG_PAGE;
+
+	for (i = 0; i < count; i++)
+		put_be64(r->in + r->in_len + 8 * i, buf + i * RIG_PAGE);
+	r->in_len += 8 * count;
+}
+
+static void new_buffer(struct rig *r, u64 size)
+{
+	r->buf = rig_pages(r, (size + RIG_PAGE - 1) / RIG_PAGE);
+	put_pages(r, r->buf, size);
+}
+
+static u64 new_record(struct rig *r)
+{
+	r->db = rig_pages(r, 1);
+	return r->db;
+}
+
+void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_EQ, BYTES(create_eq_in), 16);
+	u8 *eqc = AT(create_eq_in, in, eq_context_entry);
+	u32 i;
+
+	SET(eqc, eqc, log_eq_size, log_size);
+	SET(eqc, eqc, uar_page, r->uar);
+	SET(eqc, eqc, intr, vector);
+	put_be64(AT(create_eq_in, in, event_bitmask), events);
+	new_buffer(r, 64ULL << log_size);
+	/* drivers give all entries to the software first */
+	for (i = 0; i < 1U << log_size; i++)
+		rig_mem(r, r->buf)[i * 64 + 63] = 1;
+}
+
+void rig_cq_in(struct rig *r, u8 log_size, u32 eqn)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_CQ, BYTES(create_cq_in), 16);
+	u8 *cqc = AT(create_cq_in, in, cq_context);
+	u32 i;
+
+	SET(cqc, cqc, log_cq_size, log_size);
+	SET(cqc, cqc, uar_page, r->uar);
+	SET(cqc, cqc, c_eqn_or_apu_element, eqn);
+	SET(cqc, cqc, dbr_addr, new_record(r));
+	new_buffer(r, 64ULL << log_size);
+	for (i = 0; i < 1U << log_size; i++)
+		rig_mem(r, r->buf)[i * 64 + 63] = 0xf1; /* invalid */
+}
+
+void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_MKEY, BYTES(create_mkey_in),
+			   16);
+	u8 *mkc = AT(create_mkey_in, in, memory_key_mkey_entry);
+	u64 offset = start % RIG_PAGE;
+	u64 count = (offset + len + RIG_PAGE - 1) / RIG_PAGE;
+
+	SET(mkc, mkc, access_mode_1_0, 1); /* a list of pages */
+	SET(mkc, mkc, lr, 1);
+	SET(mkc, mkc, lw, 1);
+	SET(mkc, mkc, rr, 1);
+	SET(mkc, mkc, rw, 1);
+	SET(mkc, mkc, a, 1);
+	SET(mkc, mkc, pd, r->pd);
+	SET(mkc, mkc, qpn, 0xffffff);
+	SET(mkc, mkc, mkey_7_0, 0x5a);
+	SET(mkc, mkc, start_addr, start);
+	SET(mkc, mkc, len, len);
+	SET(mkc, mkc, log_page_size, 12);
+	SET(mkc, mkc, translations_octword_size, (count + 1) / 2);
+	SET(create_mkey_in, in, translations_octword_actual_size,
+	    (count + 1) / 2);
+	put_pages(r, buf, offset + len);
+	if (count & 1) { /* whole octwords */
+		put_be64(r->in + r->in_len, 0);
+		r->in_len += 8;
+	}
+}
+
+void rig_srq_in(struct rig *r)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_SRQ, BYTES(create_srq_in), 16);
+	u8 *c = AT(create_srq_in, in, srq_context_entry);
+
+	SET(srqc, c, log_srq_size, 4);
+	SET(srqc, c, log_rq_stride, 1);
+	SET(srqc, c, pd, r->pd);
+	SET(srqc, c, dbr_addr, new_record(r));
+	new_buffer(r, 32 << 4);
+}
+
+void rig_xrc_srq_in(struct rig *r, u32 xrcd, u32 cqn)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_XRC_SRQ,
+			   BYTES(create_xrc_srq_in), 16);
+	u8 *c = AT(create_xrc_srq_in, in, xrc_srq_context_entry);
+
+	SET(xrc_srqc, c, log_xrc_srq_size, 4);
+	SET(xrc_srqc, c, log_rq_stride, 1);
+	SET(xrc_srqc, c, pd, r->pd);
+	SET(xrc_srqc, c, xrcd, xrcd);
+	SET(xrc_srqc, c, cqn, cqn);
+	SET(xrc_srqc, c, db_record_addr_l, new_record(r) >> 2);
+	new_buffer(r, 32 << 4);
+}
+
+static void wq_in(struct rig *r, u8 *wq, u8 log_stride)
+{
+	SET(wq, wq, wq_type, 1);
+	SET(wq, wq, pd, r->pd);
+	SET(wq, wq, uar_page, r->uar);
+	SET(wq, wq, dbr_addr, new_record(r));
+	SET(wq, wq, log_wq_sz, 4);
+	SET(wq, wq, log_wq_stride, log_stride);
+	new_buffer(r, 16 << log_stride);
+}
+
+void rig_rmp_in(struct rig *r)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_RMP, BYTES(create_rmp_in), 16);
+
+	wq_in(r, AT(rmpc, AT(create_rmp_in, in, ctx), wq), 5);
+}
+
+void rig_sq_in(struct rig *r, u32 cqn)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_SQ, BYTES(create_sq_in), 16);
+	u8 *c = AT(create_sq_in, in, ctx);
+
+	SET(sqc, c, cqn, cqn);
+	wq_in(r, AT(sqc, c, wq), 6);
+}
+
+void rig_rq_in(struct rig *r, u32 cqn)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_RQ, BYTES(create_rq_in), 16);
+	u8 *c = AT(create_rq_in, in, ctx);
+
+	SET(rqc, c, cqn, cqn);
+	wq_in(r, AT(rqc, c, wq), 5);
+}
+
+void rig_qp_in(struct rig *r, u8 type, u32 cqn)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_QP, BYTES(create_qp_in), 16);
+	u8 *qpc = AT(create_qp_in, in, qpc);
+
+	SET(qpc, qpc, st, type);
+	SET(qpc, qpc, pm_state, 3);
+	SET(qpc, qpc, pd, r->pd);
+	SET(qpc, qpc, uar_page, r->uar);
+	SET(qpc, qpc, log_sq_size, 4);
+	SET(qpc, qpc, log_rq_size, 4);
+	SET(qpc, qpc, log_rq_stride, 1);
+	SET(qpc, qpc, cqn_snd, cqn);
+	SET(qpc, qpc, cqn_rcv, cqn);
+	SET(qpc, qpc, dbr_addr, new_record(r));
+	new_buffer(r, (32 << 4) + (64 << 4));
+}
+
+/* ---- rings ---- */
+
+struct rig_ring rig_eq(struct rig *r, u8 log_size, u8 vector, u64 events)
+{
+	struct rig_ring eq = { .log_size = log_size };
+
+	rig_eq_in(r, log_size, vector, events);
+	eq.buf = r->buf;
+	eq.id = rig_id(r) & 0xff;
+	return eq;
+}
+
+struct rig_ring rig_cq(struct rig *r, u8 log_size, u32 eqn)
+{
+	struct rig_ring cq = { .log_size = log_size };
+
+	rig_cq_in(r, log_size, eqn);
+	cq.buf = r->buf;
+	cq.db = r->db;
+	cq.id = rig_id(r);
+	return cq;
+}
+
+static bool take(struct rig *r, struct rig_ring *ring, u8 entry[64])
+{
+	u32 mask = (1U << ring->log_size) - 1;
+	const u8 *at = rig_mem(r, ring->buf) + (ring->ci & mask) * 64;
+
+	if ((at[63] & 1) != (ring->ci >> ring->log_size & 1))
+		return false;
+	memcpy(entry, at, 64);
+	ring->ci++;
+	return true;
+}
+
+bool rig_eqe(struct rig *r, struct rig_ring *eq, u8 eqe[64])
+{
+	return take(r, eq, eqe);
+}
+
+bool rig_cqe(struct rig *r, struct rig_ring *cq, u8 cqe[64])
+{
+	u32 mask = (1U << cq->log_size) - 1;
+
+	if (rig_mem(r, cq->buf)[(cq->ci & mask) * 64 + 63] >> 4 == 0xf)
+		return false;
+	return take(r, cq, cqe);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Doorbells, which count through the page of their object alone */
+#include "nic.h"
+#include "rig.h"
+
+#define VECTOR 5
+
+static struct rig *r;
+static struct rig_ring eq, cq;
+static u32 other; /* a page that is allocated, but for nobody here */
+
+static void setup(void)
+{
+	r = rig_up();
+	eq = rig_eq(r, 4, VECTOR, 0);
+	cq = rig_cq(r, 4, eq.id);
+	rig_begin(r, MLX5_CMD_OP_ALLOC_UAR, 16, 16);
+	other = rig_id(r);
+}
+
+static unsigned int events(void)
+{
+	unsigned int count = 0;
+	u8 eqe[64];
+
+	while (rig_eqe(r, &eq, eqe))
+		count++;
+	rig_eq_db(r, r->uar, &eq, false);
+	return count;
+}
+
+static void complete(void)
+{
+	struct obj *obj = obj_find(r->nic, OBJ_CQ, cq.id);
+	u8 cqe[64] = { 0 };
+
+	CHECK(cq_post(r->nic, (struct cq *)obj, cqe, CQE_REQ, false), "post");
+}
+
+static void test_cq(void)
+{
+	setup();
+	/* no other page, and none that is not allocated */
+	rig_arm_cq(r, other, &cq, false);
+	rig_arm_cq(r, other + 1, &cq, false);
+	rig_arm_cq(r, 0, &cq, false);
+	complete();
+	CHECK(!events(), "another page");
+	/* in two halves */
+	host_write32(r->host, r->uar * RIG_PAGE + 0x20, 0);
+	CHECK(!events(), "half a doorbell");
+	host_write32(r->host, r->uar * RIG_PAGE + 0x24, cq.id);
+	CHECK(events() == 1, "both halves");
+	/* A half from elsewhere does not get in between: ours says that all
+	 * was seen.
+	 */
+	host_write32(r->host, r->uar * RIG_PAGE + 0x20, 1);
+	host_write32(r->host, other * RIG_PAGE + 0x20, 0);
+	host_write32(r->host, r->uar * RIG_PAGE + 0x24, cq.id);
+	CHECK(!events(), "mixed halves");
+	for (u32 id = cq.id + 1; id < 0xffffff; id += 0x1111)
+		rig_arm_cq(r, r->uar, &(struct rig_ring){ .id = id }, false);
+	rig_stop(r);
+}
+
+static void test_eq(void)
+{
+	const u8 data[EQE_DATA] = { 0 };
+	struct eq *dev;
+
+	setup();
+	dev = (struct eq *)obj_find(r->nic, OBJ_EQ, eq.id);
+	rig_eq_db(r, r->uar, &eq, true);
+	eq_post(r->nic, dev, EVENT_PORT_CHANGE, 0, data);
+	CHECK(host_irqs(r->host, VECTOR) == 1 && events() == 1, "armed");
+	rig_eq_db(r, other, &eq, true);
+	rig_eq_db(r, other + 1, &eq, true);
+	eq_post(r->nic, dev, EVENT_PORT_CHANGE, 0, data);
+	CHECK(!host_irqs(r->host, VECTOR), "another page");
+	for (u32 id = 0; id < 256; id++)
+		if (id != eq.id)
+			rig_eq_db(r, r->uar, &(struct rig_ring){ .id = id },
+				  true);
+	rig_eq_db(r, r->uar, &eq, true);
+	CHECK(host_irqs(r->host, VECTOR) == 1, "the right page");
+	rig_stop(r);
+}
+
+/* a send queue with WQEs that do nothing but complete */
+static void test_sq(void)
+{
+	u32 sq;
+	u64 db, buf;
+	u8 cqe[64];
+
+	setup();
+	rig_sq_in(r, cq.id);
+	db = r->db;
+	buf = r->buf;
+	sq = rig_id(r);
+	for (int i = 0; i < 16; i++) {
+		put_be32(rig_mem(r, buf) + 64 * i + 4, sq << 8 | 1);
+		rig_mem(r, buf)[64 * i + 11] = 8; /* signaled */
+	}
+	put_be32(rig_mem(r, db) + 4, 1);
+	rig_send_db(r, r->uar, sq);
+	CHECK(!rig_cqe(r, &cq, cqe), "queue in reset");
+	rig_begin(r, MLX5_CMD_OP_MODIFY_SQ, BYTES(modify_sq_in), 16);
+	SET(modify_sq_in, r->in, sqn, sq);
+	SET(sqc, AT(modify_sq_in, r->in, ctx), state, WQ_RDY);
+	CHECK(!rig_run(r), "%s", r->log);
+	rig_send_db(r, other, sq);
+	CHECK(!rig_cqe(r, &cq, cqe), "another page");
+	rig_send_db(r, other + 1, sq);
+	CHECK(!rig_cqe(r, &cq, cqe), "not allocated");
+	host_bus_master(r->host, false);
+	rig_send_db(r, r->uar, sq);
+	CHECK(!rig_cqe(r, &cq, cqe), "not bus master");
+	host_bus_master(r->host, true);
+	rig_send_db(r, r->uar, sq + 1);
+	CHECK(!rig_cqe(r, &cq, cqe), "another number");
+	/* the second half is enough, in both buffers of the register */
+	for (int i = 0; i < 2; i++) {
+		put_be32(rig_mem(r, db) + 4, i + 1);
+		host_write32(r->host, r->uar * RIG_PAGE + 0x800 + 0x100 * i, 0);
+		CHECK(!rig_cqe(r, &cq, cqe), "first half");
+		host_write32(r->host, r->uar * RIG_PAGE + 0x804 + 0x100 * i,
+			     sq << 8);
+		CHECK(rig_cqe(r, &cq, cqe), "second half");
+		CHECK(get_be32(cqe + 56) == sq, "number");
+	}
+	/* a doorbell record that has run away: the ring's size at most */
+	put_be32(rig_mem(r, db) + 4, 0x8000);
+	rig_send_db(r, r->uar, sq);
+	CHECK(cq.ci == 2, "two so far");
+	for (int i = 0; i < 14; i++)
+		CHECK(rig_cqe(r, &cq, cqe), "%d", i);
+	rig_stop(r);
+}
+
+int main(void)
+{
+	test_cq();
+	test_eq();
+	test_sq();
+	return check_result();
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Event and completion queues: owner bits, arming, overrun */
+#include "nic.h"
+#include "rig.h"
+
+#define VECTOR 5
+
+static struct rig *r;
+static struct rig_ring eq, async, cq;
+
+static void setup(u8 log_cq)
+{
+	r = rig_up();
+	async = rig_eq(r, 4, 1, 1ULL << EVENT_CQ_ERROR);
+	eq = rig_eq(r, 4, VECTOR, 0);
+	cq = rig_cq(r, log_cq, eq.id);
+	rig_eq_db(r, r->uar, &eq, true);
+}
+
+static bool post(enum cqe_op op, bool solicited)
+{
+	struct cq *dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
+	u8 cqe[64] = { 0 };
+
+	put_be32(cqe + 44, dev->pi);
+	return cq_post(r->nic, dev, cqe, op, solicited);
+}
+
+static void arm(bool solicited)
+{
+	rig_arm_cq(r, r->uar, &cq, solicited);
+}
+
+/* how many completion events there are, all about our CQ */
+static unsigned int events(void)
+{
+	unsigned int count = 0;
+	u8 eqe[64];
+
+	while (rig_eqe(r, &eq, eqe)) {
+		CHECK(eqe[1] == EVENT_COMP, "type %u", eqe[1]);
+		CHECK(get_be32(eqe + 56) == cq.id, "CQ %u", get_be32(eqe + 56));
+		count++;
+	}
+	rig_eq_db(r, r->uar, &eq, false);
+	return count;
+}
+
+static u8 query(u16 op, u32 id, size_t context)
+{
+	rig_begin_id(r, op, id);
+	r->out_len = 16 + 64 + 192;
+	CHECK(!rig_run(r), "%s", r->log);
+	return r->out[context] >> 4; /* status */
+}
+
+/* ---- CQ ---- */
+
+static void test_arming(void)
+{
+	u8 cqe[64];
+
+	setup(4);
+	CHECK(post(CQE_REQ, false) && !events(), "not armed");
+	/* what came before the arming, and was not seen, is told at once */
+	arm(false);
+	CHECK(events() == 1, "armed late");
+	CHECK(post(CQE_REQ, false) && !events(), "once for each arming");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	arm(false);
+	CHECK(!events(), "all was seen");
+	CHECK(post(CQE_REQ, false) && events() == 1, "armed");
+	CHECK(post(CQE_REQ, false) && !events(), "once");
+	rig_cqe(r, &cq, cqe);
+	arm(false); /* one of two was seen */
+	CHECK(events() == 1, "one more");
+	/* a consumer in front of the producer, or too far behind it */
+	while (rig_cqe(r, &cq, cqe))
+		;
+	cq.ci += 3;
+	arm(false);
+	cq.ci -= 3 + 17;
+	arm(false);
+	cq.ci += 17;
+	CHECK(!events(), "nonsense");
+	/* arming twice is arming once */
+	while (rig_cqe(r, &cq, cqe))
+		;
+	arm(false);
+	arm(false);
+	CHECK(post(CQE_REQ, false) && post(CQE_REQ, false), "post");
+	CHECK(events() == 1, "once");
+	rig_stop(r);
+}
+
+static void test_solicited(void)
+{
+	u8 cqe[64];
+
+	setup(4);
+	arm(true);
+	CHECK(post(CQE_RESP_SEND, false) && !events(), "not solicited");
+	CHECK(post(CQE_RESP_SEND, true) && events() == 1, "solicited");
+	CHECK(post(CQE_RESP_SEND, true) && !events(), "once");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	/* only what is not solicited is waiting */
+	CHECK(post(CQE_RESP_SEND, false), "post");
+	arm(true);
+	CHECK(!events(), "nothing solicited");
+	CHECK(post(CQE_RESP_SEND, true) && events() == 1, "solicited");
+	/* solicited, then more that is not */
+	CHECK(post(CQE_RESP_SEND, false), "post");
+	arm(true);
+	CHECK(events() == 1, "a solicited one was not seen");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	/* errors count, whatever they are */
+	arm(true);
+	CHECK(post(CQE_REQ_ERR, false) && events() == 1, "send error");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	arm(true);
+	CHECK(post(CQE_RESP_ERR, false) && events() == 1, "receive error");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	/* the second arming asks for more than the first */
+	arm(true);
+	arm(false);
+	CHECK(post(CQE_REQ, false) && events() == 1, "any");
+	rig_stop(r);
+}
+
+static void test_wraps(void)
+{
+	u8 cqe[64];
+	u32 i, ci;
+
+	setup(2);
+	for (i = 0; i < 40; i++) {
+		CHECK(post(CQE_REQ, i & 1), "%u", i);
+		CHECK(rig_cqe(r, &cq, cqe), "%u", i);
+		CHECK(get_be32(cqe + 44) == i && cqe[63] >> 4 == CQE_REQ, "%u",
+		      i);
+		CHECK((cqe[63] & 2) == (i & 1) * 2, "solicited");
+		put_be32(rig_mem(r, cq.db), cq.ci);
+	}
+	/* numbers of 24 bits: as if very much had happened */
+	((struct cq *)obj_find(r->nic, OBJ_CQ, cq.id))->pi = 0xfffffe;
+	ci = cq.ci = 0xfffffe;
+	put_be32(rig_mem(r, cq.db), ci);
+	for (i = 0; i < 4; i++)
+		CHECK(post(CQE_REQ, false), "%u", i);
+	arm(false);
+	CHECK(events() == 1, "over the wrap");
+	cq.ci = 2;
+	arm(false);
+	CHECK(!events(), "all was seen");
+	rig_stop(r);
+}
+
+static void expect_failed(const char *what)
+{
+	u8 eqe[64];
+
+	CHECK(!post(CQE_REQ, false), "%s", what);
+	CHECK(rig_eqe(r, &async, eqe), "%s: no event", what);
+	CHECK(eqe[1] == EVENT_CQ_ERROR && get_be32(eqe + 32) == cq.id &&
+		      eqe[32 + 11] == 1,
+	      "%s: type %u", what, eqe[1]);
+	CHECK(query(MLX5_CMD_OP_QUERY_CQ, cq.id,
+		    BYTE_OF(query_cq_out, cq_context)) == 9,
+	      "%s: status", what);
+	/* it stays so, in silence */
+	arm(false);
+	CHECK(!post(CQE_REQ, true) && !events(), "%s", what);
+	CHECK(!rig_eqe(r, &async, eqe), "%s: an event too many", what);
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_CQ, cq.id), "%s", r->log);
+}
+
+static void test_overrun(void)
+{
+	u8 cqe[64];
+
+	setup(2);
+	for (int i = 0; i < 4; i++)
+		CHECK(post(CQE_REQ, false), "%d", i);
+	expect_failed("overrun");
+	/* room counts as far as the doorbell record says */
+	cq = rig_cq(r, 2, eq.id);
+	for (int i = 0; i < 4; i++)
+		CHECK(post(CQE_REQ, false), "%d", i);
+	put_be32(rig_mem(r, cq.db), 1);
+	CHECK(post(CQE_REQ, false), "room for one");
+	expect_failed("overrun");
+	/* who asks for it is overrun in silence */
+	rig_cq_in(r, 2, eq.id);
+	SET(create_cq_in, r->in, cq_context.oi, 1);
+	cq.id = rig_id(r);
+	for (int i = 0; i < 20; i++)
+		CHECK(post(CQE_REQ, false), "%d", i);
+	CHECK(!rig_eqe(r, &async, cqe), "an event");
+	rig_stop(r);
+}
+
+static void test_cq_memory(void)
+{
+	setup(2);
+	rig_cq_in(r, 2, eq.id);
+	SET(create_cq_in, r->in, cq_context.dbr_addr, RIG_NOWHERE);
+	cq.id = rig_id(r);
+	expect_failed("doorbell record");
+	rig_cq_in(r, 2, eq.id);
+	SET(create_cq_in, r->in, cq_context.dbr_addr, -8ULL);
+	cq.id = rig_id(r);
+	expect_failed("doorbell record");
+	rig_cq_in(r, 2, eq.id);
+	put_be64(r->in + BYTES(create_cq_in), RIG_NOWHERE);
+	cq.id = rig_id(r);
+	expect_failed("buffer");
+	rig_cq_in(r, 2, eq.id);
+	put_be64(r->in + BYTES(create_cq_in), -1ULL);
+	cq.id = rig_id(r);
+	expect_failed("buffer");
+	rig_stop(r);
+}
+
+/* of 128 bytes, which end with the entry proper */
+static void test_big(void)
+{
+	u64 buf;
+
+	setup(2);
+	rig_cq_in(r, 7, eq.id);
+	SET(create_cq_in, r->in, cq_context.log_cq_size, 6);
+	SET(create_cq_in, r->in, cq_context.cqe_sz, 1);
+	buf = r->buf;
+	cq.id = rig_id(r);
+	for (int i = 0; i < 64; i++) {
+		CHECK(post(CQE_REQ, false), "%d", i);
+		CHECK(rig_mem(r, buf)[128 * i + 63] == 0xf1, "first half");
+		CHECK(rig_mem(r, buf)[128 * i + 127] == 0, "second half");
+	}
+	rig_stop(r);
+}
+
+/* ---- EQ ---- */
+
+static void fire(unsigned int count)
+{
+	const u8 data[EQE_DATA] = { 0 };
+	struct eq *dev = (struct eq *)obj_find(r->nic, OBJ_EQ, eq.id);
+
+	while (count--)
+		eq_post(r->nic, dev, EVENT_PORT_CHANGE, 0, data);
+}
+
+static unsigned int take(void)
+{
+	unsigned int count = 0;
+	u8 eqe[64];
+
+	for (; rig_eqe(r, &eq, eqe); count++)
+		CHECK(eqe[1] == EVENT_PORT_CHANGE, "type %u", eqe[1]);
+	return count;
+}
+
+static void test_eq(void)
+{
+	setup(2);
+	host_irqs(r->host, VECTOR);
+	for (int i = 0; i < 10; i++) {
+		fire(3);
+		CHECK(host_irqs(r->host, VECTOR) == 1, "once, armed");
+		CHECK(take() == 3, "all");
+		rig_eq_db(r, r->uar, &eq, false);
+		fire(2);
+		CHECK(!host_irqs(r->host, VECTOR), "not armed");
+		/* armed with two that were not seen */
+		rig_eq_db(r, r->uar, &eq, true);
+		CHECK(host_irqs(r->host, VECTOR) == 1, "at once");
+		CHECK(take() == 2, "the others");
+		fire(1);
+		CHECK(!host_irqs(r->host, VECTOR), "told already");
+		CHECK(take() == 1, "one");
+		rig_eq_db(r, r->uar, &eq, true);
+		CHECK(!host_irqs(r->host, VECTOR), "nothing new");
+	}
+	/* too many are lost; it goes on when there is room */
+	r->lines = 0;
+	fire(20);
+	CHECK(r->lines == 1 && strstr(r->log, "overrun"), "%s", r->log);
+	CHECK(take() == 16, "all that fit");
+	rig_eq_db(r, r->uar, &eq, true);
+	fire(1);
+	CHECK(take() == 1, "goes on");
+	query(MLX5_CMD_OP_QUERY_EQ, eq.id,
+	      BYTE_OF(query_eq_out, eq_context_entry));
+	CHECK(GET(query_eq_out, r->out, eq_context_entry.producer_counter) ==
+		      eq.ci,
+	      "counter");
+	rig_stop(r);
+}
+
+static void test_eq_memory(void)
+{
+	setup(2);
+	rig_eq_in(r, 2, VECTOR, 0);
+	put_be64(r->in + BYTES(create_eq_in), RIG_NOWHERE);
+	eq.id = rig_id(r) & 0xff;
+	r->lines = 0;
+	fire(5);
+	CHECK(r->lines == 1 && strstr(r->log, "memory"), "%s", r->log);
+	CHECK(!host_irqs(r->host, VECTOR), "nothing was posted");
+	/* nobody wants this event */
+	CHECK(!event_post(r->nic, EVENT_SRQ_LIMIT, 0, (u8[EQE_DATA]){ 0 }),
+	      "event without an EQ");
+	CHECK(!event_post(r->nic, 0xff, 0, (u8[EQE_DATA]){ 0 }), "type 0xff");
+	rig_stop(r);
+}
+
+int main(void)
+{
+	test_arming();
+	test_solicited();
+	test_wraps();
+	test_overrun();
+	test_cq_memory();
+	test_big();
+	test_eq();
+	test_eq_memory();
+	return check_result();
+}
