@@ -54,7 +54,8 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 		overrun(nic, cq);
 		return false;
 	}
-	put_be64(cqe + 48, nic_now());
+	if (op != CQE_REQ_ERR && op != CQE_RESP_ERR) /* syndromes are there */
+		put_be64(cqe + 48, nic_now());
 	memcpy(to, cqe, 63);
 	__atomic_store_n(to + 63,
 			 op << 4 | (solicited ? 2 : 0) |
