@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Queues that end or run over: IBA 10.3.1, 10.10.2, 11.6.3. */
+#include <poll.h>
+#include <unistd.h>
+
+#include "errors_text.h"
+
+#define EVENT_MS 5000
+
+static void fail_with_work(struct end *e)
+{
+	post_good(e, 0, 3);
+	usleep(50000); /* some of it on its way */
+	end_modify(e, IBV_QPS_ERR);
+}
+
+static void fail_idle(struct end *e)
+{
+	end_modify(e, IBV_QPS_ERR);
+}
+
+static void post_in_err(struct end *e)
+{
+	end_modify(e, IBV_QPS_ERR);
+	post_good(e, 0, 2);
+	post_recvs(e, 12, 2);
+}
+
+static void nothing(struct end *e)
+{
+	(void)e;
+}
+
+static void two_sends(struct end *e)
+{
+	post_good(e, 0, 2);
+}
+
+/* one completion more than there is room for */
+static void overrun(struct end *e)
+{
+	struct pollfd p = { .fd = e->rig->v.context->async_fd,
+			    .events = POLLIN };
+
+	post_good(e, 0, e->send_cq->cqe + 2);
+	poll(&p, 1, EVENT_MS);
+}
+
+#define ACCESS FAILS(REM_ACCESS_ERR)
+#define LAST " QP_LAST_WQE_REACHED"
+
+const struct test queue_tests[] = {
+	{ "to ERR with work outstanding",
+	  "10.3.1, 10.7.3",
+	  IBV_QPT_RC,
+	  {},
+	  ENDS("S[0:flush 1:flush 2:flush] R[10:flush 11:flush] ERR", QUIET),
+	  .no_receives = true,
+	  .run_client = fail_with_work },
+	{ "posts to a QP in ERR",
+	  "10.3.1, 10.8.2",
+	  IBV_QPT_RC,
+	  {},
+	  ENDS("S[0:flush 1:flush] R[10:flush 11:flush 12:flush 13:flush] ERR",
+	       "S[] R[] RTS"),
+	  .run_client = post_in_err },
+	{ "posts to a QP in ERR, UD",
+	  "10.3.1, 10.8.2",
+	  IBV_QPT_UD,
+	  {},
+	  ENDS("S[0:flush 1:flush] R[10:flush 11:flush 12:flush 13:flush] ERR",
+	       "S[] R[] RTS"),
+	  .run_client = post_in_err },
+	{ "SRQ limit",
+	  "10.2.9, 11.6.3",
+	  IBV_QPT_RC,
+	  {},
+	  ENDS("S[0:ok 1:ok] R[] RTS",
+	       "S[] R[10:ok(64) 11:ok(64)] RTS SRQ_LIMIT_REACHED"),
+	  .srq = true,
+	  .srq_limit = 2,
+	  .run_client = two_sends },
+	{ "last WQE: to ERR",
+	  "10.2.9, 11.6.3",
+	  IBV_QPT_RC,
+	  {},
+	  ENDS(QUIET, "S[] R[] ERR" LAST),
+	  .srq = true,
+	  .run_client = nothing,
+	  .run_server = fail_idle },
+	{ "last WQE: rkey unknown",
+	  "10.2.9, 11.6.3",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_RDMA_WRITE, .rkey = K_UNKNOWN },
+	  ENDS(ACCESS, "S[] R[] ERR QP_ACCESS_ERR" LAST),
+	  .server_or = "S[] R[] ERR" LAST " QP_ACCESS_ERR",
+	  .srq = true },
+	{ "last WQE: receive too small",
+	  "10.2.9, 11.6.3",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_SEND, .length = 128 },
+	  ENDS(FAILS(REM_INV_REQ_ERR), "S[] R[10:LOC_LEN_ERR] ERR" LAST),
+	  .srq = true,
+	  .recv_bytes = 100 },
+	{ "CQ overrun",
+	  "10.10.2, 11.6.3",
+	  IBV_QPT_RC,
+	  {},
+	  ENDS("S[] R[10:flush 11:flush] ERR CQ_ERR QP_FATAL",
+	       "S[] R[10:ok(64) 11:ok(64) 12:ok(64)] RTS"),
+	  .small_cq = true,
+	  .run_client = overrun },
+	{}
+};
