@@ -14,10 +14,18 @@
 #define SQ_LOCAL(status) .client = SQ_FAILS(status), .server = QUIET
 #define DROPPED .client = ALL_SENT, .server = TWO_RECEIVED
 #define UD_DROPPED .client = ALL_SENT, .server = TWO_DATAGRAMS
-/* the post may refuse it as well */
-#define WRONG_OPCODE                                        \
-	.client = SQ_FAILS(LOC_QP_OP_ERR), .server = QUIET, \
-	.client_or = "post:EINVAL " TWO_SENT
+/* IBA 10.3.1: from SQE the QP goes back to RTS, the receives were never lost */
+static void recover(struct end *e)
+{
+	post_send(e, &e->test->wr, 0);
+	post_good(e, 1, 1);
+	if (end_await(e, IBV_QPS_SQE)) {
+		end_modify(e, IBV_QPS_RTS);
+		post_good(e, 2, 2);
+	}
+}
+
+#define RECOVERED "S[0:LOC_PROT_ERR 1:flush 2:ok 3:ok] R[] RTS"
 
 const struct test datagram_tests[] = {
 	{ "SEND, lkey unknown, UC",
@@ -34,14 +42,12 @@ const struct test datagram_tests[] = {
 	  "9.9.2, 11.4.1.1",
 	  IBV_QPT_UC,
 	  { .opcode = READ },
-	  WRONG_OPCODE,
-	  .server_or = TWO_RECEIVED },
+	  ENDS(WRONG_OPCODE, QUIET OR TWO_RECEIVED) },
 	{ "atomic on UC",
 	  "9.9.2, 11.4.1.1",
 	  IBV_QPT_UC,
 	  { .opcode = ADD },
-	  WRONG_OPCODE,
-	  .server_or = TWO_RECEIVED },
+	  ENDS(WRONG_OPCODE, QUIET OR TWO_RECEIVED) },
 	{ "WRITE, rkey unknown, UC",
 	  "9.8.2, 9.9.3",
 	  IBV_QPT_UC,
@@ -86,14 +92,12 @@ const struct test datagram_tests[] = {
 	  "9.9.2, 11.4.1.1",
 	  IBV_QPT_UD,
 	  { .opcode = WRITE },
-	  WRONG_OPCODE,
-	  .server_or = TWO_DATAGRAMS },
+	  ENDS(WRONG_OPCODE, QUIET OR TWO_DATAGRAMS) },
 	{ "READ on UD",
 	  "9.9.2, 11.4.1.1",
 	  IBV_QPT_UD,
 	  { .opcode = READ },
-	  WRONG_OPCODE,
-	  .server_or = TWO_DATAGRAMS },
+	  ENDS(WRONG_OPCODE, QUIET OR TWO_DATAGRAMS) },
 	{ "message longer than the MTU, UD",
 	  "10.8.2 (C10-93.1.1)",
 	  IBV_QPT_UD,
@@ -128,5 +132,17 @@ const struct test datagram_tests[] = {
 	  { .opcode = SEND },
 	  ENDS(ALL_SENT, RECV_FAILS(LOC_PROT_ERR)),
 	  .recv_key = K_UNKNOWN },
+	{ "back from SQE, UC",
+	  "10.3.1",
+	  IBV_QPT_UC,
+	  { .opcode = SEND, .lkey = K_UNKNOWN },
+	  ENDS(RECOVERED, TWO_RECEIVED),
+	  .run_client = recover },
+	{ "back from SQE, UD",
+	  "10.3.1",
+	  IBV_QPT_UD,
+	  { .opcode = SEND, .lkey = K_UNKNOWN },
+	  ENDS(RECOVERED, TWO_DATAGRAMS),
+	  .run_client = recover },
 	{}
 };

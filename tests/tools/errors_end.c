@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../mix/conn.h"
 #include "verbs_errors.h"
 
 #define DEPTH 16
+#define AWAIT_MS 2000
 #define PEER_SECONDS 120
 
 static void __attribute__((format(printf, 2, 3)))
@@ -79,7 +81,9 @@ void end_create(struct end *e, struct rig *rig, const struct test *t)
 	e->send_cq = ibv_create_cq(rig->v.context,
 				   t->small_cq && !rig->server ? 1 : DEPTH,
 				   NULL, NULL, 0);
-	e->recv_cq = ibv_create_cq(rig->v.context, DEPTH, NULL, NULL, 0);
+	e->recv_cq = ibv_create_cq(rig->v.context,
+				   t->small_recv_cq && rig->server ? 1 : DEPTH,
+				   NULL, NULL, 0);
 	if (!e->send_cq || !e->recv_cq)
 		errors_die("ibv_create_cq");
 	if (t->srq && rig->server)
@@ -166,15 +170,15 @@ static void to_rtr(struct end *e, const struct ibv_ah_attr *ah)
 
 static void to_rts(struct end *e)
 {
-	bool impatient = e->test->impatient;
+	const struct test *t = e->test;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = e->psn,
 		/* nodes are slow: half a second, or a quarter */
-		.timeout = impatient ? 16 : 17,
-		.retry_cnt = impatient ? e->test->retries : 7,
-		.rnr_retry = impatient ? e->test->retries : 7,
-		.max_rd_atomic = e->test->no_rd_atomic ? 0 : 4,
+		.timeout = t->few_retries ? 16 : 17,
+		.retry_cnt = t->few_retries ? t->retries : 7,
+		.rnr_retry = t->few_rnr_retries ? t->retries : 7,
+		.max_rd_atomic = t->no_rd_atomic ? 0 : 4,
 	};
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
@@ -263,7 +267,8 @@ static bool collect_cq(struct end *e, struct ibv_cq *cq, char text[TEXT])
 	bool some = false;
 
 	/* what stands in a CQ that overran is not defined */
-	if (e->test->small_cq && cq == e->send_cq && !e->rig->server)
+	if (e->rig->server ? e->test->small_recv_cq && cq == e->recv_cq
+			   : e->test->small_cq && cq == e->send_cq)
 		return false;
 	while (ibv_poll_cq(cq, 1, &wc) == 1) {
 		some = true;
@@ -316,17 +321,33 @@ bool end_collect(struct end *e)
 	       collect_cq(e, e->recv_cq, e->recvs) | collect_events(e);
 }
 
-void end_text(struct end *e, char text[TEXT])
+static enum ibv_qp_state state_of(struct end *e)
 {
-	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS",
-					      "SQD",   "SQE",  "ERR" };
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
 	errno = ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init);
 	if (errno)
 		errors_die("ibv_query_qp");
+	return attr.qp_state;
+}
+
+bool end_await(struct end *e, enum ibv_qp_state state)
+{
+	for (int i = 0; i < AWAIT_MS && state_of(e) != state; i++) {
+		if (state_of(e) == IBV_QPS_ERR)
+			return false;
+		usleep(1000);
+	}
+	return state_of(e) == state;
+}
+
+void end_text(struct end *e, char text[TEXT])
+{
+	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS",
+					      "SQD",   "SQE",  "ERR" };
+
 	*text = 0;
 	append(text, "%sS[%s] R[%s] %s%s", e->posting, e->sends, e->recvs,
-	       NAME(states, (int)attr.qp_state), e->events);
+	       NAME(states, (int)state_of(e)), e->events);
 }

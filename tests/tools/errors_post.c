@@ -82,6 +82,8 @@ void post_send(struct end *e, const struct wrong *w, uint64_t wr_id)
 		wr.wr.rdma.remote_addr = remote;
 		wr.wr.rdma.rkey = e->peer_rkey[w->rkey];
 	}
+	if (w->opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = e->peer_rkey[w->rkey];
 	ret = ibv_post_send(e->qp, &wr, &bad);
 	if (ret)
 		post_failed(e, ret);

@@ -6,11 +6,13 @@
 #include "errors_text.h"
 
 #define EVENT_MS 5000
+#define FLUSHED_US 100000
+#define STARTED_US 50000
 
 static void fail_with_work(struct end *e)
 {
 	post_good(e, 0, 3);
-	usleep(50000); /* some of it on its way */
+	usleep(STARTED_US);
 	end_modify(e, IBV_QPS_ERR);
 }
 
@@ -19,11 +21,13 @@ static void fail_idle(struct end *e)
 	end_modify(e, IBV_QPS_ERR);
 }
 
+/* Receives ring no doorbell: what was there before must not tell of them. */
 static void post_in_err(struct end *e)
 {
 	end_modify(e, IBV_QPS_ERR);
-	post_good(e, 0, 2);
+	usleep(FLUSHED_US);
 	post_recvs(e, 12, 2);
+	post_good(e, 0, 2);
 }
 
 static void nothing(struct end *e)
@@ -36,6 +40,11 @@ static void two_sends(struct end *e)
 	post_good(e, 0, 2);
 }
 
+static void three_sends(struct end *e)
+{
+	post_good(e, 0, 3);
+}
+
 /* one completion more than there is room for */
 static void overrun(struct end *e)
 {
@@ -46,6 +55,7 @@ static void overrun(struct end *e)
 	poll(&p, 1, EVENT_MS);
 }
 
+#define LOST "R[10:flush 11:flush] ERR"
 #define ACCESS FAILS(REM_ACCESS_ERR)
 #define LAST " QP_LAST_WQE_REACHED"
 
@@ -92,8 +102,8 @@ const struct test queue_tests[] = {
 	  "10.2.9, 11.6.3",
 	  IBV_QPT_RC,
 	  { .opcode = IBV_WR_RDMA_WRITE, .rkey = K_UNKNOWN },
-	  ENDS(ACCESS, "S[] R[] ERR QP_ACCESS_ERR" LAST),
-	  .server_or = "S[] R[] ERR" LAST " QP_ACCESS_ERR",
+	  ENDS(ACCESS, "S[] R[] ERR QP_ACCESS_ERR" LAST OR "S[] R[] ERR" LAST
+		       " QP_ACCESS_ERR"),
 	  .srq = true },
 	{ "last WQE: receive too small",
 	  "10.2.9, 11.6.3",
@@ -106,9 +116,20 @@ const struct test queue_tests[] = {
 	  "10.10.2, 11.6.3",
 	  IBV_QPT_RC,
 	  {},
-	  ENDS("S[] R[10:flush 11:flush] ERR CQ_ERR QP_FATAL",
-	       "S[] R[10:ok(64) 11:ok(64) 12:ok(64)] RTS"),
+	  ENDS(OVERRUN, "S[] R[10:ok(64) 11:ok(64) 12:ok(64)] RTS"),
 	  .small_cq = true,
 	  .run_client = overrun },
+	{ "CQ overrun of the responder",
+	  "9.9.3, 10.10.2, 11.6.3",
+	  IBV_QPT_RC,
+	  {}, /* it need not acknowledge what it could still complete */
+	  ENDS("S[0:ok 1:RETRY_EXC_ERR 2:flush] " LOST OR
+	       "S[0:ok 1:ok 2:RETRY_EXC_ERR] " LOST OR
+	       "S[0:RETRY_EXC_ERR 1:flush 2:flush] " LOST,
+	       "S[] R[] ERR CQ_ERR QP_FATAL"),
+	  .small_recv_cq = true,
+	  .few_retries = true,
+	  .retries = 3,
+	  .run_client = three_sends },
 	{}
 };

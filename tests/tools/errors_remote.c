@@ -179,5 +179,13 @@ const struct test remote_tests[] = {
 	  { .opcode = SEND },
 	  BAD_RECV,
 	  .recv_at = WRAPS },
+	{ "SEND with invalidate, rkey unknown",
+	  "9.9.3, 10.6.3",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_SEND_WITH_INV, .rkey = K_UNKNOWN },
+	  ENDS("S[0:ok 1:RETRY_EXC_ERR 2:flush] R[10:flush 11:flush] ERR",
+	       RECV_FAILS(REM_INV_REQ_ERR)),
+	  .few_retries = true,
+	  .retries = 3 },
 	{}
 };

@@ -5,6 +5,7 @@
 
 #include "verbs_errors.h"
 
+#define OR " | "
 #define ENDS(requester, responder) .client = requester, .server = responder
 
 /* nothing happened; all that was posted is still there */
@@ -15,6 +16,10 @@
 	"S[0:" #status " 1:flush 2:flush] R[10:flush 11:flush] ERR"
 /* the same of UC and UD: only the send queue is concerned, 10.3.1 */
 #define SQ_FAILS(status) "S[0:" #status " 1:flush 2:flush] R[] SQE"
+
+/* ... or the post refuses it */
+#define WRONG_OPCODE SQ_FAILS(LOC_QP_OP_ERR) OR "post:EINVAL " TWO_SENT
+#define OVERRUN "S[] R[10:flush 11:flush] ERR CQ_ERR QP_FATAL"
 
 #define ALL_SENT "S[0:ok 1:ok 2:ok] R[] RTS"
 #define TWO_SENT "S[1:ok 2:ok] R[] RTS"

@@ -76,9 +76,8 @@ struct test {
 	const char *clause; /* of IBA vol. 1 */
 	enum ibv_qp_type type;
 	struct wrong wr;
-	/* the texts, and what else the specification allows, or NULL */
+	/* the texts; what else the specification allows follows " | " */
 	const char *client, *server;
-	const char *client_or, *server_or;
 
 	enum dest dest;
 	/* the server's receives: three good ones if nothing is said */
@@ -89,20 +88,27 @@ struct test {
 	bool no_right;	   /* the server's QP allows nothing to the peer */
 	bool no_rd_atomic; /* the client's QP may not have READs under way */
 	bool no_dest_rd_atomic; /* the server's QP takes none */
-	bool impatient; /* the client's QP gives up, after so many retries */
+	/* the client's QP gives up after so many retries of one kind */
+	bool few_rnr_retries, few_retries;
 	uint8_t retries;
 	bool srq; /* of the server */
 	uint32_t srq_limit;
-	bool small_cq; /* for what the client sends */
+	bool small_cq;	    /* for what the client sends */
+	bool small_recv_cq; /* for what the server receives */
 	/* instead of posting wr and two good ones */
 	void (*run_client)(struct end *e);
 	void (*run_server)(struct end *e);
 };
 
-/* what a device does otherwise; NULL: any device, or as the specification */
+/*
+ * What a device does otherwise. The first one whose conditions hold and that
+ * has a text for an end replaces that end's text; NULL: any, or nothing.
+ */
 struct difference {
-	const char *name; /* of the case */
-	const char *requester, *responder;
+	const char *device;		   /* that is the reason */
+	bool responder;			   /* ... as this, else as requester */
+	const char *name;		   /* how the case's name begins */
+	const char *client_is, *server_is; /* its texts */
 	const char *client, *server;
 	const char *why;
 };
@@ -160,6 +166,8 @@ void end_destroy(struct end *e);
 void end_modify(struct end *e, enum ibv_qp_state state);
 /* collect what has come since; returns true if there was something */
 bool end_collect(struct end *e);
+/* false if the QP does not come to this state */
+bool end_await(struct end *e, enum ibv_qp_state state);
 /* all that was seen, with the present state */
 void end_text(struct end *e, char text[TEXT]);
 
