@@ -7,7 +7,10 @@
 
 #define AS_REQUESTER .responder = false
 #define AS_RESPONDER .responder = true
-#define LAST " QP_LAST_WQE_REACHED"
+
+#define LAST_OR_MORE(recvs)                                          \
+	"S[] R[" recvs "] ERR QP_LAST_WQE_REACHED" OR "S[] R[" recvs \
+	"] ERR QP_LAST_WQE_REACHED+"
 
 static const char lost_status[] =
 	"rxe requester: the QP is in ERR before the completer looks, which then flushes the failed one like the rest";
@@ -17,6 +20,8 @@ static const char no_event[] =
 	"rxe responder: gives no asynchronous event for a failed request";
 static const char malformed[] =
 	"rxe responder: whatever does not fit a receive is a malformed one";
+static const char last_again[] =
+	"rxe responder: tells of the last WQE whenever it finds the QP in ERR";
 
 const struct difference differences[] = {
 	/* ---- rdma_rxe as requester ---- */
@@ -40,11 +45,11 @@ const struct difference differences[] = {
 	  .client = "post:EINVAL " TWO_SENT, .server = TWO_RECEIVED,
 	  .why = "rxe requester: the post refuses it, the responder's check is not reached" },
 	{ "rxe", AS_REQUESTER, "CQ overrun", .client_is = OVERRUN,
-	  .client = "S[] R[] RTS CQ_ERR CQ_ERR",
+	  .client = "S[] R[] RTS CQ_ERR+",
 	  .why = "rxe requester: an event for each lost completion; the QP goes on" },
 	{ "rxe", AS_REQUESTER, "posts to a QP in ERR",
 	  .client = "S[0:flush 1:flush] R[10:flush 11:flush] ERR",
-	  .why = "rxe: a receive that is posted to a QP in ERR wakes nobody who would flush it" },
+	  .why = "rxe: a receive posted to a QP in ERR is only flushed if something else wakes the QP" },
 	{ "rxe", AS_REQUESTER, "back from SQE",
 	  .client = "S[0:flush 1:flush] R[10:flush 11:flush] ERR",
 	  .server = QUIET, .why = no_sqe },
@@ -64,13 +69,15 @@ const struct difference differences[] = {
 	  .server = RECV_FAILS(REM_ACCESS_ERR),
 	  .why = "rxe responder: takes a receive before it looks at the rkey, and completes it" },
 	{ "rxe", AS_RESPONDER, "CQ overrun of the responder",
-	  .server = "S[] R[] ERR CQ_ERR" OR "S[] R[] ERR CQ_ERR CQ_ERR",
+	  .server = "S[] R[] ERR CQ_ERR" OR "S[] R[] ERR CQ_ERR+",
 	  .why = "rxe responder: an event for each lost completion, none for the QP" },
+	{ "rxe", AS_RESPONDER, "last WQE: to ERR", .server = LAST_OR_MORE(""),
+	  .why = last_again },
 	{ "rxe", AS_RESPONDER, "last WQE: rkey unknown",
-	  .server = "S[] R[] ERR" LAST, .why = no_event },
+	  .server = LAST_OR_MORE(""), .why = last_again },
 	{ "rxe", AS_RESPONDER, "last WQE: receive too small",
 	  .client = FAILS(REM_OP_ERR),
-	  .server = "S[] R[10:LOC_QP_OP_ERR] ERR" LAST, .why = malformed },
+	  .server = LAST_OR_MORE("10:LOC_QP_OP_ERR"), .why = malformed },
 	{ "rxe", AS_RESPONDER, "SEND, receive too small, UC",
 	  .client = ALL_SENT, .server = RECV_FAILS(LOC_QP_OP_ERR),
 	  .why = "rxe responder: UC goes to ERR where it should drop; as RC" },

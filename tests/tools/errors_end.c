@@ -298,6 +298,20 @@ static bool is_mine(const struct end *e, const struct ibv_async_event *event)
 	}
 }
 
+/* An event that comes again gets a "+", however often. */
+static void add_event(struct end *e, const struct ibv_async_event *event)
+{
+	const char *name = NAME(event_names, event->event_type);
+	char *last = strrchr(e->events, ' ');
+
+	if (!is_mine(e, event))
+		append(e->events, " %s(of another)", name);
+	else if (!last || strncmp(last + 1, name, strlen(name)))
+		append(e->events, " %s", name);
+	else if (last[1 + strlen(name)] != '+')
+		append(e->events, "+");
+}
+
 static bool collect_events(struct end *e)
 {
 	struct ibv_context *ctx = e->rig->v.context;
@@ -307,8 +321,7 @@ static bool collect_events(struct end *e)
 
 	while (poll(&p, 1, 0) == 1 && !ibv_get_async_event(ctx, &event)) {
 		some = true;
-		append(e->events, " %s%s", NAME(event_names, event.event_type),
-		       is_mine(e, &event) ? "" : "(of another)");
+		add_event(e, &event);
 		ibv_ack_async_event(&event);
 	}
 	return some;

@@ -25,9 +25,9 @@ static void fail_idle(struct end *e)
 static void post_in_err(struct end *e)
 {
 	end_modify(e, IBV_QPS_ERR);
+	post_good(e, 0, 2);
 	usleep(FLUSHED_US);
 	post_recvs(e, 12, 2);
-	post_good(e, 0, 2);
 }
 
 static void nothing(struct end *e)
