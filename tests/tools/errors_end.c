@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One end of a case: its queues, how they connect, and what came of it. */
+/* One end of a case: its queues, how they connect. */
 #include <errno.h>
-#include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../mix/conn.h"
 #include "verbs_errors.h"
 
 #define DEPTH 16
-#define AWAIT_MS 2000
 #define PEER_SECONDS 120
-
-static void __attribute__((format(printf, 2, 3)))
-append(char text[TEXT], const char *format, ...)
-{
-	size_t at = strlen(text);
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text + at, TEXT - at, format, ap);
-	va_end(ap);
-}
 
 /* ---- objects ---- */
 
@@ -64,11 +49,32 @@ static void to_init(struct end *e)
 		errors_die("QP to INIT");
 }
 
+static void create_cqs(struct end *e, uint32_t depth)
+{
+	struct ibv_context *ctx = e->rig->v.context;
+	const struct test *t = e->test;
+	bool server = e->rig->server;
+
+	if (server && t->armed) {
+		e->channel = ibv_create_comp_channel(ctx);
+		if (!e->channel)
+			errors_die("ibv_create_comp_channel");
+	}
+	e->send_cq = ibv_create_cq(ctx, t->small_cq && !server ? 1 : 2 * depth,
+				   NULL, NULL, 0);
+	e->recv_cq = ibv_create_cq(ctx, t->small_recv_cq && server ? 1 : DEPTH,
+				   NULL, e->channel, 0);
+	if (!e->send_cq || !e->recv_cq ||
+	    (e->channel && ibv_req_notify_cq(e->recv_cq, 1)))
+		errors_die("CQs");
+}
+
 void end_create(struct end *e, struct rig *rig, const struct test *t)
 {
+	uint32_t depth = t->deep ? DEEP : DEPTH;
 	struct ibv_qp_init_attr init = {
 		.qp_type = t->type,
-		.cap = { .max_send_wr = DEPTH,
+		.cap = { .max_send_wr = depth,
 			 .max_recv_wr = DEPTH,
 			 .max_send_sge = 2,
 			 .max_recv_sge = 2,
@@ -78,14 +84,7 @@ void end_create(struct end *e, struct rig *rig, const struct test *t)
 	memset(e, 0, sizeof(*e));
 	e->rig = rig;
 	e->test = t;
-	e->send_cq = ibv_create_cq(rig->v.context,
-				   t->small_cq && !rig->server ? 1 : DEPTH,
-				   NULL, NULL, 0);
-	e->recv_cq = ibv_create_cq(rig->v.context,
-				   t->small_recv_cq && rig->server ? 1 : DEPTH,
-				   NULL, NULL, 0);
-	if (!e->send_cq || !e->recv_cq)
-		errors_die("ibv_create_cq");
+	create_cqs(e, depth);
 	if (t->srq && rig->server)
 		create_srq(e);
 	init.send_cq = e->send_cq;
@@ -103,7 +102,8 @@ void end_destroy(struct end *e)
 {
 	if (ibv_destroy_qp(e->qp) || (e->ah && ibv_destroy_ah(e->ah)) ||
 	    (e->srq && ibv_destroy_srq(e->srq)) || ibv_destroy_cq(e->send_cq) ||
-	    ibv_destroy_cq(e->recv_cq))
+	    ibv_destroy_cq(e->recv_cq) ||
+	    (e->channel && ibv_destroy_comp_channel(e->channel)))
 		errors_die("the end of a case");
 }
 
@@ -222,145 +222,4 @@ void end_modify(struct end *e, enum ibv_qp_state state)
 	errno = ibv_modify_qp(e->qp, &attr, IBV_QP_STATE);
 	if (errno)
 		errors_die("modify QP");
-}
-
-/* ---- what came ---- */
-
-static const char *const status_names[] = {
-#define STATUS(name) [IBV_WC_##name] = #name
-	[IBV_WC_SUCCESS] = "ok",   [IBV_WC_WR_FLUSH_ERR] = "flush",
-	STATUS(LOC_LEN_ERR),	   STATUS(LOC_QP_OP_ERR),
-	STATUS(LOC_EEC_OP_ERR),	   STATUS(LOC_PROT_ERR),
-	STATUS(MW_BIND_ERR),	   STATUS(BAD_RESP_ERR),
-	STATUS(LOC_ACCESS_ERR),	   STATUS(REM_INV_REQ_ERR),
-	STATUS(REM_ACCESS_ERR),	   STATUS(REM_OP_ERR),
-	STATUS(RETRY_EXC_ERR),	   STATUS(RNR_RETRY_EXC_ERR),
-	STATUS(LOC_RDD_VIOL_ERR),  STATUS(REM_INV_RD_REQ_ERR),
-	STATUS(REM_ABORT_ERR),	   STATUS(INV_EECN_ERR),
-	STATUS(INV_EEC_STATE_ERR), STATUS(FATAL_ERR),
-	STATUS(RESP_TIMEOUT_ERR),  STATUS(GENERAL_ERR),
-};
-
-static const char *const event_names[] = {
-#define EVENT(name) [IBV_EVENT_##name] = #name
-	EVENT(CQ_ERR),
-	EVENT(QP_FATAL),
-	EVENT(QP_REQ_ERR),
-	EVENT(QP_ACCESS_ERR),
-	EVENT(COMM_EST),
-	EVENT(SQ_DRAINED),
-	EVENT(SRQ_ERR),
-	EVENT(SRQ_LIMIT_REACHED),
-	EVENT(QP_LAST_WQE_REACHED),
-};
-
-static const char *name_of(const char *const *names, size_t count, int n)
-{
-	return n >= 0 && (size_t)n < count && names[n] ? names[n] : "unknown";
-}
-
-#define NAME(names, n) name_of(names, sizeof(names) / sizeof(*(names)), n)
-
-static bool collect_cq(struct end *e, struct ibv_cq *cq, char text[TEXT])
-{
-	struct ibv_wc wc;
-	bool some = false;
-
-	/* what stands in a CQ that overran is not defined */
-	if (e->rig->server ? e->test->small_recv_cq && cq == e->recv_cq
-			   : e->test->small_cq && cq == e->send_cq)
-		return false;
-	while (ibv_poll_cq(cq, 1, &wc) == 1) {
-		some = true;
-		append(text, "%s%llu:%s", *text ? " " : "",
-		       (unsigned long long)wc.wr_id,
-		       NAME(status_names, wc.status));
-		if (wc.qp_num != e->qp->qp_num)
-			append(text, "(QPN %u)", wc.qp_num);
-		if (wc.status == IBV_WC_SUCCESS && cq == e->recv_cq)
-			append(text, "(%u%s)", wc.byte_len,
-			       wc.wc_flags & IBV_WC_WITH_IMM ? "i" : "");
-	}
-	return some;
-}
-
-static bool is_mine(const struct end *e, const struct ibv_async_event *event)
-{
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
-		return event->element.cq == e->send_cq ||
-		       event->element.cq == e->recv_cq;
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-	case IBV_EVENT_SRQ_ERR:
-		return event->element.srq == e->srq;
-	default:
-		return event->element.qp == e->qp;
-	}
-}
-
-/* An event that comes again gets a "+", however often. */
-static void add_event(struct end *e, const struct ibv_async_event *event)
-{
-	const char *name = NAME(event_names, event->event_type);
-	char *last = strrchr(e->events, ' ');
-
-	if (!is_mine(e, event))
-		append(e->events, " %s(of another)", name);
-	else if (!last || strncmp(last + 1, name, strlen(name)))
-		append(e->events, " %s", name);
-	else if (last[1 + strlen(name)] != '+')
-		append(e->events, "+");
-}
-
-static bool collect_events(struct end *e)
-{
-	struct ibv_context *ctx = e->rig->v.context;
-	struct pollfd p = { .fd = ctx->async_fd, .events = POLLIN };
-	struct ibv_async_event event;
-	bool some = false;
-
-	while (poll(&p, 1, 0) == 1 && !ibv_get_async_event(ctx, &event)) {
-		some = true;
-		add_event(e, &event);
-		ibv_ack_async_event(&event);
-	}
-	return some;
-}
-
-bool end_collect(struct end *e)
-{
-	/* not ||: all of them */
-	return collect_cq(e, e->send_cq, e->sends) |
-	       collect_cq(e, e->recv_cq, e->recvs) | collect_events(e);
-}
-
-static enum ibv_qp_state state_of(struct end *e)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	errno = ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init);
-	if (errno)
-		errors_die("ibv_query_qp");
-	return attr.qp_state;
-}
-
-bool end_await(struct end *e, enum ibv_qp_state state)
-{
-	for (int i = 0; i < AWAIT_MS && state_of(e) != state; i++) {
-		if (state_of(e) == IBV_QPS_ERR)
-			return false;
-		usleep(1000);
-	}
-	return state_of(e) == state;
-}
-
-void end_text(struct end *e, char text[TEXT])
-{
-	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS",
-					      "SQD",   "SQE",  "ERR" };
-
-	*text = 0;
-	append(text, "%sS[%s] R[%s] %s%s", e->posting, e->sends, e->recvs,
-	       NAME(states, (int)state_of(e)), e->events);
 }

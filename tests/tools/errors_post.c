@@ -13,6 +13,8 @@ static uint64_t address(enum place place, uint64_t start, uint32_t length)
 	switch (place) {
 	case AT_START:
 		break;
+	case AT_END:
+		return start + REGION - length;
 	case BEFORE_START:
 		return start - 8;
 	case PAST_END:

@@ -6,6 +6,7 @@
 #include "errors_text.h"
 
 #define EVENT_MS 5000
+#define FLUSH_MS 5000
 #define FLUSHED_US 100000
 #define STARTED_US 50000
 
@@ -14,6 +15,29 @@ static void fail_with_work(struct end *e)
 	post_good(e, 0, 3);
 	usleep(STARTED_US);
 	end_modify(e, IBV_QPS_ERR);
+}
+
+/* The first of many fails: the rest is flushed, all of it and in order. */
+static void flush_many(struct end *e)
+{
+	uint64_t next = 0, end = DEEP;
+	struct ibv_wc wc;
+	int i;
+
+	post_send(e, &e->test->wr, 0);
+	for (i = 1; i < (int)end; i++)
+		post_good(e, i, 1);
+	for (i = 0; i < FLUSH_MS && next < end; i++) {
+		while (next < end && ibv_poll_cq(e->send_cq, 1, &wc) == 1) {
+			if (wc.wr_id != next++)
+				return;
+			if (wc.status != (wc.wr_id ? IBV_WC_WR_FLUSH_ERR
+						   : IBV_WC_REM_ACCESS_ERR))
+				return;
+		}
+		usleep(1000);
+	}
+	post_good(e, next, 1); /* is flushed too: the only one in the text */
 }
 
 static void fail_idle(struct end *e)
@@ -67,6 +91,14 @@ const struct test queue_tests[] = {
 	  ENDS("S[0:flush 1:flush 2:flush] R[10:flush 11:flush] ERR", QUIET),
 	  .no_receives = true,
 	  .run_client = fail_with_work },
+	{ "an error before hundreds",
+	  "10.7.3",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_RDMA_WRITE, .rkey = K_UNKNOWN },
+	  ENDS("S[600:flush] R[10:flush 11:flush] ERR",
+	       FLUSHED " QP_ACCESS_ERR"),
+	  .deep = true,
+	  .run_client = flush_many },
 	{ "posts to a QP in ERR",
 	  "10.3.1, 10.8.2",
 	  IBV_QPT_RC,
@@ -112,6 +144,19 @@ const struct test queue_tests[] = {
 	  ENDS(FAILS(REM_INV_REQ_ERR), "S[] R[10:LOC_LEN_ERR] ERR" LAST),
 	  .srq = true,
 	  .recv_bytes = 100 },
+	{ "an error wakes who waits for solicited ones",
+	  "11.4.2.2",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_SEND, .length = 128 },
+	  ENDS(FAILS(REM_INV_REQ_ERR), RECV_FAILS(LOC_LEN_ERR) " COMP"),
+	  .armed = true,
+	  .recv_bytes = 100 },
+	{ "what is not solicited wakes nobody",
+	  "11.4.2.2",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_SEND },
+	  ENDS(ALL_SENT, "S[] R[10:ok(64) 11:ok(64) 12:ok(64)] RTS"),
+	  .armed = true },
 	{ "CQ overrun",
 	  "10.10.2, 11.6.3",
 	  IBV_QPT_RC,

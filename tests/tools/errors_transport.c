@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A peer that has no receive or does not answer: IBA 9.7.5.2, 9.9.2, and what
- * looks wrong and is not: messages without a byte.
+ * looks wrong and is not: messages without a byte, and the
+ * last ones of a region.
  */
 #include "errors_text.h"
 
@@ -62,6 +63,21 @@ const struct test transport_tests[] = {
 	  .few_retries = true,
 	  .retries = 1 },
 
+	{ "SEND of the last bytes of an MR",
+	  "10.6.3",
+	  IBV_QPT_RC,
+	  { .opcode = SEND, .local = AT_END },
+	  ENDS(ALL_SENT, "S[] R[10:ok(64) 11:ok(64) 12:ok(64)] RTS") },
+	{ "WRITE to the last bytes of an MR",
+	  "10.6.3",
+	  IBV_QPT_RC,
+	  { .opcode = WRITE, .remote = AT_END, .length = 3000 },
+	  ENDS(ALL_SENT, TWO_RECEIVED) },
+	{ "READ of the last bytes of an MR",
+	  "10.6.3",
+	  IBV_QPT_RC,
+	  { .opcode = READ, .remote = AT_END, .length = 3000 },
+	  ENDS(ALL_SENT, TWO_RECEIVED) },
 	{ "SEND of 0 bytes",
 	  EMPTY,
 	  IBV_QPT_RC,

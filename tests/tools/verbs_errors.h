@@ -5,8 +5,8 @@
  *	post:ENOMEM S[0:ok 1:LOC_PROT_ERR 2:flush] R[10:ok(64)] ERR QP_FATAL
  *
  * errors of posting, what the send and the receive queue completed in this
- * order, each with its wr_id, the QP's state, and the asynchronous events. The
- * text that the specification wants stands in the table of cases (errors_*.c);
+ * order, each with its wr_id, the QP's state, and the asynchronous events, COMP
+ * for one of a completion channel. The text that the specification wants stands in the table of cases (errors_*.c);
  * where a device differs, errors_differs.c has it with the reason.
  */
 #ifndef VERBS_ERRORS_H
@@ -23,6 +23,7 @@
 #define QKEY 0x11111111
 #define OTHER_QPN 0x00a000 /* bits by which a QPN is nobody's */
 #define TEXT 256
+#define DEEP 600 /* work requests */
 
 /* The keys that a work request can use; all are of the same memory. */
 enum key {
@@ -41,6 +42,7 @@ enum key {
 /* where in the region */
 enum place {
 	AT_START,
+	AT_END,	      /* the last bytes */
 	BEFORE_START, /* begins 8 bytes before */
 	PAST_END,     /* ends 8 bytes behind */
 	WRAPS,	      /* begins 16 bytes before the end of the address space */
@@ -94,6 +96,8 @@ struct test {
 	bool srq; /* of the server */
 	uint32_t srq_limit;
 	bool small_cq;	    /* for what the client sends */
+	bool deep;	    /* queues of DEEP */
+	bool armed;	    /* the server's receive CQ, for solicited ones */
 	bool small_recv_cq; /* for what the server receives */
 	/* instead of posting wr and two good ones */
 	void (*run_client)(struct end *e);
@@ -146,6 +150,7 @@ struct end {
 	struct rig *rig;
 	const struct test *test;
 	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_comp_channel *channel;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_ah *ah;
@@ -164,6 +169,9 @@ void end_create(struct end *e, struct rig *rig, const struct test *t);
 void end_connect(struct end *e);
 void end_destroy(struct end *e);
 void end_modify(struct end *e, enum ibv_qp_state state);
+
+/* ---- what it sees (errors_seen.c) ---- */
+
 /* collect what has come since; returns true if there was something */
 bool end_collect(struct end *e);
 /* false if the QP does not come to this state */
