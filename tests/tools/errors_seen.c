@@ -57,17 +57,15 @@ static const char *name_of(const char *const *names, size_t count, int n)
 
 #define NAME(names, n) name_of(names, sizeof(names) / sizeof(*(names)), n)
 
-static bool collect_cq(struct end *e, struct ibv_cq *cq, char text[TEXT])
+static void collect_cq(struct end *e, struct ibv_cq *cq, char text[TEXT])
 {
 	struct ibv_wc wc;
-	bool some = false;
 
 	/* what stands in a CQ that overran is not defined */
 	if (e->rig->server ? e->test->small_recv_cq && cq == e->recv_cq
 			   : e->test->small_cq && cq == e->send_cq)
-		return false;
+		return;
 	while (ibv_poll_cq(cq, 1, &wc) == 1) {
-		some = true;
 		append(text, "%s%llu:%s", *text ? " " : "",
 		       (unsigned long long)wc.wr_id,
 		       NAME(status_names, wc.status));
@@ -77,7 +75,6 @@ static bool collect_cq(struct end *e, struct ibv_cq *cq, char text[TEXT])
 			append(text, "(%u%s)", wc.byte_len,
 			       wc.wc_flags & IBV_WC_WITH_IMM ? "i" : "");
 	}
-	return some;
 }
 
 static bool is_mine(const struct end *e, const struct ibv_async_event *event)
@@ -108,45 +105,41 @@ static void add_event(struct end *e, const struct ibv_async_event *event)
 		append(e->events, "+");
 }
 
-static bool collect_events(struct end *e)
+static void collect_events(struct end *e)
 {
 	struct ibv_context *ctx = e->rig->v.context;
 	struct pollfd p = { .fd = ctx->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
-	bool some = false;
 
 	while (poll(&p, 1, 0) == 1 && !ibv_get_async_event(ctx, &event)) {
-		some = true;
 		add_event(e, &event);
 		ibv_ack_async_event(&event);
 	}
-	return some;
 }
 
-static bool collect_channel(struct end *e)
+static void collect_channel(struct end *e)
 {
 	struct pollfd p = { .events = POLLIN };
 	struct ibv_cq *cq;
 	void *context;
 
 	if (!e->channel)
-		return false;
+		return;
 	p.fd = e->channel->fd;
 	if (poll(&p, 1, 0) != 1)
-		return false;
+		return;
 	if (ibv_get_cq_event(e->channel, &cq, &context))
 		errors_die("ibv_get_cq_event");
 	ibv_ack_cq_events(cq, 1);
 	append(e->events, " COMP");
-	return true;
 }
 
-bool end_collect(struct end *e)
+void end_collect(struct end *e)
 {
-	/* not ||: all of them */
-	return collect_cq(e, e->send_cq, e->sends) |
-	       collect_cq(e, e->recv_cq, e->recvs) | collect_events(e) |
-	       collect_channel(e);
+	collect_cq(e, e->send_cq, e->sends);
+	collect_cq(e, e->recv_cq, e->recvs);
+	collect_events(e);
+	collect_channel(e);
 }
 
 static enum ibv_qp_state state_of(struct end *e)

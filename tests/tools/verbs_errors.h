@@ -172,8 +172,8 @@ void end_modify(struct end *e, enum ibv_qp_state state);
 
 /* ---- what it sees (errors_seen.c) ---- */
 
-/* collect what has come since; returns true if there was something */
-bool end_collect(struct end *e);
+/* collect what has come since */
+void end_collect(struct end *e);
 /* false if the QP does not come to this state */
 bool end_await(struct end *e, enum ibv_qp_state state);
 /* all that was seen, with the present state */
