@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# rdma-core's tests of verbs, on a node's device: sourced after lib.sh.
+
+# Those of other devices are left away, since all that is there is loaded.
+prepare() # NODE
+{
+	ask "$1" 'rm -rf /tmp/pyverbs && mkdir /tmp/pyverbs &&
+		cp -r /usr/share/doc/rdma-core/tests /tmp/pyverbs/ &&
+		cd /tmp/pyverbs/tests && rm -f test_mlx5* test_efa* test_cuda* &&
+		gunzip *.gz'
+}
+
+# As rdma-core's run_tests.py, but a process for each test module: all in one
+# end in a crash of the interpreter while it tidies up, on any rxe. They are
+# children of one that has loaded everything, which takes longest.
+runner='
+import os, signal, sys, unittest
+from importlib.machinery import SourceFileLoader
+from args_parser import parser
+
+dev, names = sys.argv[1], sys.argv[2:]
+sys.argv[1:] = ["--dev", dev, "--gid", "1"]
+tests = SourceFileLoader("tests", os.path.abspath("__init__.py")).load_module()
+parser.parse_args()
+for name in names:
+    child = os.fork()
+    if not child:
+        signal.alarm(300)
+        unittest.main(module=tests, argv=["tests", "-v", "tests." + name], exit=False)
+        sys.stderr.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+'
+
+# The name and the result of a test may have other output, or its description,
+# between them.
+results='
+	match($0, /^test_[a-z0-9_]+ \([^)]*\)/) {
+		name = $2
+		gsub(/[()]|tests\./, "", name)
+	}
+	match($0, /(ok|ERROR|FAIL|skipped .*)$/) && name != "" {
+		print name, $0 ~ /skipped .*$/ ? "skipped" : $NF
+		name = ""
+	}'
+
+# stdout: "NAME RESULT" lines
+run_on() # NODE TEST...
+{
+	ask "$1" "cd /tmp/pyverbs/tests && python3 -c '$runner' $(rdma_dev "$1") ${*:2} 2>&1 |
+		tee /tmp/pyverbs/log" | awk "$results" || true
+}
