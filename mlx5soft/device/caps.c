@@ -67,6 +67,7 @@ static void general(u8 *cap)
 	GEN(log_max_msg, 30);
 	GEN(local_ca_ack_delay, 15);
 	GEN(cq_oi, 1);
+	GEN(cq_resize, 1);
 	GEN(cq_moderation, 1);
 	GEN(basic_cyclic_rcv_wqe, 1);
 	/* Ranges and lists of memory keys are made by CREATE_MKEY */

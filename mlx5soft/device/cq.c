@@ -8,6 +8,7 @@
 
 #define DB_SOLICITED_ONLY (1U << 24)
 #define OVERRUN_SYNDROME 1
+#define OP_MOD_RESIZE 1
 
 static void notify(struct nic *nic, struct cq *cq)
 {
@@ -30,6 +31,12 @@ static void overrun(struct nic *nic, struct cq *cq)
 	event_post(nic, EVENT_CQ_ERROR, 0, data);
 }
 
+/* as the consumer says in its doorbell record */
+static u32 unread(const struct cq *cq, const u8 *db)
+{
+	return (cq->pi - get_be32(db)) & 0xffffff;
+}
+
 static bool full(struct nic *nic, const struct cq *cq)
 {
 	u8 db[4];
@@ -38,31 +45,36 @@ static bool full(struct nic *nic, const struct cq *cq)
 		return false;
 	if (vfu_dma_read(nic->vfu, cq->db, db, sizeof(db)))
 		return true;
-	return ((cq->pi - get_be32(db)) & 0xffffff) >= 1U << cq->log_size;
+	return unread(cq, db) >= 1U << cq->log_size;
+}
+
+/* The last byte of an entry makes it the consumer's. False: not in memory. */
+static bool put(struct nic *nic, struct cq *cq, const u8 cqe[64], u8 op_own)
+{
+	u32 size = cq->big ? 128 : 64;
+	u64 at = (u64)(cq->pi & ((1U << cq->log_size) - 1)) * size;
+	u8 *to = pas_ptr(nic, &cq->pas, at + size - 64, 64);
+
+	if (!to)
+		return false;
+	memcpy(to, cqe, 63);
+	__atomic_store_n(to + 63, op_own | (cq->pi >> cq->log_size & 1),
+			 __ATOMIC_RELEASE);
+	cq->pi = (cq->pi + 1) & 0xffffff;
+	return true;
 }
 
 bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	     bool solicited)
 {
-	u32 size = cq->big ? 128 : 64;
-	u64 at = (u64)(cq->pi & ((1U << cq->log_size) - 1)) * size;
-	u8 *to;
-
 	if (cq->failed)
 		return false;
-	to = pas_ptr(nic, &cq->pas, at + size - 64, 64);
-	if (!to || full(nic, cq)) {
+	if (op != CQE_REQ_ERR && op != CQE_RESP_ERR) /* syndromes are there */
+		put_be64(cqe + 48, nic_now());
+	if (full(nic, cq) || !put(nic, cq, cqe, op << 4 | solicited << 1)) {
 		overrun(nic, cq);
 		return false;
 	}
-	if (op != CQE_REQ_ERR && op != CQE_RESP_ERR) /* syndromes are there */
-		put_be64(cqe + 48, nic_now());
-	memcpy(to, cqe, 63);
-	__atomic_store_n(to + 63,
-			 op << 4 | (solicited ? 2 : 0) |
-				 (cq->pi >> cq->log_size & 1),
-			 __ATOMIC_RELEASE);
-	cq->pi = (cq->pi + 1) & 0xffffff;
 	/* errors wake those who wait for solicited ones, IBA 11.4.2.2 */
 	solicited |= op == CQE_REQ_ERR || op == CQE_RESP_ERR;
 	if (solicited)
@@ -108,18 +120,30 @@ static void cq_free(struct nic *nic, struct obj *obj)
 	free(cq);
 }
 
+/* size, format and place of the entries; `list` is behind the command */
+static bool ring_init(struct cq *cq, const struct cmd *cmd, const u8 *cqc,
+		      u32 list)
+{
+	unsigned int shift = GET(cqc, cqc, log_page_size) + PAGE_SHIFT_MIN;
+
+	cq->log_size = GET(cqc, cqc, log_cq_size);
+	cq->big = GET(cqc, cqc, cqe_sz) == 1;
+	return cq->log_size <= MAX_LOG_QUEUE && GET(cqc, cqc, cqe_sz) <= 1 &&
+	       cmd->in_len >= list &&
+	       pas_init(&cq->pas, cmd->in + list, cmd->in_len - list, shift,
+			GET(cqc, cqc, page_offset) << (shift - 6),
+			(cq->big ? 128ULL : 64ULL) << cq->log_size);
+}
+
 int create_cq(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *cqc = AT_RO(create_cq_in, cmd->in, cq_context);
-	unsigned int shift = GET(cqc, cqc, log_page_size) + PAGE_SHIFT_MIN;
 	struct cq *cq = calloc(1, sizeof(*cq));
 
 	if (!cq)
 		return FAIL(INTERNAL, "no memory");
 	cq->obj.free = cq_free;
 	memcpy(cq->cqc, cqc, sizeof(cq->cqc));
-	cq->log_size = GET(cqc, cqc, log_cq_size);
-	cq->big = GET(cqc, cqc, cqe_sz) == 1;
 	cq->ignore_overrun = GET(cqc, cqc, oi);
 	cq->db = GET(cqc, cqc, dbr_addr);
 	cq->uar = GET(cqc, cqc, uar_page);
@@ -130,26 +154,52 @@ int create_cq(struct nic *nic, struct cmd *cmd)
 		obj_destroy(nic, &cq->obj);
 		return FAIL(BAD_RES, "no such EQ or UAR");
 	}
-	if (cq->log_size > MAX_LOG_QUEUE || GET(cqc, cqc, cqe_sz) > 1 ||
-	    GET(cqc, cqc, cqe_comp_en) || cq->db & 7 ||
-	    !pas_init(&cq->pas, cmd->in + BYTES(create_cq_in),
-		      cmd->in_len - BYTES(create_cq_in), shift,
-		      GET(cqc, cqc, page_offset) << (shift - 6),
-		      (cq->big ? 128ULL : 64ULL) << cq->log_size)) {
+	if (GET(cqc, cqc, cqe_comp_en) || cq->db & 7 ||
+	    !ring_init(cq, cmd, cqc, BYTES(create_cq_in))) {
 		obj_destroy(nic, &cq->obj);
 		return FAIL(BAD_PARAM, "size, doorbell record or pages");
 	}
 	return cmd_created(nic, cmd, &cq->obj, OBJ_CQ);
 }
 
-/* Moderation is accepted: every CQE counts. Resizing is not offered. */
+/*
+ * The old ring gets a last CQE that says so, and the next goes to the new ring.
+ * The consumer copies what it has not seen yet.
+ */
+static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
+{
+	const u8 *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
+	u8 cqe[64] = { 0 }, db[4];
+	struct cq to = { 0 };
+
+	if (!ring_init(&to, cmd, cqc, BYTES(modify_cq_in)))
+		return FAIL(BAD_PARAM, "size or pages");
+	if (cq->failed || vfu_dma_read(nic->vfu, cq->db, db, sizeof(db)) ||
+	    unread(cq, db) >= 1U << cq->log_size ||
+	    unread(cq, db) > 1U << to.log_size ||
+	    !put(nic, cq, cqe, CQE_RESIZE << 4)) {
+		pas_free(&to.pas);
+		return FAIL(BAD_RES_STATE, "CQEs that do not fit");
+	}
+	pas_free(&cq->pas);
+	cq->pas = to.pas;
+	cq->log_size = to.log_size;
+	cq->big = to.big;
+	COPY(cqc, cq->cqc, cqc, log_cq_size);
+	COPY(cqc, cq->cqc, cqc, log_page_size);
+	COPY(cqc, cq->cqc, cqc, page_offset);
+	COPY(cqc, cq->cqc, cqc, cqe_sz);
+	return CMD_OK;
+}
+
+/* Moderation is accepted: every CQE counts. */
 int modify_cq(struct nic *nic, struct cmd *cmd)
 {
-	if (!obj_find(nic, OBJ_CQ, cmd_id(cmd)))
+	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, cmd_id(cmd));
+
+	if (!cq)
 		return FAIL(BAD_RES, "no such CQ");
-	if (cmd->op_mod)
-		return FAIL(BAD_PARAM, "cannot resize");
-	return CMD_OK;
+	return cmd->op_mod == OP_MOD_RESIZE ? resize(nic, cmd, cq) : CMD_OK;
 }
 
 int query_cq(struct nic *nic, struct cmd *cmd)

@@ -254,6 +254,7 @@ enum cqe_op {
 	CQE_RESP_SEND = 0x2,
 	CQE_RESP_SEND_IMM = 0x3,
 	CQE_RESP_SEND_INV = 0x4,
+	CQE_RESIZE = 0x5,
 	CQE_REQ_ERR = 0xd,
 	CQE_RESP_ERR = 0xe,
 };

@@ -85,6 +85,7 @@ u32 rig_id(struct rig *r);
 
 void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events);
 void rig_cq_in(struct rig *r, u8 log_size, u32 eqn);
+void rig_cq_resize_in(struct rig *r, u8 log_size, u32 cqn);
 /* all rights, 4-KiB pages of `buf` */
 void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len);
 void rig_srq_in(struct rig *r);

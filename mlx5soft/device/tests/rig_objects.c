@@ -40,19 +40,33 @@ void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events)
 		rig_mem(r, r->buf)[i * 64 + 63] = 1;
 }
 
+static void cqe_buffer(struct rig *r, u8 log_size)
+{
+	new_buffer(r, 64ULL << log_size);
+	for (u32 i = 0; i < 1U << log_size; i++)
+		rig_mem(r, r->buf)[i * 64 + 63] = 0xf1; /* invalid */
+}
+
 void rig_cq_in(struct rig *r, u8 log_size, u32 eqn)
 {
 	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_CQ, BYTES(create_cq_in), 16);
 	u8 *cqc = AT(create_cq_in, in, cq_context);
-	u32 i;
 
 	SET(cqc, cqc, log_cq_size, log_size);
 	SET(cqc, cqc, uar_page, r->uar);
 	SET(cqc, cqc, c_eqn_or_apu_element, eqn);
 	SET(cqc, cqc, dbr_addr, new_record(r));
-	new_buffer(r, 64ULL << log_size);
-	for (i = 0; i < 1U << log_size; i++)
-		rig_mem(r, r->buf)[i * 64 + 63] = 0xf1; /* invalid */
+	cqe_buffer(r, log_size);
+}
+
+void rig_cq_resize_in(struct rig *r, u8 log_size, u32 cqn)
+{
+	u8 *in = rig_begin(r, MLX5_CMD_OP_MODIFY_CQ, BYTES(modify_cq_in), 16);
+
+	SET(modify_cq_in, in, op_mod, 1);
+	SET(modify_cq_in, in, cqn, cqn);
+	SET(modify_cq_in, in, cq_context.log_cq_size, log_size);
+	cqe_buffer(r, log_size);
 }
 
 void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len)

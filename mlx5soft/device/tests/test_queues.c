@@ -269,6 +269,44 @@ static unsigned int take(void)
 	return count;
 }
 
+/* The old ring ends with a CQE that says so, the new one goes on behind it. */
+static void test_resize(void)
+{
+	struct rig_ring old;
+	u8 cqe[64];
+	u32 i;
+
+	setup(3);
+	for (i = 0; i < 3; i++)
+		CHECK(post(CQE_REQ, false), "%u", i);
+	old = cq;
+	rig_cq_resize_in(r, 1, cq.id);
+	CHECK(rig_run(r) == CMD_BAD_RES_STATE, "more than two wait");
+	rig_cq_resize_in(r, 4, cq.id);
+	rig_mem(r, r->buf)[0] = 0; /* stays as it is */
+	CHECK(!rig_run(r), "%s", r->log);
+	for (i = 0; i < 3; i++)
+		CHECK(rig_cqe(r, &old, cqe) && cqe[63] >> 4 == CQE_REQ, "%u",
+		      i);
+	CHECK(rig_cqe(r, &old, cqe) && cqe[63] >> 4 == CQE_RESIZE, "end");
+	CHECK(!rig_cqe(r, &old, cqe), "nothing behind it");
+	cq.buf = r->buf;
+	cq.log_size = 4;
+	cq.ci = old.ci;
+	put_be32(rig_mem(r, cq.db), cq.ci);
+	for (i = 0; i < 16; i++)
+		CHECK(post(CQE_REQ, false), "room for all: %u", i);
+	CHECK(rig_cqe(r, &cq, cqe) && get_be32(cqe + 44) == old.ci, "goes on");
+	/* no list, a broken CQ */
+	rig_cq_resize_in(r, 5, cq.id);
+	r->in_len = BYTES(modify_cq_in);
+	CHECK(rig_run(r) == CMD_BAD_PARAM, "no list");
+	CHECK(!post(CQE_REQ, false), "overrun");
+	rig_cq_resize_in(r, 5, cq.id);
+	CHECK(rig_run(r) == CMD_BAD_RES_STATE, "overrun before");
+	rig_stop(r);
+}
+
 static void test_eq(void)
 {
 	setup(2);
@@ -331,6 +369,7 @@ int main(void)
 	test_overrun();
 	test_cq_memory();
 	test_big();
+	test_resize();
 	test_eq();
 	test_eq_memory();
 	return check_result();
