@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Between queue pairs and the transport: WQEs to it, completions and events
- * from it. See ../README.md, how a WQE travels.
+ * from it. README.md tells how a WQE travels.
  */
 
 #include <errno.h>
@@ -273,8 +273,10 @@ static int transmit(void *ctx, const struct iovec *iov, int count)
 	if (nic->cfg.wire < 0 || nic->port_down)
 		return 0;
 	n = writev(nic->cfg.wire, iov, count);
-	if (n < 0)
+	if (n < 0) {
+		nic->tx_blocked |= errno == EAGAIN;
 		return -errno;
+	}
 	/* headers are in one piece */
 	count_tx(nic, iov[0].iov_base, n);
 	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, n);
