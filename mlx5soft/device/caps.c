@@ -66,6 +66,10 @@ static void general(u8 *cap)
 	GEN(log_max_ra_res_qp, 7);
 	GEN(log_max_msg, 30);
 	GEN(local_ca_ack_delay, 15);
+	GEN(max_qp_cnt, 255);
+	GEN(out_of_seq_cnt, 1);
+	GEN(retransmission_q_counters, 1);
+	GEN(enhanced_error_q_counters, 1);
 	GEN(cq_oi, 1);
 	GEN(cq_resize, 1);
 	GEN(cq_moderation, 1);

@@ -215,19 +215,77 @@ static int alloc_q_counter(struct nic *nic, struct cmd *cmd)
 	return cmd_created(nic, cmd, &counter->obj, OBJ_Q_COUNTER);
 }
 
+/* ---- Q counters ---- */
+
+#define COUNTERS (sizeof(struct roce_qp_counters) / sizeof(u64))
+
+void q_account(struct nic *nic, struct qp *qp)
+{
+	struct q_counter *set =
+		(struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
+					     GET(qpc, qp->qpc, counter_set_id));
+	const u64 *now = (const u64 *)roce_qp_counters(qp->roce);
+	const u64 *counted = (const u64 *)&qp->counted;
+	u64 *sum;
+	size_t i;
+
+	if (!set)
+		return;
+	sum = (u64 *)&set->rdma;
+	for (i = 0; i < COUNTERS; i++)
+		sum[i] += now[i] - counted[i];
+	qp->counted = *roce_qp_counters(qp->roce);
+}
+
+#define OUT(to, from) SET(query_q_counter_out, out, to, sum->from)
+#define SAME(field) OUT(field, field)
+
+static void fill_q_counter(u8 *out, const struct roce_qp_counters *sum)
+{
+	SAME(rx_write_requests);
+	SAME(rx_read_requests);
+	SAME(rx_atomic_requests);
+	SAME(out_of_sequence);
+	SAME(duplicate_request);
+	SAME(rnr_nak_retry_err);
+	SAME(packet_seq_err);
+	SAME(implied_nak_seq_err);
+	SAME(local_ack_timeout_err);
+	SAME(resp_local_length_error);
+	SAME(resp_cqe_error);
+	SAME(resp_cqe_flush_error);
+	SAME(resp_remote_access_errors);
+	SAME(req_cqe_error);
+	SAME(req_cqe_flush_error);
+	SAME(req_remote_invalid_request);
+	SAME(req_remote_access_errors);
+}
+
 static int query_q_counter(struct nic *nic, struct cmd *cmd)
 {
 	struct q_counter *counter =
 		(struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
 					     GET(query_q_counter_in, cmd->in,
 						 counter_set_id));
+	const struct id_table *qps = obj_table(nic, OBJ_QP);
+	struct qp *qp;
+	u32 i;
 
 	if (!counter)
 		return FAIL(BAD_RES, "no such counter set");
+	for (i = 0; i < qps->size; i++) {
+		qp = (struct qp *)qps->slot[i];
+		if (qp && qp->obj.kind == OBJ_QP &&
+		    GET(qpc, qp->qpc, counter_set_id) == counter->obj.id)
+			q_account(nic, qp);
+	}
+	fill_q_counter(cmd->out, &counter->rdma);
 	SET(query_q_counter_out, cmd->out, out_of_buffer,
-	    counter->out_of_buffer);
-	if (GET(query_q_counter_in, cmd->in, clear))
+	    counter->out_of_buffer + counter->rdma.out_of_buffer);
+	if (GET(query_q_counter_in, cmd->in, clear)) {
 		counter->out_of_buffer = 0;
+		memset(&counter->rdma, 0, sizeof(counter->rdma));
+	}
 	return CMD_OK;
 }
 
@@ -240,7 +298,7 @@ static const struct cmd_desc rows[] = {
 	ROW(ALLOC_Q_COUNTER, alloc_q_counter, 8, 16, 0),
 	ROW(DEALLOC_Q_COUNTER, cmd_destroy, 16, 8, OBJ_Q_COUNTER),
 	ROW(QUERY_Q_COUNTER, query_q_counter, BYTES(query_q_counter_in),
-	    BYTE_OF(query_q_counter_out, out_of_sequence), 0),
+	    BYTES(query_q_counter_out), 0),
 };
 
 const struct cmd_rows rows_counter = { rows, N_ELEM(rows) };

@@ -338,6 +338,7 @@ struct qp {
 	u64 db;
 	u16 sq_ci, rq_ci;
 	u32 sq_fetched;
+	struct roce_qp_counters counted; /* up to here in a Q counter */
 	struct inline_data *inl; /* of WQEs under way; NULL: never had any */
 	bool idle;		 /* in nic.idle */
 	struct qp *idle_next;
@@ -417,8 +418,15 @@ struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash);
 
 struct q_counter {
 	struct obj obj;
-	u32 out_of_buffer;
+	u32 out_of_buffer; /* Ethernet's */
+	struct roce_qp_counters rdma;
+	u32 retries_exceeded, rnr_retries_exceeded;
 };
+
+/* What it has counted since last time goes to its Q counter. */
+void q_account(struct nic *nic, struct qp *qp);
+/* A send WQE of it has failed. */
+void q_failed(struct nic *nic, const struct qp *qp, enum roce_wc_status why);
 int rdma_create(struct nic *nic);
 /* A WQE that changes a memory key; `len` bytes of it are there. */
 enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);

@@ -235,6 +235,7 @@ int modify_qp(struct nic *nic, struct cmd *cmd)
 	attr.state = roce_state_of[t->to == SAME ? state : t->to];
 	if (roce_qp_modify(qp->roce, &attr, mask_of(qp, opt) | ROCE_QP_STATE))
 		return FAIL(BAD_PARAM, "a value that cannot be");
+	q_account(nic, qp); /* perhaps it is another one from now on */
 	memcpy(qp->qpc, qpc, sizeof(qpc));
 	if (t->to == QP_RST)
 		qp->sq_ci = qp->rq_ci = 0;

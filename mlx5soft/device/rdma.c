@@ -328,6 +328,7 @@ void rdma_forget(struct nic *nic, struct qp *qp)
 			p = &(*p)->idle_next;
 		*p = qp->idle_next;
 	}
+	q_account(nic, qp);
 	roce_qp_destroy(qp->roce);
 	for (i = 0; qp->inl && i < ROCE_MAX_FETCHED; i++)
 		free(qp->inl[i].data);
