@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2016 # expanded by the nodes' shells
 # SPDX-License-Identifier: GPL-2.0
 #
 # rdma-core's tests of verbs, on a node's device: sourced after lib.sh.

@@ -219,11 +219,25 @@ static int alloc_q_counter(struct nic *nic, struct cmd *cmd)
 
 #define COUNTERS (sizeof(struct roce_qp_counters) / sizeof(u64))
 
+static struct q_counter *set_of(struct nic *nic, const struct qp *qp)
+{
+	return (struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
+					    GET(qpc, qp->qpc, counter_set_id));
+}
+
+void q_failed(struct nic *nic, const struct qp *qp, enum roce_wc_status why)
+{
+	struct q_counter *set = set_of(nic, qp);
+
+	if (set && why == ROCE_WC_RETRY_EXC_ERR)
+		set->retries_exceeded++;
+	else if (set && why == ROCE_WC_RNR_RETRY_EXC_ERR)
+		set->rnr_retries_exceeded++;
+}
+
 void q_account(struct nic *nic, struct qp *qp)
 {
-	struct q_counter *set =
-		(struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
-					     GET(qpc, qp->qpc, counter_set_id));
+	struct q_counter *set = set_of(nic, qp);
 	const u64 *now = (const u64 *)roce_qp_counters(qp->roce);
 	const u64 *counted = (const u64 *)&qp->counted;
 	u64 *sum;
@@ -280,10 +294,15 @@ static int query_q_counter(struct nic *nic, struct cmd *cmd)
 			q_account(nic, qp);
 	}
 	fill_q_counter(cmd->out, &counter->rdma);
+	SET(query_q_counter_out, cmd->out, req_transport_retries_exceeded,
+	    counter->retries_exceeded);
+	SET(query_q_counter_out, cmd->out, req_rnr_retries_exceeded,
+	    counter->rnr_retries_exceeded);
 	SET(query_q_counter_out, cmd->out, out_of_buffer,
 	    counter->out_of_buffer + counter->rdma.out_of_buffer);
 	if (GET(query_q_counter_in, cmd->in, clear)) {
 		counter->out_of_buffer = 0;
+		counter->retries_exceeded = counter->rnr_retries_exceeded = 0;
 		memset(&counter->rdma, 0, sizeof(counter->rdma));
 	}
 	return CMD_OK;

@@ -132,8 +132,10 @@ static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
 	put_be32(cqe + 44, wc->byte_len);
 	put_be32(cqe + 56, (u32)(wc->cookie >> 16) << 24 | qp->obj.id);
 	put_be16(cqe + 60, wc->cookie);
-	if (error)
+	if (error) {
 		cqe_error(cqe, wc->status, wc->syndrome);
+		q_failed(nic, qp, wc->status);
+	}
 	return cq_post(nic, qp->send_cq, cqe, error ? CQE_REQ_ERR : CQE_REQ,
 		       false)
 		       ? 0
