@@ -80,6 +80,21 @@ static int address_vector(struct cursor *c, struct roce_send_wqe *out)
 	return 0;
 }
 
+/* A data segment of `len` bytes; those without any say nothing. */
+static int element(const u8 *seg, u32 len, struct roce_sge *sge, u32 *count)
+{
+	if (!len)
+		return 0;
+	if (*count == WQE_MAX_SGE)
+		return -EINVAL;
+	sge[(*count)++] = (struct roce_sge){
+		.length = len,
+		.key = get_be32(seg + 4),
+		.addr = get_be64(seg + 8),
+	};
+	return 0;
+}
+
 /* Elements, or else inline data: a mixture is not understood. */
 static int data_segments(struct cursor *c, struct roce_send_wqe *out, u8 *data,
 			 u32 *data_len)
@@ -101,17 +116,9 @@ static int data_segments(struct cursor *c, struct roce_send_wqe *out, u8 *data,
 			out->flags |= ROCE_SEND_INLINE;
 			continue;
 		}
-		if (!take(c, 16) || out->flags & ROCE_SEND_INLINE)
+		if (!take(c, 16) || out->flags & ROCE_SEND_INLINE ||
+		    element(seg, n, out->sge, &out->num_sge))
 			return -EINVAL;
-		if (!n)
-			continue;
-		if (out->num_sge == WQE_MAX_SGE)
-			return -EINVAL;
-		out->sge[out->num_sge++] = (struct roce_sge){
-			.length = n,
-			.key = get_be32(seg + 4),
-			.addr = get_be64(seg + 8),
-		};
 	}
 	*data_len = total;
 	return 0;
@@ -176,22 +183,14 @@ int wqe_decode_send(const u8 *wqe, u32 len, enum roce_qp_type type,
 
 int wqe_decode_recv(const u8 *list, u32 len, struct roce_recv_wqe *out)
 {
-	u32 at, n, key;
+	const u8 *seg = list;
 
-	for (at = 0; at + 16 <= len; at += 16) {
-		n = get_be32(list + at) & 0x7fffffff;
-		key = get_be32(list + at + 4);
-		if (key == END_LKEY)
+	for (; seg + 16 <= list + len; seg += 16) {
+		if (get_be32(seg + 4) == END_LKEY)
 			break;
-		if (!n)
-			continue;
-		if (out->num_sge == WQE_MAX_SGE)
+		if (element(seg, get_be32(seg) & 0x7fffffff, out->sge,
+			    &out->num_sge))
 			return -EINVAL;
-		out->sge[out->num_sge++] = (struct roce_sge){
-			.length = n,
-			.key = key,
-			.addr = get_be64(list + at + 8),
-		};
 	}
 	return 0;
 }
