@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Send WQE: a control segment, by opcode and service an address vector or the
- * number of an XRC SRQ, a remote address and operands of an atomic, then data segments or inline data.
- * All are multiples of 16 bytes.
+ * number of an XRC SRQ, a remote address and operands of an atomic, then data
+ * segments or inline data. All are multiples of 16 bytes.
  */
 
 #include <errno.h>

@@ -2,8 +2,9 @@
 /*
  * An InfiniBand transport over RoCEv2 in user space: RC, UC, UD, GSI and XRC as
  * the InfiniBand Architecture Specification (IBA) vol. 1 has them, chapters 9
- * and 10 and annexes A14 and A17. It knows QPs and packets; queues, completion queues and
- * memory keys belong to a front end, that is reached through struct roce_ops.
+ * and 10 and annexes A14 and A17. It knows QPs and packets; queues, completion
+ * queues and memory keys belong to a front end, that is reached through struct
+ * roce_ops.
  *
  * The caller owns the loop and the clock: nothing here blocks, sleeps, starts
  * threads or reads the time. An engine and its QPs must be used by one thread
@@ -379,7 +380,8 @@ struct roce_qp_init {
 	void *ctx;
 	uint32_t qpn; /* 24 bits, unique; GSI: any, on the wire it is 1 */
 	uint32_t pd;
-	bool srq; /* receives come from a shared receive queue; XRC_RECV: implied */
+	/* receives come from a shared receive queue; XRC_RECV: always */
+	bool srq;
 	uint32_t max_send_wr;  /* depth of the send queue; at least 1 */
 	uint32_t max_send_sge; /* 0 to ROCE_MAX_SGE */
 	uint32_t max_recv_sge;
