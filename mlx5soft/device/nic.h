@@ -329,8 +329,8 @@ struct qp {
 	bool umr; /* the driver's own, may change memory keys */
 	struct roce_qp *roce;
 	struct cq *send_cq, *recv_cq;
-	struct srq *srq;
-	u32 pd;
+	struct srq *srq; /* NULL for XRC: any of its XRCD */
+	u32 pd, xrcd;
 	struct pas pas;
 	bool rlky, no_sq, no_rq;
 	u8 log_sq, log_rq, rq_shift;

@@ -12,6 +12,7 @@ enum qp_type {
 	ST_RC = 0x0,
 	ST_UC = 0x1,
 	ST_UD = 0x2,
+	ST_XRC = 0x3,
 	ST_QP1 = 0x8,
 	ST_REG_UMR = 0xc,
 };
@@ -39,6 +40,7 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	unsigned int shift = GET(qpc, qpc, log_page_size) + PAGE_SHIFT_MIN;
 	unsigned int rq_type = GET(qpc, qpc, rq_type);
 	u32 id = GET(qpc, qpc, srqn_rmpn_xrqn);
+	bool xrc = GET(qpc, qpc, st) == ST_XRC;
 	struct obj *srq;
 	u64 size = 0;
 
@@ -52,6 +54,10 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	case ST_REG_UMR: /* sends no packets */
 	case ST_UD:
 		qp->roce_type = ROCE_QPT_UD;
+		break;
+	case ST_XRC:
+		qp->roce_type = GET(qpc, qpc, no_sq) ? ROCE_QPT_XRC_RECV
+						     : ROCE_QPT_XRC_SEND;
 		break;
 	case ST_QP1:
 		qp->roce_type = ROCE_QPT_GSI;
@@ -90,11 +96,18 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	    !cmd_hold(nic, &qp->obj, OBJ_PD, qp->pd))
 		return FAIL(BAD_RES, "no such PD");
 	/* not held: a process that ends may give back the UAR first */
-	if (!obj_find(nic, OBJ_UAR, GET(qpc, qpc, uar_page)))
+	if (!(xrc && qp->no_sq) && /* an XRC target rings no doorbell */
+	    !obj_find(nic, OBJ_UAR, GET(qpc, qpc, uar_page)))
 		return FAIL(BAD_RES, "no such UAR");
 	if (rq_type == RQ_XRQ)
 		return FAIL(BAD_PARAM, "no XRQ here");
-	if (rq_type == RQ_SRQ) {
+	if (xrc && rq_type == RQ_OWN)
+		return FAIL(BAD_PARAM, "XRC has no receive queue");
+	if (xrc) { /* packets name the SRQ: the one in the context is a dummy */
+		qp->xrcd = GET(qpc, qpc, xrcd);
+		if (!cmd_hold(nic, &qp->obj, OBJ_XRCD, qp->xrcd))
+			return FAIL(BAD_RES, "no such XRCD");
+	} else if (rq_type == RQ_SRQ) {
 		srq = cmd_hold(nic, &qp->obj, OBJ_RMP, id);
 		if (!srq)
 			srq = cmd_hold(nic, &qp->obj, OBJ_SRQ, id);

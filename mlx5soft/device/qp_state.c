@@ -155,9 +155,16 @@ static u32 mask_of(const struct qp *qp, u32 opt)
 	for (i = 0; i < N_ELEM(roce_mask); i++)
 		if (opt & roce_mask[i].opt)
 			mask |= roce_mask[i].mask;
-	if (qp->roce_type == ROCE_QPT_RC)
+	switch (qp->roce_type) {
+	case ROCE_QPT_RC:
+	case ROCE_QPT_XRC_SEND:
+	case ROCE_QPT_XRC_RECV:
 		return mask & ~ROCE_QP_QKEY;
-	return mask & (qp->roce_type == ROCE_QPT_UC ? UC_MASK : UD_MASK);
+	case ROCE_QPT_UC:
+		return mask & UC_MASK;
+	default:
+		return mask & UD_MASK;
+	}
 }
 
 static void attr_of(const u8 *qpc, struct roce_qp_attr *a)

@@ -156,16 +156,37 @@ static void look_again(struct nic *nic, struct qp *qp)
 	nic->idle = qp;
 }
 
+/* of its XRC domain, or NULL */
+static struct srq *xrc_srq(struct nic *nic, const struct qp *qp, u32 srqn)
+{
+	struct srq *srq = (struct srq *)obj_find(nic, OBJ_XRC_SRQ, srqn);
+
+	return srq && srq->xrcd == qp->xrcd ? srq : NULL;
+}
+
+static int find_srq(void *ctx, void *qp_ctx, u32 srqn, u32 *pd)
+{
+	const struct srq *srq = xrc_srq(ctx, qp_ctx, srqn);
+
+	if (!srq)
+		return -ENOENT;
+	*pd = srq->pd;
+	return 0;
+}
+
 static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 {
 	u8 db[4], list[1U << MAX_LOG_RQ_STRIDE];
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
+	struct srq *srq = qp->srq;
 	u32 stride;
 
-	if (qp->srq) {
-		out->pd = qp->srq->pd;
-		return srq_take(nic, qp->srq, out);
+	if (qp->roce_type == ROCE_QPT_XRC_RECV)
+		srq = xrc_srq(nic, qp, out->srqn);
+	if (srq) {
+		out->pd = srq->pd;
+		return srq_take(nic, srq, out);
 	}
 	if (qp->no_rq || vfu_dma_read(nic->vfu, qp->db, db, sizeof(db)))
 		return 0;
@@ -201,14 +222,22 @@ static int complete_recv(void *ctx, void *qp_ctx, const struct roce_recv_wc *wc)
 {
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
+	const struct srq *srq = qp->srq;
+	struct cq *cq = qp->recv_cq;
 	u8 cqe[64] = { 0 };
 	bool error = wc->status != ROCE_WC_SUCCESS;
 
+	if (qp->roce_type == ROCE_QPT_XRC_RECV) {
+		srq = xrc_srq(nic, qp, wc->srqn);
+		if (!srq) /* destroyed meanwhile: nobody waits */
+			return 0;
+		cq = srq->cq;
+	}
 	put_be32(cqe + 24,
 		 wc->src_qpn | (wc->flags & ROCE_WC_IPV6 ? L3_IPV6 : L3_IPV4) |
 			 (wc->flags & ROCE_WC_GRH ? GRH : 0));
-	if (qp->srq)
-		put_be32(cqe + 32, qp->srq->obj.id);
+	if (srq)
+		put_be32(cqe + 32, srq->obj.id);
 	if (wc->flags & ROCE_WC_WITH_IMM)
 		memcpy(cqe + 36, &wc->imm_data, 4);
 	else if (wc->flags & ROCE_WC_WITH_INV)
@@ -220,7 +249,7 @@ static int complete_recv(void *ctx, void *qp_ctx, const struct roce_recv_wc *wc)
 	put_be16(cqe + 60, wc->cookie);
 	if (error)
 		cqe_error(cqe, wc->status, 0);
-	return cq_post(nic, qp->recv_cq, cqe,
+	return cq_post(nic, cq, cqe,
 		       error ? CQE_RESP_ERR : receive_op(wc->flags),
 		       wc->flags & ROCE_WC_SOLICITED)
 		       ? 0
@@ -289,6 +318,7 @@ static const struct roce_ops ops = {
 	.transmit = transmit,
 	.fetch_send = fetch_send,
 	.fetch_recv = fetch_recv,
+	.find_srq = find_srq,
 	.complete_send = complete_send,
 	.complete_recv = complete_recv,
 	.local_op = local_op,

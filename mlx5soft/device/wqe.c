@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Send WQE: a control segment, by opcode and service an address vector, a
- * remote address and operands of an atomic, then data segments or inline data.
- * All are multiples of 16 bytes.
+ * Send WQE: a control segment, by opcode and service an address vector or the
+ * number of an XRC SRQ, a remote address and operands of an atomic, then data
+ * segments or inline data. All are multiples of 16 bytes.
  */
 
 #include <errno.h>
@@ -56,6 +56,16 @@ static int atomic(struct cursor *c, struct roce_send_wqe *out)
 	} else {
 		out->compare_add = get_be64(seg);
 	}
+	return 0;
+}
+
+static int xrc_srq(struct cursor *c, struct roce_send_wqe *out)
+{
+	const u8 *seg = take(c, 16);
+
+	if (!seg)
+		return -EINVAL;
+	out->srqn = get_be32(seg) & 0xffffff;
 	return 0;
 }
 
@@ -164,6 +174,8 @@ int wqe_decode_send(const u8 *wqe, u32 len, enum roce_qp_type type,
 	if (out->opcode == ROCE_WR_LOCAL)
 		return 0;
 	if (datagram && address_vector(&c, out))
+		return -EINVAL;
+	if (type == ROCE_QPT_XRC_SEND && xrc_srq(&c, out))
 		return -EINVAL;
 	switch (wqe_opcode(wqe)) {
 	case WQE_ATOMIC_CS:

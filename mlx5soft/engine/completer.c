@@ -18,7 +18,7 @@ static void fail(struct roce_qp *qp, enum roce_wc_status status,
 	struct requester *req = &qp->req;
 
 	/* First the state: who sees the completion may look at it. */
-	if (qp->init.type == ROCE_QPT_RC)
+	if (is_reliable(qp))
 		qp_error(qp);
 	else if (qp->attr.state != ROCE_QPS_ERR)
 		qp->attr.state = ROCE_QPS_SQE;

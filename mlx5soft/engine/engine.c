@@ -114,6 +114,15 @@ static uint16_t udp_sport(const struct roce_qp *qp, const struct tx *tx)
 	return 0xc000 | ((v ^ v >> 14) & 0x3fff);
 }
 
+static uint8_t service_of(const struct roce_qp *qp)
+{
+	if (is_datagram(qp))
+		return SERVICE_UD;
+	if (is_xrc(qp))
+		return SERVICE_XRC;
+	return qp->init.type == ROCE_QPT_UC ? SERVICE_UC : SERVICE_RC;
+}
+
 int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 {
 	struct roce_engine *e = qp->engine;
@@ -129,7 +138,7 @@ int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 		.hop_limit = av->hop_limit,
 		.flow_label = av->flow_label,
 		.udp_sport = av->udp_sport ? av->udp_sport : udp_sport(qp, tx),
-		.opcode = tx->op,
+		.opcode = service_of(qp) | tx->op,
 		.solicited = tx->solicited,
 		.ack_req = tx->ack_req,
 		.dest_qpn = tx->dest_qpn,
@@ -143,10 +152,6 @@ int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 		e->counters.tx_no_address++;
 		return 0;
 	}
-	if (is_datagram(qp))
-		h.opcode |= SERVICE_UD;
-	else if (qp->init.type == ROCE_QPT_UC)
-		h.opcode |= SERVICE_UC;
 	packet_build(&h, tx->iov + 1, tx->count, tx->payload_len, head,
 		     &head_len, tail, &tail_len);
 	tx->iov[0] = (struct iovec){ head, head_len };
@@ -179,14 +184,12 @@ static bool is_own_gid(const struct roce_engine *e, const uint8_t gid[16])
 
 static bool service_fits(const struct roce_qp *qp, const struct packet *pkt)
 {
-	switch (qp->init.type) {
-	case ROCE_QPT_RC:
-		return pkt->service == SERVICE_RC;
-	case ROCE_QPT_UC:
-		return pkt->service == SERVICE_UC;
-	default:
-		return pkt->service == SERVICE_UD;
-	}
+	bool response = pkt->flags & PKT_RESPONSE;
+
+	/* An XRC QP is one half of RC. */
+	return pkt->service == service_of(qp) &&
+	       !(response ? qp->init.type == ROCE_QPT_XRC_RECV
+			  : qp->init.type == ROCE_QPT_XRC_SEND);
 }
 
 /* IBA table 91: what is received in which state */

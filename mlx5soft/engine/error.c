@@ -47,6 +47,7 @@ void qp_complete_recv(struct roce_qp *qp, struct roce_recv_wc *wc)
 	const struct roce_config *c = &qp->engine->config;
 
 	wc->cookie = qp->resp.wqe.cookie;
+	wc->srqn = qp->resp.srqn;
 	qp->resp.have_wqe = false;
 	if (wc->status == ROCE_WC_WR_FLUSH_ERR)
 		qp->counters.resp_cqe_flush_error++;
@@ -111,6 +112,8 @@ static uint32_t flush_recv(struct roce_qp *qp, uint32_t max)
 		qp_recv_error(qp, ROCE_WC_WR_FLUSH_ERR);
 		n++;
 	}
+	if (qp->init.type == ROCE_QPT_XRC_SEND)
+		return n;
 	if (qp->init.srq) {
 		if (!qp->last_wqe)
 			qp_event(qp, ROCE_EVENT_QP_LAST_WQE_REACHED);

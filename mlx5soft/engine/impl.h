@@ -52,6 +52,7 @@ struct resource {
 	uint32_t psn, psns;
 	uint32_t next; /* response packet to send next */
 	uint32_t rkey;
+	uint32_t pd;
 	uint64_t addr;
 	uint32_t length;
 	uint32_t msn;
@@ -71,6 +72,9 @@ struct responder {
 	bool ack_pending;
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
+
+	uint32_t srqn; /* XRC: of the last good packet */
+	uint32_t pd;   /* of what the peer names: the QP's, XRC: the SRQ's */
 
 	struct roce_recv_wqe wqe; /* being filled, if have_wqe */
 	struct roce_sge *sges;
@@ -182,6 +186,18 @@ static inline bool is_datagram(const struct roce_qp *qp)
 	return qp->init.type == ROCE_QPT_UD || qp->init.type == ROCE_QPT_GSI;
 }
 
+static inline bool is_xrc(const struct roce_qp *qp)
+{
+	return qp->init.type == ROCE_QPT_XRC_SEND ||
+	       qp->init.type == ROCE_QPT_XRC_RECV;
+}
+
+/* XRC is RC, but for the SRQ in requests. */
+static inline bool is_reliable(const struct roce_qp *qp)
+{
+	return qp->init.type == ROCE_QPT_RC || is_xrc(qp);
+}
+
 static inline bool is_read(const struct slot *slot)
 {
 	return slot->wqe.opcode == ROCE_WR_RDMA_READ;
@@ -214,8 +230,8 @@ int mem_gather(struct roce_qp *qp, const struct slot *slot, uint32_t offset,
 int mem_scatter(struct roce_qp *qp, uint32_t pd, const struct roce_sge *sge,
 		uint32_t count, uint32_t offset, const void *data,
 		uint32_t len);
-int mem_remote(struct roce_qp *qp, uint32_t rkey, uint64_t addr, uint32_t len,
-	       unsigned int access, struct iovec *iov, int max);
+int mem_remote(struct roce_qp *qp, uint32_t pd, uint32_t rkey, uint64_t addr,
+	       uint32_t len, unsigned int access, struct iovec *iov, int max);
 int mem_remote_write(struct roce_qp *qp, uint32_t rkey, uint64_t addr,
 		     const void *data, uint32_t len);
 

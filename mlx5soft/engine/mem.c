@@ -109,11 +109,10 @@ int mem_scatter(struct roce_qp *qp, uint32_t pd, const struct roce_sge *sge,
 	return 0;
 }
 
-int mem_remote(struct roce_qp *qp, uint32_t rkey, uint64_t addr, uint32_t len,
-	       unsigned int access, struct iovec *iov, int max)
+int mem_remote(struct roce_qp *qp, uint32_t pd, uint32_t rkey, uint64_t addr,
+	       uint32_t len, unsigned int access, struct iovec *iov, int max)
 {
-	return len ? translate(qp, qp->init.pd, rkey, addr, len, access, true,
-			       iov, max)
+	return len ? translate(qp, pd, rkey, addr, len, access, true, iov, max)
 		   : 0;
 }
 
@@ -121,8 +120,8 @@ int mem_remote_write(struct roce_qp *qp, uint32_t rkey, uint64_t addr,
 		     const void *data, uint32_t len)
 {
 	struct iovec iov[MAX_PAYLOAD_IOV];
-	int n = mem_remote(qp, rkey, addr, len, ROCE_ACCESS_REMOTE_WRITE, iov,
-			   MAX_PAYLOAD_IOV);
+	int n = mem_remote(qp, qp->resp.pd, rkey, addr, len,
+			   ROCE_ACCESS_REMOTE_WRITE, iov, MAX_PAYLOAD_IOV);
 
 	if (n < 0)
 		return n;

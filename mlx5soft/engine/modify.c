@@ -83,7 +83,7 @@ static const struct transition transitions[] = {
 
 static int service(const struct roce_qp *qp)
 {
-	if (qp->init.type == ROCE_QPT_RC)
+	if (is_reliable(qp))
 		return RC;
 	return qp->init.type == ROCE_QPT_UC ? UC : UD;
 }

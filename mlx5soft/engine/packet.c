@@ -57,6 +57,10 @@ uint32_t packet_flags(uint8_t opcode)
 	switch (opcode & 0xe0) {
 	case SERVICE_RC:
 		return operations[op];
+	case SERVICE_XRC:
+		if (!operations[op] || operations[op] & PKT_RESPONSE)
+			return operations[op];
+		return operations[op] | PKT_XRCETH;
 	case SERVICE_UC:
 		return op <= OP_WRITE_ONLY_IMM ? operations[op] : 0;
 	case SERVICE_UD:
@@ -73,6 +77,8 @@ static uint32_t ext_bytes(uint32_t flags)
 
 	if (flags & PKT_DETH)
 		n += DETH_BYTES;
+	if (flags & PKT_XRCETH)
+		n += XRCETH_BYTES;
 	if (flags & PKT_RETH)
 		n += RETH_BYTES;
 	if (flags & PKT_ATOMICETH)
@@ -244,6 +250,11 @@ enum parse_result packet_parse_transport(struct packet *pkt)
 	pkt->ack_req = bth[8] & 0x80;
 	pkt->psn = get_be24(bth + 9);
 	pkt->payload = pkt->ext + head;
+	pkt->srqn = 0;
+	if (pkt->flags & PKT_XRCETH) {
+		pkt->srqn = get_be24(pkt->ext + 1);
+		pkt->ext += XRCETH_BYTES;
+	}
 	pkt->payload_len = len - head - pad;
 	return PARSE_OK;
 }

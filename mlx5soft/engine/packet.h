@@ -18,13 +18,14 @@
 #define UDP_BYTES 8
 #define BTH_BYTES 12
 #define DETH_BYTES 8
+#define XRCETH_BYTES 4
 #define RETH_BYTES 16
 #define ATOMICETH_BYTES 28
 #define AETH_BYTES 4
 #define ATOMICACKETH_BYTES 8
 #define IMM_BYTES 4
 #define ICRC_BYTES 4
-#define MAX_EXT_BYTES ATOMICETH_BYTES
+#define MAX_EXT_BYTES (XRCETH_BYTES + ATOMICETH_BYTES)
 #define MAX_HEADER_BYTES \
 	(ETH_BYTES + IPV6_BYTES + UDP_BYTES + BTH_BYTES + MAX_EXT_BYTES)
 
@@ -38,6 +39,7 @@ enum service {
 	SERVICE_RC = 0x00,
 	SERVICE_UC = 0x20,
 	SERVICE_UD = 0x60,
+	SERVICE_XRC = 0xa0,
 };
 
 /* the lower five bits */
@@ -84,6 +86,7 @@ enum packet_flags {
 	PKT_ATOMICACKETH = 1 << 13,
 	PKT_IMM = 1 << 14,
 	PKT_INV = 1 << 15,
+	PKT_XRCETH = 1 << 16,
 };
 
 /* AETH syndrome, IBA table 44 f. */
@@ -102,12 +105,13 @@ enum syndrome {
 struct packet {
 	const uint8_t *eth;
 	const uint8_t *ip;
-	const uint8_t *ext; /* headers behind the BTH */
+	const uint8_t *ext; /* headers behind the BTH and the XRCETH */
 	const uint8_t *payload;
 	uint32_t payload_len; /* without pad */
 	uint32_t flags;	      /* enum packet_flags */
 	uint32_t dest_qpn;
 	uint32_t psn;
+	uint32_t srqn; /* of the XRCETH */
 	uint16_t pkey;
 	uint8_t service;
 	uint8_t op;

@@ -13,6 +13,8 @@ static bool init_valid(const struct roce_qp_init *init)
 	case ROCE_QPT_RC:
 	case ROCE_QPT_UC:
 	case ROCE_QPT_UD:
+	case ROCE_QPT_XRC_SEND:
+	case ROCE_QPT_XRC_RECV:
 		break;
 	default:
 		return false;
@@ -41,6 +43,7 @@ static struct roce_qp *alloc_qp(const struct roce_qp_init *init)
 	while (slots < init->max_send_wr && slots < ROCE_MAX_FETCHED)
 		slots *= 2;
 	qp->init = *init;
+	qp->init.srq |= init->type == ROCE_QPT_XRC_RECV;
 	qp->req.mask = slots - 1;
 	qp->req.slots = calloc(slots, sizeof(*qp->req.slots));
 	/* one more: an element to point to */
@@ -130,6 +133,7 @@ void qp_reset(struct roce_qp *qp)
 	free(resp->resources);
 	memset(resp, 0, sizeof(*resp));
 	resp->sges = recv_sges;
+	resp->pd = qp->init.pd;
 	*req = (struct requester){
 		.slots = req->slots,
 		.sges = req->sges,

@@ -45,6 +45,7 @@ static struct resource *new_resource(struct roce_qp *qp, uint32_t psns)
 	resp->res_count += resp->res_count < resp->res_size;
 	resp->msn = (resp->msn + 1) & PSN_MASK;
 	r->msn = resp->msn;
+	r->pd = resp->pd;
 	r->psn = resp->psn;
 	r->psns = psns;
 	resp->psn = psn_add(resp->psn, psns);
@@ -78,8 +79,8 @@ void reply_read(struct roce_qp *qp, const struct packet *pkt)
 		invalid_request(qp);
 		return;
 	}
-	if (mem_remote(qp, rkey, addr, length, ROCE_ACCESS_REMOTE_READ, NULL,
-		       0) < 0) {
+	if (mem_remote(qp, qp->resp.pd, rkey, addr, length,
+		       ROCE_ACCESS_REMOTE_READ, NULL, 0) < 0) {
 		remote_access(qp);
 		return;
 	}
@@ -119,7 +120,7 @@ void reply_atomic(struct roce_qp *qp, const struct packet *pkt)
 		invalid_request(qp);
 		return;
 	}
-	n = mem_remote(qp, rkey, addr, sizeof(uint64_t),
+	n = mem_remote(qp, qp->resp.pd, rkey, addr, sizeof(uint64_t),
 		       ROCE_ACCESS_REMOTE_ATOMIC, iov, 2);
 	if (n < 0) {
 		remote_access(qp);
@@ -244,9 +245,9 @@ static int make_read_response(struct roce_qp *qp, struct resource *r,
 	if (tx->op != OP_READ_RESPONSE_MIDDLE)
 		put_aeth(tx, AETH_ACK, r->msn);
 	tx->payload_len = len < qp->mtu ? len : qp->mtu;
-	tx->count = mem_remote(qp, r->rkey, r->addr + offset, tx->payload_len,
-			       ROCE_ACCESS_REMOTE_READ, tx->iov + 1,
-			       MAX_PAYLOAD_IOV);
+	tx->count = mem_remote(qp, r->pd, r->rkey, r->addr + offset,
+			       tx->payload_len, ROCE_ACCESS_REMOTE_READ,
+			       tx->iov + 1, MAX_PAYLOAD_IOV);
 	return tx->count < 0 ? tx->count : 0;
 }
 

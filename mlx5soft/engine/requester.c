@@ -15,7 +15,8 @@ bool req_fetch(struct roce_qp *qp, struct slot **out)
 	size_t first = (size_t)(req->tail & req->mask) * qp->init.max_send_sge;
 	int ret;
 
-	if (req->tail - req->head > req->mask)
+	if (req->tail - req->head > req->mask ||
+	    qp->init.type == ROCE_QPT_XRC_RECV)
 		return false;
 	memset(slot, 0, sizeof(*slot));
 	slot->wqe.sge = req->sges + first;
@@ -44,9 +45,9 @@ static bool opcode_valid(const struct roce_qp *qp, uint32_t opcode)
 	case ROCE_WR_RDMA_READ:
 	case ROCE_WR_ATOMIC_CMP_AND_SWP:
 	case ROCE_WR_ATOMIC_FETCH_AND_ADD:
-		return qp->init.type == ROCE_QPT_RC && qp->attr.max_rd_atomic;
+		return is_reliable(qp) && qp->attr.max_rd_atomic;
 	case ROCE_WR_SEND_WITH_INV:
-		return qp->init.type == ROCE_QPT_RC;
+		return is_reliable(qp);
 	}
 	return false;
 }
@@ -127,7 +128,7 @@ static bool start(struct roce_qp *qp, struct slot *slot)
 		slot->done = !slot->status;
 		return true;
 	}
-	if (qp->init.type == ROCE_QPT_RC) {
+	if (is_reliable(qp)) {
 		if (!window_open(qp, req->psn) ||
 		    psn_sub(req->psn, req->una) + slot->psns >= MAX_PSNS ||
 		    (rd_atomic && req->rd_atomic >= qp->attr.max_rd_atomic))
@@ -200,9 +201,9 @@ static int make_data(struct roce_qp *qp, const struct slot *slot, struct tx *tx)
 
 	tx->op = operation(wqe->opcode, !pkt, last);
 	flags = packet_flags(tx->op);
-	tx->ack_req = qp->init.type == ROCE_QPT_RC &&
-		      (last || (pkt + 1) % PACKETS_PER_ACK == 0 ||
-		       !window_open(qp, psn_add(tx->psn, 1)));
+	tx->ack_req =
+		is_reliable(qp) && (last || (pkt + 1) % PACKETS_PER_ACK == 0 ||
+				    !window_open(qp, psn_add(tx->psn, 1)));
 	tx->solicited = last && wqe->flags & ROCE_SEND_SOLICITED &&
 			(!(flags & PKT_WRITE) || flags & PKT_IMM);
 	if (flags & PKT_RETH)
@@ -251,7 +252,7 @@ static void sent(struct roce_qp *qp, struct slot *slot, uint32_t psn)
 		req->pkt = 0;
 		req->cur++;
 	}
-	if (qp->init.type == ROCE_QPT_RC) {
+	if (is_reliable(qp)) {
 		if (req->ack_deadline == NEVER)
 			req_arm(qp);
 		return;
@@ -264,13 +265,21 @@ static void sent(struct roce_qp *qp, struct slot *slot, uint32_t psn)
 	}
 }
 
+/* A14: in front of all other headers behind the BTH */
+static void put_xrceth(struct tx *tx, uint32_t srqn)
+{
+	memmove(tx->ext + XRCETH_BYTES, tx->ext, tx->ext_len);
+	put_be32(tx->ext, srqn & QPN_MASK);
+	tx->ext_len += XRCETH_BYTES;
+}
+
 static enum step send_packet(struct roce_qp *qp, struct slot *slot)
 {
 	struct tx tx;
 	int ret = 0;
 
 	tx.psn = psn_add(slot->psn, qp->req.pkt);
-	if (qp->init.type == ROCE_QPT_RC && !window_open(qp, tx.psn))
+	if (is_reliable(qp) && !window_open(qp, tx.psn))
 		return STEP_IDLE;
 	tx.solicited = false;
 	tx.dest_qpn = qp->attr.dest_qpn;
@@ -289,6 +298,8 @@ static enum step send_packet(struct roce_qp *qp, struct slot *slot)
 		comp_retire(qp);
 		return STEP_IDLE;
 	}
+	if (is_xrc(qp))
+		put_xrceth(&tx, slot->wqe.srqn);
 	if (engine_send(qp, &qp->attr.av, &tx))
 		return STEP_BLOCKED;
 	sent(qp, slot, tx.psn);

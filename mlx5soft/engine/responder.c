@@ -33,7 +33,7 @@ void resp_fatal(struct roce_qp *qp, uint8_t syndrome,
 	if (syndrome == AETH_NAK_REMOTE_ACCESS)
 		qp->counters.resp_remote_access_errors++;
 	resp->message = 0;
-	if (qp->init.type != ROCE_QPT_RC && !local) {
+	if (!is_reliable(qp) && !local) {
 		qp->counters.rx_dropped++;
 		resp->dropping = true;
 		return;
@@ -42,7 +42,7 @@ void resp_fatal(struct roce_qp *qp, uint8_t syndrome,
 	qp_recv_error(qp, status);
 	if (qp->attr.state == ROCE_QPS_ERR)
 		return;
-	if (qp->init.type != ROCE_QPT_RC) {
+	if (!is_reliable(qp)) {
 		qp_error(qp);
 		return;
 	}
@@ -65,8 +65,9 @@ int resp_get_wqe(struct roce_qp *qp)
 
 	if (resp->have_wqe)
 		return 1;
-	resp->wqe =
-		(struct roce_recv_wqe){ .pd = qp->init.pd, .sge = resp->sges };
+	resp->wqe = (struct roce_recv_wqe){ .pd = resp->pd,
+					    .srqn = resp->srqn,
+					    .sge = resp->sges };
 	ret = c->ops->fetch_recv(c->ctx, qp->init.ctx, &resp->wqe);
 	if (!ret)
 		return 0;
@@ -93,7 +94,7 @@ static bool need_wqe(struct roce_qp *qp)
 		return false;
 	}
 	qp->counters.out_of_buffer++;
-	if (qp->init.type == ROCE_QPT_RC) {
+	if (is_reliable(qp)) {
 		/* What follows is dropped until this one comes again. */
 		qp->resp.nak_sent = true;
 		resp_acknowledge(qp, AETH_RNR_NAK | qp->attr.min_rnr_timer,
@@ -135,7 +136,7 @@ static bool deliver_message(struct roce_qp *qp, const struct packet *pkt)
 		wc.flags |= ROCE_WC_WITH_INV;
 		wc.invalidated_key = get_be32(last);
 		if (!c->ops->invalidate ||
-		    c->ops->invalidate(c->ctx, qp->init.ctx, qp->init.pd,
+		    c->ops->invalidate(c->ctx, qp->init.ctx, qp->resp.pd,
 				       wc.invalidated_key, true)) {
 			/* class J: nothing tells the peer why */
 			qp_recv_error(qp, ROCE_WC_REM_INV_REQ_ERR);
@@ -187,7 +188,7 @@ static bool start_write(struct roce_qp *qp, const struct packet *pkt)
 		invalid_request(qp);
 		return false;
 	}
-	if (mem_remote(qp, resp->rkey, resp->addr, resp->length,
+	if (mem_remote(qp, resp->pd, resp->rkey, resp->addr, resp->length,
 		       ROCE_ACCESS_REMOTE_WRITE, NULL, 0) < 0) {
 		remote_access(qp);
 		return false;
@@ -243,7 +244,7 @@ static void receive_data(struct roce_qp *qp, const struct packet *pkt)
 		if (pkt->flags & (PKT_SEND | PKT_IMM))
 			ok = deliver_message(qp, pkt);
 	}
-	if (qp->attr.state == ROCE_QPS_ERR || qp->init.type != ROCE_QPT_RC)
+	if (qp->attr.state == ROCE_QPS_ERR || !is_reliable(qp))
 		return;
 	if (pkt->ack_req)
 		resp_acknowledge(qp, AETH_ACK, pkt->psn);
@@ -264,6 +265,24 @@ static bool sequence_fits(const struct roce_qp *qp, const struct packet *pkt)
 	if (!qp->resp.message)
 		return pkt->flags & PKT_START;
 	return !(pkt->flags & PKT_START) && kind == qp->resp.message;
+}
+
+/*
+ * A14: each request names an SRQ of the QP's XRC domain, also one that needs
+ * no receive WQE: its PD is that of the memory. A message stays with one.
+ */
+static bool find_srq(struct roce_qp *qp, const struct packet *pkt)
+{
+	const struct roce_config *c = &qp->engine->config;
+	struct responder *resp = &qp->resp;
+	uint32_t pd;
+
+	if ((resp->message && pkt->srqn != resp->srqn) || !c->ops->find_srq ||
+	    c->ops->find_srq(c->ctx, qp->init.ctx, pkt->srqn, &pd))
+		return false;
+	resp->srqn = pkt->srqn;
+	resp->pd = pd;
+	return true;
 }
 
 static void receive_rc(struct roce_qp *qp, const struct packet *pkt)
@@ -288,7 +307,7 @@ static void receive_rc(struct roce_qp *qp, const struct packet *pkt)
 		return;
 	}
 	resp->nak_sent = false;
-	if (!sequence_fits(qp, pkt))
+	if (!sequence_fits(qp, pkt) || (is_xrc(qp) && !find_srq(qp, pkt)))
 		invalid_request(qp);
 	else if (pkt->flags & PKT_READ)
 		reply_read(qp, pkt);
@@ -322,7 +341,7 @@ static void receive_uc(struct roce_qp *qp, const struct packet *pkt)
 
 void resp_receive(struct roce_qp *qp, const struct packet *pkt)
 {
-	if (qp->init.type == ROCE_QPT_RC)
+	if (is_reliable(qp))
 		receive_rc(qp, pkt);
 	else
 		receive_uc(qp, pkt);

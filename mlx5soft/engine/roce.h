@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An InfiniBand transport over RoCEv2 in user space: RC, UC, UD and GSI as the
- * InfiniBand Architecture Specification (IBA) vol. 1 has them, chapters 9 and
- * 10 and annex A17. It knows QPs and packets; queues, completion queues and
- * memory keys belong to a front end, that is reached through struct roce_ops.
+ * An InfiniBand transport over RoCEv2 in user space: RC, UC, UD, GSI and XRC as
+ * the InfiniBand Architecture Specification (IBA) vol. 1 has them, chapters 9
+ * and 10 and annexes A14 and A17. It knows QPs and packets; queues, completion
+ * queues and memory keys belong to a front end, that is reached through struct
+ * roce_ops.
  *
  * The caller owns the loop and the clock: nothing here blocks, sleeps, starts
  * threads or reads the time. An engine and its QPs must be used by one thread
@@ -42,6 +43,8 @@ enum roce_qp_type {
 	ROCE_QPT_RC = 2,
 	ROCE_QPT_UC = 3,
 	ROCE_QPT_UD = 4,
+	ROCE_QPT_XRC_SEND = 9,	/* initiator: sends requests only */
+	ROCE_QPT_XRC_RECV = 10, /* target: answers them only */
 };
 
 enum roce_qp_state {
@@ -179,6 +182,7 @@ struct roce_send_wqe {
 	uint32_t rkey;
 	uint64_t compare_add; /* CMP_AND_SWP: compare; FETCH_AND_ADD: add */
 	uint64_t swap;
+	uint32_t srqn; /* XRC: the SRQ of the target */
 	/* UD and GSI */
 	struct roce_av av;
 	uint32_t remote_qpn;
@@ -190,7 +194,8 @@ struct roce_send_wqe {
 
 struct roce_recv_wqe {
 	uint64_t cookie;
-	uint32_t pd; /* the QP's, unless fetch_recv says another: an SRQ's */
+	uint32_t pd;   /* the QP's, unless fetch_recv says another: an SRQ's */
+	uint32_t srqn; /* XRC: whose WQE it is to be; set by the engine */
 	/* The array is the engine's, of roce_qp_init.max_recv_sge elements. */
 	uint32_t num_sge;
 	struct roce_sge *sge;
@@ -222,6 +227,7 @@ struct roce_recv_wc {
 	uint32_t imm_data; /* network byte order */
 	uint32_t invalidated_key;
 	uint32_t src_qpn; /* UD, GSI: from the DETH, else the peer's */
+	uint32_t srqn;	  /* XRC: as in roce_recv_wqe */
 	uint8_t smac[6];  /* UD, GSI */
 	uint8_t tclass;
 };
@@ -261,6 +267,13 @@ struct roce_ops {
    * queue, for a QP without SRQ (roce_qp_init.srq).
    */
 	int (*fetch_recv)(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe);
+
+	/*
+   * XRC: a request names SRQ @srqn. Returns 0 and its PD, or a negative
+   * errno if there is none in the QP's XRC domain: NAK, invalid request.
+   * It may go away while a message uses its WQE. May be NULL: no XRC_RECV.
+   */
+	int (*find_srq)(void *ctx, void *qp_ctx, uint32_t srqn, uint32_t *pd);
 
 	int (*complete_send)(void *ctx, void *qp_ctx,
 			     const struct roce_send_wc *wc);
@@ -367,7 +380,8 @@ struct roce_qp_init {
 	void *ctx;
 	uint32_t qpn; /* 24 bits, unique; GSI: any, on the wire it is 1 */
 	uint32_t pd;
-	bool srq;	       /* receives come from a shared receive queue */
+	/* receives come from a shared receive queue; XRC_RECV: always */
+	bool srq;
 	uint32_t max_send_wr;  /* depth of the send queue; at least 1 */
 	uint32_t max_send_sge; /* 0 to ROCE_MAX_SGE */
 	uint32_t max_recv_sge;

@@ -21,6 +21,7 @@ struct input {
 
 static struct sim *sim;
 static struct sim_qp *rc, *uc, *ud, *srq, *rc_srq, *peer;
+static struct sim_qp *initiator, *target, *xrc_srq;
 
 static uint8_t next(struct input *in)
 {
@@ -42,8 +43,10 @@ static void post_work(struct sim_qp *q)
 	for (int i = 0; i < 8; i++) {
 		struct roce_send_wqe wqe =
 			sim_wqe(q,
-				q->type == ROCE_QPT_RC ? rc_ops[i]
-						       : ROCE_WR_SEND,
+				q->type == ROCE_QPT_RC ||
+						q->type == ROCE_QPT_XRC_SEND
+					? rc_ops[i]
+					: ROCE_WR_SEND,
 				0, i % 3 ? 3000 : 8, 4096);
 
 		sim_address(sim, 1, &wqe.av);
@@ -94,6 +97,8 @@ static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 		h.opcode |= SERVICE_UC;
 	else if (q->type == ROCE_QPT_UD)
 		h.opcode |= SERVICE_UD;
+	else if (q == initiator || q == target)
+		h.opcode = SERVICE_XRC | (h.opcode & 0x1f);
 	delta = next(in);
 	len = next(in);
 	flags = packet_flags(h.opcode);
@@ -116,6 +121,11 @@ static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 			    (flags & PKT_ATOMICACKETH ? ATOMICACKETH_BYTES : 0);
 	if (flags & PKT_DETH)
 		put_be32(ext, 0x11111111);
+	if (flags & PKT_XRCETH) {
+		memmove(ext + XRCETH_BYTES, ext, h.ext_len);
+		put_be32(ext, delta % 32 == 31 ? 5 : xrc_srq->qpn);
+		h.ext_len += XRCETH_BYTES;
+	}
 	if (flags & PKT_PAYLOAD)
 		iov.iov_len = len & 0x80 ? 256 : len & 0x40 ? len * 19 : len;
 	sim->ipv6 = v6;
@@ -204,7 +214,7 @@ static void check_once(const struct sim_qp *q)
 	for (uint32_t i = 0; i < q->num_send_wcs; i++)
 		if (q->send_wcs[i].cookie != i)
 			abort();
-	if (q->shared == q && q != srq) {
+	if (q->shared == q && q != srq && q != xrc_srq && q != target) {
 		if (q->num_recv_wcs != q->next_recv)
 			abort();
 		for (uint32_t i = 0; i < q->num_recv_wcs; i++)
@@ -215,11 +225,12 @@ static void check_once(const struct sim_qp *q)
 
 static void run_records(struct input *in)
 {
-	struct sim_qp *const qps[] = { rc, uc, ud, rc_srq };
+	struct sim_qp *const qps[] = { rc, uc,	   ud, rc_srq,
+				       rc, target, ud, initiator };
 
 	while (in->left) {
 		uint8_t what = next(in);
-		struct sim_qp *q = qps[what & 3];
+		struct sim_qp *q = qps[what & 7];
 		/* RC and UC look at the address: mostly IPv4 */
 		bool v6 = (what & 0x1c) == 0x1c;
 
@@ -252,6 +263,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ud = connect_qp(ROCE_QPT_UD, NULL);
 	srq = sim_qp(&sim->nodes[0], ROCE_QPT_RC, NULL);
 	rc_srq = connect_qp(ROCE_QPT_RC, srq);
+	initiator = connect_qp(ROCE_QPT_XRC_SEND, NULL);
+	xrc_srq = sim_qp(&sim->nodes[0], ROCE_QPT_RC, NULL);
+	target = connect_qp(ROCE_QPT_XRC_RECV, xrc_srq);
+	target->shared = target;
+	target->xrcd = xrc_srq->xrcd = 1;
+	xrc_srq->pd = 1;
 	roce_tick(node->engine, sim->now);
 	run_records(&in);
 

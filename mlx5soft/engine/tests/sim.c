@@ -131,6 +131,29 @@ static int sim_fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *wqe)
 	return 1;
 }
 
+/* Any QP can be an SRQ: one of the same XRC domain. */
+static struct sim_qp *xrc_srq(const struct sim_qp *q, uint32_t srqn)
+{
+	struct sim_node *node = q->node;
+
+	for (int i = 0; i < node->num_qps; i++)
+		if (node->qps[i].qpn == srqn && q->xrcd &&
+		    node->qps[i].xrcd == q->xrcd)
+			return &node->qps[i];
+	return NULL;
+}
+
+static int sim_find_srq(void *ctx, void *qp_ctx, uint32_t srqn, uint32_t *pd)
+{
+	const struct sim_qp *srq = xrc_srq(qp_ctx, srqn);
+
+	(void)ctx;
+	if (!srq)
+		return -ENOENT;
+	*pd = srq->pd;
+	return 0;
+}
+
 static int sim_fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe)
 {
 	struct sim_qp *q = ((struct sim_qp *)qp_ctx)->shared;
@@ -138,6 +161,8 @@ static int sim_fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe)
 	uint32_t pd = wqe->pd;
 
 	(void)ctx;
+	if (q->type == ROCE_QPT_XRC_RECV)
+		q = xrc_srq(q, wqe->srqn);
 	if (q->next_recv == q->num_recvs)
 		return 0;
 	*wqe = q->recvs[q->next_recv++];
@@ -182,6 +207,10 @@ static int sim_complete_recv(void *ctx, void *qp_ctx,
 	struct sim_qp *q = qp_ctx;
 
 	(void)ctx;
+	if (q->type == ROCE_QPT_XRC_RECV)
+		q = xrc_srq(q, wc->srqn);
+	if (!q)
+		return 0;
 	if (q->lose_recv_wc) {
 		q->lose_recv_wc = false;
 		return -ENOSPC;
@@ -272,6 +301,7 @@ static const struct roce_ops sim_ops = {
 	.transmit = sim_transmit,
 	.fetch_send = sim_fetch_send,
 	.fetch_recv = sim_fetch_recv,
+	.find_srq = sim_find_srq,
 	.complete_send = sim_complete_send,
 	.complete_recv = sim_complete_recv,
 	.translate = sim_translate,
@@ -447,7 +477,8 @@ int sim_modify(struct sim_qp *q, const struct roce_qp_attr *attr,
 {
 	struct roce_qp_attr a = *attr;
 	uint32_t mask = ROCE_QP_STATE;
-	bool rc = q->type == ROCE_QPT_RC;
+	bool rc = q->type == ROCE_QPT_RC || q->type == ROCE_QPT_XRC_SEND ||
+		  q->type == ROCE_QPT_XRC_RECV;
 	bool ud = q->type == ROCE_QPT_UD || q->type == ROCE_QPT_GSI;
 
 	a.state = to;

@@ -32,6 +32,8 @@ struct sim_qp {
 	struct roce_recv_wqe *recvs;
 	uint32_t num_recvs, next_recv;
 	struct sim_qp *shared; /* who has the receive queue */
+	/* as an XRC SRQ, of number qpn; 0: it is none */
+	uint32_t xrcd, pd;
 	struct roce_send_wc *send_wcs;
 	uint32_t num_send_wcs;
 	struct roce_recv_wc *recv_wcs;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/* XRC as the drivers make it: an initiator and a target, connected in the NIC */
+#include "nic.h"
+#include "rig.h"
+
+#define BYTES_SENT 100
+#define FROM RIG_FREE
+#define TO (RIG_FREE + 4096)
+#define XRC 3 /* service type */
+
+static struct rig *r;
+static struct rig_ring async, send_cq, dummy_cq, srq_cq;
+static u32 xrcd, other_xrcd, srq, other_srq, user_pd, mkey, initiator, target;
+static u64 srq_buf, srq_db, sq_buf, sq_db;
+static u16 posted;
+
+static u32 number(u16 op)
+{
+	rig_begin(r, op, 16, 16);
+	return rig_id(r);
+}
+
+static void xrc_qp_in(u32 domain, bool is_target)
+{
+	rig_qp_in(r, XRC, is_target ? dummy_cq.id : send_cq.id);
+	SET(create_qp_in, r->in, qpc.rq_type, 1);
+	SET(create_qp_in, r->in, qpc.xrcd, domain);
+	SET(create_qp_in, r->in, qpc.no_sq, is_target);
+	/* as the driver does: the PD is its own, there is no page */
+	if (is_target)
+		SET(create_qp_in, r->in, qpc.uar_page, 0);
+}
+
+static void connect(u32 qp, u32 peer)
+{
+	static const u8 gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
+	static const u8 mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
+	u8 *addr, *qpc, *ads;
+
+	rig_begin(r, MLX5_CMD_OP_SET_ROCE_ADDRESS, BYTES(set_roce_address_in),
+		  16);
+	addr = AT(set_roce_address_in, r->in, roce_address);
+	memcpy(addr, gid, sizeof(gid));
+	memcpy(AT(roce_addr_layout, addr, source_mac_47_32), mac, sizeof(mac));
+	SET(roce_addr_layout, addr, roce_version, 2);
+	CHECK(!rig_run(r), "%s", r->log);
+	for (u16 op = MLX5_CMD_OP_RST2INIT_QP; op <= MLX5_CMD_OP_RTR2RTS_QP;
+	     op++) {
+		rig_begin(r, op, 272, 16);
+		SET(rst2init_qp_in, r->in, qpn, qp);
+		qpc = AT(rst2init_qp_in, r->in, qpc);
+		SET(qpc, qpc, mtu, 3);
+		SET(qpc, qpc, remote_qpn, peer);
+		SET(qpc, qpc, rwe, 1);
+		ads = AT(qpc, qpc, primary_address_path);
+		SET(ads, ads, vhca_port_num, 1);
+		memcpy(AT(ads, ads, rgid_rip), gid, sizeof(gid));
+		memcpy(AT(ads, ads, rmac_47_32), mac, sizeof(mac));
+		CHECK(!rig_run(r), "0x%x: %s", op, r->log);
+	}
+}
+
+static void setup(void)
+{
+	u32 eqn, kernel_pd;
+
+	r = rig_up();
+	rig_pages(r, 2); /* FROM and TO */
+	for (int i = 0; i < BYTES_SENT; i++)
+		rig_mem(r, FROM)[i] = i + 1;
+	async = rig_eq(r, 4, 0, 1ULL << EVENT_QP_REQ_ERR);
+	eqn = async.id;
+	send_cq = rig_cq(r, 4, eqn);
+	dummy_cq = rig_cq(r, 4, eqn);
+	srq_cq = rig_cq(r, 4, eqn);
+	xrcd = number(MLX5_CMD_OP_ALLOC_XRCD);
+	other_xrcd = number(MLX5_CMD_OP_ALLOC_XRCD);
+	user_pd = r->pd;
+	rig_mkey_in(r, FROM, FROM, 8192);
+	mkey = rig_id(r) << 8 | 0x5a;
+	rig_xrc_srq_in(r, xrcd, srq_cq.id);
+	srq_buf = r->buf;
+	srq_db = r->db;
+	srq = rig_id(r);
+	rig_xrc_srq_in(r, other_xrcd, srq_cq.id);
+	put_be32(rig_mem(r, r->db), 4);
+	other_srq = rig_id(r);
+	xrc_qp_in(other_xrcd, false); /* that of an initiator says nothing */
+	sq_buf = r->buf;
+	sq_db = r->db;
+	initiator = rig_id(r);
+	kernel_pd = number(MLX5_CMD_OP_ALLOC_PD);
+	xrc_qp_in(xrcd, true);
+	SET(create_qp_in, r->in, qpc.pd, kernel_pd);
+	target = rig_id(r);
+	connect(initiator, target);
+	connect(target, initiator);
+	posted = 0;
+}
+
+/* One element: the second one, to see that its index comes back. */
+static void post_recv(void)
+{
+	u8 *wqe = rig_mem(r, srq_buf);
+
+	for (int i = 0; i < 2; i++, wqe += 32) {
+		put_be16(wqe + 2, i + 1); /* the next one */
+		put_be32(wqe + 16, 1024);
+		put_be32(wqe + 20, mkey);
+		put_be64(wqe + 24, TO);
+	}
+	put_be32(rig_mem(r, srq_db), 2);
+}
+
+static void post_send(u8 opcode, u32 number, u64 remote)
+{
+	u8 *wqe = rig_mem(r, sq_buf) + 64 * posted, *seg = wqe + 32;
+
+	memset(wqe, 0, 64);
+	put_be32(wqe, posted << 8 | opcode);
+	wqe[11] = 8; /* signaled */
+	put_be32(wqe + 16, number);
+	if (opcode == 0x08) {
+		put_be64(seg, remote);
+		put_be32(seg + 8, mkey);
+		seg += 16;
+	}
+	put_be32(seg, BYTES_SENT);
+	put_be32(seg + 4, mkey);
+	put_be64(seg + 8, FROM);
+	put_be32(wqe + 4, initiator << 8 | (seg + 16 - wqe) / 16);
+	put_be32(rig_mem(r, sq_db) + 4, ++posted);
+	rig_send_db(r, r->uar, initiator);
+	for (int i = 0; i < 20; i++)
+		nic_tick(r->nic);
+}
+
+static bool arrived(void)
+{
+	return !memcmp(rig_mem(r, FROM), rig_mem(r, TO), BYTES_SENT);
+}
+
+static void test_messages(void)
+{
+	u8 cqe[64];
+
+	setup();
+	post_recv();
+	for (u16 i = 0; i < 2; i++) {
+		memset(rig_mem(r, TO), 0, BYTES_SENT);
+		post_send(0x0a, srq, 0);
+		CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ &&
+			      get_be16(cqe + 60) == i,
+		      "SEND");
+		CHECK(rig_cqe(r, &srq_cq, cqe) &&
+			      cqe[63] >> 4 == CQE_RESP_SEND &&
+			      get_be32(cqe + 32) == srq &&
+			      get_be32(cqe + 44) == BYTES_SENT &&
+			      get_be32(cqe + 56) == target &&
+			      get_be16(cqe + 60) == i,
+		      "CQ of the SRQ");
+		CHECK(arrived(), "data");
+	}
+	/* the memory is of the SRQ's PD, not of the target's */
+	memset(rig_mem(r, TO), 0, BYTES_SENT);
+	post_send(0x08, srq, TO);
+	CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ && arrived(),
+	      "WRITE");
+	CHECK(!rig_cqe(r, &srq_cq, cqe) && !rig_cqe(r, &dummy_cq, cqe),
+	      "nothing else");
+	rig_stop(r);
+}
+
+static void test_refused(const char *what, bool gone, u32 *number, u8 opcode)
+{
+	u8 cqe[64], eqe[64];
+
+	setup();
+	post_recv();
+	if (gone) {
+		rig_run_id(r, MLX5_CMD_OP_DESTROY_XRC_SRQ, srq);
+		CHECK(!r->out[0], "%s: %s", what, r->log);
+	}
+	post_send(opcode, *number, TO);
+	CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR &&
+		      cqe[55] == 0x12 && cqe[54] == 0x61,
+	      "%s: syndrome %02x, %02x", what, cqe[55], cqe[54]);
+	CHECK(!rig_cqe(r, &srq_cq, cqe) && !rig_cqe(r, &dummy_cq, cqe) &&
+		      !arrived(),
+	      "%s: target", what);
+	CHECK(rig_eqe(r, &async, eqe) && eqe[1] == EVENT_QP_REQ_ERR &&
+		      get_be32(eqe + 56) == target && !rig_eqe(r, &async, eqe),
+	      "%s: event", what);
+	rig_stop(r);
+}
+
+static void test_create(void)
+{
+	setup();
+	xrc_qp_in(77, true);
+	CHECK(rig_run(r) == CMD_BAD_RES, "target without XRCD");
+	xrc_qp_in(77, false);
+	CHECK(rig_run(r) == CMD_BAD_RES, "initiator without XRCD");
+	xrc_qp_in(xrcd, false);
+	SET(create_qp_in, r->in, qpc.rq_type, 0);
+	CHECK(rig_run(r) == CMD_BAD_PARAM, "receive queue");
+	xrc_qp_in(xrcd, false);
+	SET(create_qp_in, r->in, qpc.uar_page, 0);
+	CHECK(rig_run(r) == CMD_BAD_RES, "initiator without page");
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_XRC_SRQ, srq), "SRQ");
+	CHECK(rig_run_id(r, MLX5_CMD_OP_DEALLOC_XRCD, xrcd) == CMD_RES_BUSY,
+	      "domain of a target");
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_QP, target), "target");
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DEALLOC_XRCD, xrcd), "domain");
+	rig_stop(r);
+}
+
+int main(void)
+{
+	static u32 none = 0x123456;
+
+	test_messages();
+	test_refused("no SRQ", false, &none, 0x0a);
+	test_refused("SRQ is gone", true, &srq, 0x0a);
+	test_refused("other domain", false, &other_srq, 0x0a);
+	test_refused("WRITE, other domain", false, &other_srq, 0x08);
+	test_create();
+	return check_result();
+}
