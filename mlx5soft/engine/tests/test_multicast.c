@@ -97,8 +97,8 @@ static void test_members(bool ipv6)
 	wc = b->recv_wcs;
 	CHECK(!wc->status && wc->src_qpn == a->qpn &&
 		      wc->byte_len == LEN + 40 && wc->flags & ROCE_WC_GRH &&
-		      !memcmp(sim->nodes[1].mem + 4096 + 40,
-			      sim->nodes[0].mem, LEN) &&
+		      !memcmp(sim->nodes[1].mem + 4096 + 40, sim->nodes[0].mem,
+			      LEN) &&
 		      !memcmp(sim->nodes[1].mem + 4096 + (ipv6 ? 24 : 36),
 			      ipv6 ? group : group + 12, ipv6 ? 16 : 4),
 	      "completion");
@@ -219,10 +219,9 @@ static void test_blocked(void)
 		sim_post_send(a, &wqe);
 	sim_run(sim, SIM_LONG);
 	CHECK(roce_counters(sim->nodes[0].engine)->tx_blocked, "blocked");
-	/* and no room in the wire: nothing to oneself before */
-	CHECK(a->num_recv_wcs == 4 && b->num_recv_wcs == 4 &&
-		      sim->frames == 4,
+	CHECK(a->num_recv_wcs == 4 && b->num_recv_wcs == 4 && sim->frames == 4,
 	      "%u %u", a->num_recv_wcs, b->num_recv_wcs);
+	/* and no room in the wire: nothing to oneself before */
 	sim->nodes[0].room = 0;
 	sim_post_recv(a, 4, 0, LEN + 40, 1000);
 	sim_post_send(a, &wqe);
@@ -292,17 +291,15 @@ static void test_hostile(void)
 		{ "no group", send, all, b_gid, macs[0], false, true },
 		{ "none", send, all, b_gid, unicast, false, true },
 	};
-	const struct hostile good = { "", send,  all, groups[0],
+	const struct hostile good = { "",      send,  all, groups[0],
 				      macs[0], false, true };
 	const struct roce_counters *c = roce_counters(sim->nodes[1].engine);
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		CHECK(inject(&table[i]) == table[i].ours, "%s",
-		      table[i].name);
+		CHECK(inject(&table[i]) == table[i].ours, "%s", table[i].name);
 		CHECK(!b->num_recv_wcs, "%s: received", table[i].name);
 	}
-	CHECK(c->rx_bad_icrc == 1 && c->rx_bad_address == 6 &&
-		      c->rx_no_qp == 2,
+	CHECK(c->rx_bad_icrc == 1 && c->rx_bad_address == 6 && c->rx_no_qp == 2,
 	      "counters %u %u", (unsigned int)c->rx_bad_address,
 	      (unsigned int)c->rx_no_qp);
 	CHECK(inject(&good) && b->num_recv_wcs == 1, "a good one");
