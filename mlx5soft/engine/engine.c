@@ -257,7 +257,7 @@ static void deliver(struct roce_qp *qp, const struct packet *pkt)
 		resp_receive(qp, pkt);
 }
 
-/* IBA 9.6.1.2: a multicast packet says so in each of its headers. */
+/* A multicast packet says so in each of its headers. */
 static bool multicast_fits(const struct packet *pkt)
 {
 	uint8_t mac[6];
