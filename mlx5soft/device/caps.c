@@ -56,6 +56,8 @@ static void general(u8 *cap)
 	GEN(log_max_current_mc_list, 5);
 	GEN(log_max_vlan_list, 5);
 	GEN(max_tc, 1);
+	GEN(log_max_mcg, ROCE_LOG_MAX_GROUPS);
+	GEN(max_qp_mcg, ROCE_MAX_GROUP_QPS);
 	/* services */
 	GEN(rc, 1);
 	GEN(uc, 1);

@@ -33,7 +33,7 @@
 #define MAX_LOG_WQ 15U
 #define MAX_LOG_MR 62U /* bytes of a memory key */
 #define MAX_LOG_RQ_STRIDE 11U
-#define DEFAULT_PKEY 0xffff
+#define DEFAULT_PKEY 0xffffU
 #define MAX_WQE 1024U
 #define FRAME_MAX 65536U
 #define SEND_MAX ((1U << 19) + MAX_WQE) /* of a large send */

@@ -162,6 +162,31 @@ static int create_qp(struct nic *nic, struct cmd *cmd)
 	return ret ? ret : add_transport(nic, cmd, qp);
 }
 
+/* ---- multicast groups ---- */
+
+_Static_assert(BYTES(attach_to_mcg_in) == BYTES(detach_from_mcg_in) &&
+		       BYTE_OF(attach_to_mcg_in, multicast_gid) ==
+			       BYTE_OF(detach_from_mcg_in, multicast_gid),
+	       "both have the same layout");
+
+static int change_mcg(struct nic *nic, struct cmd *cmd)
+{
+	const u8 *gid = AT_RO(attach_to_mcg_in, cmd->in, multicast_gid);
+	struct qp *qp = (struct qp *)obj_find(nic, OBJ_QP, cmd_id(cmd));
+	int ret;
+
+	if (!qp)
+		return FAIL(BAD_RES, "no such QP");
+	if (cmd->desc->op == MLX5_CMD_OP_DETACH_FROM_MCG)
+		return roce_detach(qp->roce, gid)
+			       ? FAIL(BAD_RES_STATE, "not attached")
+			       : CMD_OK;
+	ret = qp->umr ? -EINVAL : roce_attach(qp->roce, gid);
+	if (ret == -ENOSPC)
+		return FAIL(LIMIT, "no group left, or no place in it");
+	return ret ? FAIL(BAD_PARAM, "no UD QP, or no multicast GID") : CMD_OK;
+}
+
 #define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 #define STATE_IN (BYTE_OF(rst2init_qp_in, qpc) + BYTES(qpc))
 
@@ -177,6 +202,8 @@ static const struct cmd_desc rows[] = {
 	ROW(SQD_RTS_QP, modify_qp, STATE_IN, 16, 0),
 	ROW(2ERR_QP, modify_qp, 16, 16, 0),
 	ROW(2RST_QP, modify_qp, 16, 16, 0),
+	ROW(ATTACH_TO_MCG, change_mcg, BYTES(attach_to_mcg_in), 16, 0),
+	ROW(DETACH_FROM_MCG, change_mcg, BYTES(detach_from_mcg_in), 16, 0),
 	ROW(QUERY_QP, query_qp, 16, BYTE_OF(query_qp_out, qpc) + BYTES(qpc), 0),
 };
 

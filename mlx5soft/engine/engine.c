@@ -123,15 +123,36 @@ static uint8_t service_of(const struct roce_qp *qp)
 	return qp->init.type == ROCE_QPT_UC ? SERVICE_UC : SERVICE_RC;
 }
 
+static int transmit(struct roce_engine *e, const struct tx *tx)
+{
+	return e->config.ops->transmit(e->config.ctx, tx->iov, tx->count + 2);
+}
+
+/* To the wire, and back to members on this engine: both, or neither yet. */
+static int transmit_multicast(struct roce_engine *e, const uint8_t gid[16],
+			      const struct tx *tx)
+{
+	bool back = group_find(e, gid);
+	int ret;
+
+	if (back && e->loopback.count == e->loopback.size)
+		return -EAGAIN;
+	ret = transmit(e, tx);
+	if (back && ret != -EAGAIN)
+		loopback_put(e, tx->iov, tx->count + 2);
+	return ret;
+}
+
 int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 {
 	struct roce_engine *e = qp->engine;
 	const struct gid_entry *gid = &e->gids[av->sgid_index];
-	uint8_t head[MAX_HEADER_BYTES], tail[8];
+	uint8_t head[MAX_HEADER_BYTES], tail[8], mac[6];
+	bool multicast = is_datagram(qp) && gid_multicast_mac(av->dgid, mac);
 	uint32_t head_len, tail_len;
 	struct header h = {
 		.smac = gid->mac,
-		.dmac = av->dmac,
+		.dmac = multicast ? mac : av->dmac,
 		.sgid = gid->gid,
 		.dgid = av->dgid,
 		.tclass = av->tclass,
@@ -156,11 +177,12 @@ int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 		     &head_len, tail, &tail_len);
 	tx->iov[0] = (struct iovec){ head, head_len };
 	tx->iov[tx->count + 1] = (struct iovec){ tail, tail_len };
-	if (!memcmp(av->dmac, gid->mac, 6))
+	if (multicast)
+		ret = transmit_multicast(e, av->dgid, tx);
+	else if (!memcmp(av->dmac, gid->mac, 6))
 		ret = loopback_put(e, tx->iov, tx->count + 2);
 	else
-		ret = e->config.ops->transmit(e->config.ctx, tx->iov,
-					      tx->count + 2);
+		ret = transmit(e, tx);
 	if (ret == -EAGAIN) {
 		e->counters.tx_blocked++;
 		e->blocked = true;
@@ -238,8 +260,43 @@ static void deliver(struct roce_qp *qp, const struct packet *pkt)
 		resp_receive(qp, pkt);
 }
 
-/* IBA 9.6: the checks that come before a QP's own */
-static void receive(struct roce_engine *e, struct packet *pkt)
+/* A multicast packet says so in each of its headers. */
+static bool multicast_fits(const struct packet *pkt)
+{
+	uint8_t mac[6];
+
+	return pkt->dest_qpn == ROCE_MULTICAST_QPN &&
+	       pkt->service == SERVICE_UD &&
+	       pkt->v6 != gid_is_ipv4(pkt->dgid) &&
+	       gid_multicast_mac(pkt->dgid, mac) && !memcmp(pkt->eth, mac, 6);
+}
+
+/* A copy to each member that can receive */
+static void receive_multicast(struct roce_engine *e, const struct group *group,
+			      const struct packet *pkt)
+{
+	struct roce_counters *c = &e->counters;
+	uint32_t fit = 0;
+
+	if (!multicast_fits(pkt)) {
+		c->rx_bad_address++;
+		return;
+	}
+	if (!pkey_fits(pkt->pkey)) {
+		c->rx_bad_pkey++;
+		return;
+	}
+	for (uint32_t i = 0; i < group->count; i++)
+		if (state_fits(group->qp[i], pkt)) {
+			deliver(group->qp[i], pkt);
+			fit++;
+		}
+	c->rx_no_qp += !fit;
+}
+
+/* IBA 9.6: the checks that come before a QP's own; @group or NULL */
+static void receive(struct roce_engine *e, const struct group *group,
+		    struct packet *pkt)
 {
 	struct roce_counters *c = &e->counters;
 	struct roce_qp *qp;
@@ -257,6 +314,10 @@ static void receive(struct roce_engine *e, struct packet *pkt)
 	}
 	if ((pkt->tclass & 3) == 3)
 		c->rx_ecn_marked++;
+	if (group) {
+		receive_multicast(e, group, pkt);
+		return;
+	}
 	qp = engine_find_qp(e, pkt->dest_qpn);
 	if (!qp || !service_fits(qp, pkt) || !state_fits(qp, pkt))
 		c->rx_no_qp++;
@@ -270,12 +331,15 @@ static void receive(struct roce_engine *e, struct packet *pkt)
 
 static bool receive_frame(struct roce_engine *e, const void *frame, size_t len)
 {
+	const struct group *group;
 	struct packet pkt;
 
-	if (packet_parse_network(&pkt, frame, len) != PARSE_OK ||
-	    !is_own_gid(e, pkt.dgid))
+	if (packet_parse_network(&pkt, frame, len) != PARSE_OK)
 		return false;
-	receive(e, &pkt);
+	group = group_find(e, pkt.dgid);
+	if (!group && !is_own_gid(e, pkt.dgid))
+		return false;
+	receive(e, group, &pkt);
 	return true;
 }
 

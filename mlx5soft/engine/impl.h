@@ -117,6 +117,13 @@ struct gid_entry {
 	uint8_t mac[6];
 };
 
+/* the first @count of @qp are its members; 0: free */
+struct group {
+	uint8_t gid[16];
+	uint32_t count;
+	struct roce_qp *qp[ROCE_MAX_GROUP_QPS];
+};
+
 struct loopback {
 	uint8_t *frames;
 	uint32_t *lengths;
@@ -135,6 +142,7 @@ struct roce_engine {
 	uint32_t heap_count, heap_size, qps;
 	struct gid_entry gids[ROCE_MAX_GIDS];
 	unsigned int gid_end; /* behind the last valid one */
+	struct group groups[ROCE_MAX_GROUPS];
 	struct loopback loopback;
 	struct roce_counters counters;
 };
@@ -214,6 +222,11 @@ void engine_make_runnable(struct roce_qp *qp);
 struct roce_qp *engine_find_qp(struct roce_engine *engine, uint32_t qpn);
 /* 0 if the packet is away, or lost; -EAGAIN */
 int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx);
+
+/* group.c */
+/* NULL: it has no members */
+struct group *group_find(struct roce_engine *engine, const uint8_t gid[16]);
+void group_leave_all(struct roce_qp *qp);
 
 /* timer.c */
 int timer_reserve(struct roce_engine *engine, uint32_t count);

@@ -99,6 +99,20 @@ bool gid_is_ipv4(const uint8_t gid[16])
 	return !memcmp(gid, mapped, sizeof(mapped));
 }
 
+/* RFC 1112 and 2464 */
+bool gid_multicast_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	if (gid_is_ipv4(gid) && gid[12] >> 4 == 0xe) {
+		memcpy(mac, (const uint8_t[]){ 0x01, 0x00, 0x5e }, 3);
+		mac[3] = gid[13] & 0x7f;
+		memcpy(mac + 4, gid + 14, 2);
+		return true;
+	}
+	memset(mac, 0x33, 2);
+	memcpy(mac + 2, gid + 12, 4);
+	return gid[0] == 0xff;
+}
+
 static void gid_from_ipv4(uint8_t gid[16], const uint8_t *addr)
 {
 	memset(gid, 0, 10);

@@ -165,5 +165,7 @@ void packet_build(const struct header *h, const struct iovec *payload,
 		  uint32_t *buf_len, uint8_t *tail, uint32_t *tail_len);
 
 bool gid_is_ipv4(const uint8_t gid[16]);
+/* The MAC address of a multicast GID; false: it is none */
+bool gid_multicast_mac(const uint8_t gid[16], uint8_t mac[6]);
 
 #endif /* PACKET_H */

@@ -116,6 +116,7 @@ void roce_qp_destroy(struct roce_qp *qp)
 	*qp->all_prev = qp->all_next;
 	if (qp->all_next)
 		qp->all_next->all_prev = qp->all_prev;
+	group_leave_all(qp);
 	timer_remove(qp);
 	remove_runnable(qp);
 	e->qps--;

@@ -29,6 +29,10 @@
 #define ROCE_MAX_GIDS 256
 #define ROCE_MAX_FETCHED 256 /* send WQEs of a QP under way */
 #define ROCE_MAX_RD_ATOMIC 128
+#define ROCE_LOG_MAX_GROUPS 7U
+#define ROCE_MAX_GROUPS (1U << ROCE_LOG_MAX_GROUPS)
+#define ROCE_MAX_GROUP_QPS 32U
+#define ROCE_MULTICAST_QPN 0xffffffU
 #define ROCE_GRH_BYTES 40
 /* in front of the BTH's payload and behind it, at most */
 #define ROCE_MAX_OVERHEAD 128
@@ -352,8 +356,8 @@ int roce_set_gid(struct roce_engine *engine, unsigned int index,
  * behind the IP packet does not matter. IBA 9.6, A17.3.
  * @now: monotonic time in ns, here and everywhere; may not go back
  * @frame: must not change before the return; it is not written to
- * Returns true if it was RoCEv2 for one of the GIDs, also if it had to be
- * dropped; false: the frame is for someone else. Answers wait for roce_tick(),
+ * Returns true if it was RoCEv2 for one of the GIDs or a multicast group with
+ * members, also if it had to be dropped; false: the frame is for someone else. Answers wait for roce_tick(),
  * so that several frames get one ACK.
  */
 bool roce_rx(struct roce_engine *engine, uint64_t now, const void *frame,
@@ -438,6 +442,19 @@ void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr,
 		   bool *sq_draining);
 
 enum roce_qp_state roce_qp_state(const struct roce_qp *qp);
+
+/*
+ * Make a UD QP a member of a multicast group, IBA 10.5: ff00::/8, or for IPv4
+ * ::ffff:224.0.0.0/4. A datagram to it comes once to each member on this
+ * engine, whoever sent it. To be a member twice is the same as once. It lasts
+ * until roce_detach() or roce_qp_destroy(), through all states: drivers count
+ * on it that what they attached can be detached.
+ * Returns 0, -EINVAL for another GID or service, or -ENOSPC.
+ */
+int roce_attach(struct roce_qp *qp, const uint8_t gid[16]);
+
+/* Returns 0, or -ENOENT if the QP is no member. */
+int roce_detach(struct roce_qp *qp, const uint8_t gid[16]);
 
 /* There is new work in the send queue. Cheap; roce_tick() does it. */
 void roce_kick(struct roce_qp *qp);

@@ -261,6 +261,7 @@ static void put_work(u64 buf, u32 qpn)
 static void make_transport(void)
 {
 	static const u8 gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
+	static const u8 group[16] = { [10] = 255, 255, 239, 1, 2, 3 };
 	static const u8 mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
 	u8 *addr, *qpc, *ads;
 
@@ -293,6 +294,11 @@ static void make_transport(void)
 			memcpy(AT(ads, ads, rmac_47_32), mac, sizeof(mac));
 			CHECK(!rig_run(r), "0x%x of %u: %s", op, type, r->log);
 		}
+		rig_begin_id(r, MLX5_CMD_OP_ATTACH_TO_MCG, p.qp);
+		memcpy(AT(attach_to_mcg_in, r->in, multicast_gid), group,
+		       sizeof(group));
+		r->in_len = BYTES(attach_to_mcg_in);
+		rig_run(r); /* only UD can */
 		put_work(r->buf, p.qp);
 		put_word(r->db, 1);
 		put_word(r->db + 4, 3);

@@ -19,6 +19,9 @@ struct input {
 	size_t left;
 };
 
+static const uint8_t group[16] = { [10] = 255, 255, 239, 129, 2, 3 };
+static const uint8_t group_mac[6] = { 0x01, 0x00, 0x5e, 1, 2, 3 };
+
 static struct sim *sim;
 static struct sim_qp *rc, *uc, *ud, *srq, *rc_srq, *peer;
 static struct sim_qp *initiator, *target, *xrc_srq;
@@ -137,6 +140,11 @@ static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 	h.dmac = dst.dmac;
 	h.dgid = dst.dgid;
 	h.dest_qpn = q->qpn;
+	if (q == ud && !v6 && len & 1) {
+		h.dmac = group_mac;
+		h.dgid = group;
+		h.dest_qpn = ROCE_MULTICAST_QPN;
+	}
 	h.psn = flags & PKT_RESPONSE ? q->qp->req.una : q->qp->resp.psn;
 	h.psn = psn_add(h.psn, delta % 8 ? delta / 8 : 0);
 	packet_build(&h, &iov, 1, iov.iov_len, frame, &head, tail, &tail_len);
@@ -261,6 +269,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rc = connect_qp(ROCE_QPT_RC, NULL);
 	uc = connect_qp(ROCE_QPT_UC, NULL);
 	ud = connect_qp(ROCE_QPT_UD, NULL);
+	if (roce_attach(ud->qp, group))
+		abort();
 	srq = sim_qp(&sim->nodes[0], ROCE_QPT_RC, NULL);
 	rc_srq = connect_qp(ROCE_QPT_RC, srq);
 	initiator = connect_qp(ROCE_QPT_XRC_SEND, NULL);
