@@ -66,6 +66,7 @@ static void general(u8 *cap)
 	GEN(log_max_ra_res_qp, 7);
 	GEN(log_max_msg, 30);
 	GEN(local_ca_ack_delay, 15);
+	GEN(cqe_version, 1); /* with user_index */
 	GEN(cq_oi, 1);
 	GEN(cq_moderation, 1);
 	GEN(basic_cyclic_rcv_wqe, 1);

@@ -258,6 +258,17 @@ enum cqe_op {
 	CQE_RESP_ERR = 0xe,
 };
 
+/*
+ * Whom a CQE is about, as user space counts. Queues of the kernel and of old
+ * libraries have no such number.
+ */
+#define NO_USER_INDEX 0xffffffU
+static inline void cqe_set_user_index(u8 cqe[64], u32 index)
+{
+	if (index != NO_USER_INDEX)
+		put_be32(cqe + 32, index);
+}
+
 /* Post a CQE; op_own of it is made here. False: the CQ is full or broken. */
 bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	     bool solicited);
@@ -405,8 +416,11 @@ enum rx_how {
 	RX_LAST,     /* it has waited long enough: true, delivered or not */
 	RX_LOOPBACK, /* false: nobody wants it back */
 };
-/* A frame; changes it when it is delivered */
-bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how);
+/*
+ * A frame; changes it when it is delivered. One that comes back is from the
+ * transport domain `td`, 0: unknown.
+ */
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how, u32 td);
 
 struct frame;
 /* whom a frame belongs to; NULL: nobody wants it */

@@ -129,6 +129,7 @@ static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
 
 	if (!error && !wc->signaled)
 		return 0;
+	cqe_set_user_index(cqe, GET(qpc, qp->qpc, user_index));
 	put_be32(cqe + 44, wc->byte_len);
 	put_be32(cqe + 56, (u32)(wc->cookie >> 16) << 24 | qp->obj.id);
 	put_be16(cqe + 60, wc->cookie);
@@ -207,6 +208,7 @@ static int complete_recv(void *ctx, void *qp_ctx, const struct roce_recv_wc *wc)
 			 (wc->flags & ROCE_WC_GRH ? GRH : 0));
 	if (qp->srq)
 		put_be32(cqe + 32, qp->srq->obj.id);
+	cqe_set_user_index(cqe, GET(qpc, qp->qpc, user_index));
 	if (wc->flags & ROCE_WC_WITH_IMM)
 		memcpy(cqe + 36, &wc->imm_data, 4);
 	else if (wc->flags & ROCE_WC_WITH_INV)
