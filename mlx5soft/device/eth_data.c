@@ -132,6 +132,7 @@ void rq_flush(struct nic *nic, struct wq *rq)
 
 	if (!GET(rqc, rq->ctx, flush_in_error_en))
 		return;
+	nic->flush_due = nic_now() + IDLE_RECV_NS;
 	while (!rq_empty(nic, rq, &pi) && budget--) {
 		memset(cqe, 0, sizeof(cqe));
 		cqe[55] = SYND_FLUSH;
@@ -139,6 +140,20 @@ void rq_flush(struct nic *nic, struct wq *rq)
 		put_be32(cqe + 56, rq->obj.id);
 		put_be16(cqe + 60, rq->ci++);
 		cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
+	}
+}
+
+void eth_flush(struct nic *nic)
+{
+	const struct id_table *t = obj_table(nic, OBJ_RQ);
+	struct wq *rq;
+	u32 i;
+
+	nic->flush_due = 0;
+	for (i = 0; i < t->size; i++) {
+		rq = (struct wq *)obj_find(nic, OBJ_RQ, i);
+		if (rq && rq->state == WQ_ERR)
+			rq_flush(nic, rq);
 	}
 }
 

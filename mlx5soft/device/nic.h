@@ -406,6 +406,9 @@ void wq_doorbell(struct nic *nic, struct wq *sq);
 /* The queue is in the error state now: its WQEs end with an error. */
 void sq_flush(struct nic *nic, struct wq *sq);
 void rq_flush(struct nic *nic, struct wq *rq);
+/* Look again at receive queues, whose posts ring no doorbell. */
+#define IDLE_RECV_NS 2000000
+void eth_flush(struct nic *nic);
 void qp_doorbell(struct nic *nic, struct qp *qp);
 /* A frame to the wire; false: it has no room, nic_wire() goes on later. */
 bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
@@ -473,6 +476,7 @@ struct nic {
 	struct roce_engine *roce;
 	struct qp *idle; /* in ERR, with a receive queue that is empty */
 	u64 idle_due;
+	u64 flush_due; /* of Ethernet receive queues in ERR, 0: there are none */
 
 	u32 cq_half, cq_half_uar; /* first half of a CQ doorbell */
 

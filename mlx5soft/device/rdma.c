@@ -11,8 +11,6 @@
 #include "nic.h"
 #include "wqe.h"
 
-#define IDLE_RECV_NS 2000000 /* between two looks at a flushed receive queue */
-
 /* ---- send queue ---- */
 
 /* Where the inline data of a WQE stay until it completes. */
@@ -350,6 +348,8 @@ bool nic_tick(struct nic *nic)
 			roce_kick_recv(qp->roce);
 		}
 	}
+	if (nic->flush_due && t >= nic->flush_due)
+		eth_flush(nic);
 	if (nic->held_len) /* perhaps there is a buffer now */
 		nic_wire(nic);
 	return roce_tick(nic->roce, t);
@@ -361,6 +361,8 @@ int64_t nic_due(const struct nic *nic)
 
 	if (nic->idle && nic->idle_due < due)
 		due = nic->idle_due;
+	if (nic->flush_due && nic->flush_due < due)
+		due = nic->flush_due;
 	if (nic->held_len && t + HELD_RETRY_NS < due)
 		due = t + HELD_RETRY_NS;
 	if (due == UINT64_MAX)
