@@ -72,6 +72,7 @@ static void general(u8 *cap)
 	GEN(out_of_seq_cnt, 1);
 	GEN(retransmission_q_counters, 1);
 	GEN(enhanced_error_q_counters, 1);
+	GEN(cqe_version, 1); /* with user_index */
 	GEN(cq_oi, 1);
 	GEN(cq_resize, 1);
 	GEN(cq_moderation, 1);

@@ -13,7 +13,9 @@
 #define BURST 64
 #define MAX_PIECES 32
 #define HOLD_NS 500000000ULL /* how long a frame waits for a buffer */
+/* of a TIR's self_lb_block, which permits */
 #define LB_UNICAST 1
+#define LB_MULTICAST 2
 
 #define CQE_OK_L2 (1 << 0)
 #define CQE_OK_L3 (1 << 1)
@@ -130,12 +132,28 @@ void rq_flush(struct nic *nic, struct wq *rq)
 
 	if (!GET(rqc, rq->ctx, flush_in_error_en))
 		return;
+	nic->flush_due = nic_now() + IDLE_RECV_NS;
 	while (!rq_empty(nic, rq, &pi) && budget--) {
 		memset(cqe, 0, sizeof(cqe));
 		cqe[55] = SYND_FLUSH;
+		cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
 		put_be32(cqe + 56, rq->obj.id);
 		put_be16(cqe + 60, rq->ci++);
 		cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
+	}
+}
+
+void eth_flush(struct nic *nic)
+{
+	const struct id_table *t = obj_table(nic, OBJ_RQ);
+	struct wq *rq;
+	u32 i;
+
+	nic->flush_due = 0;
+	for (i = 0; i < t->size; i++) {
+		rq = (struct wq *)obj_find(nic, OBJ_RQ, i);
+		if (rq && rq->state == WQ_ERR)
+			rq_flush(nic, rq);
 	}
 }
 
@@ -167,6 +185,7 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 	/* cqe_checksum_full: all behind the Ethernet header */
 	put_be16(cqe + 20,
 		 csum_fold(csum_add(0, frame + ETH_HEADER, len - ETH_HEADER)));
+	cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
 	put_be32(cqe + 44, len);
 	put_be32(cqe + 56, rq->obj.id);
 	put_be16(cqe + 60, rq->ci);
@@ -187,7 +206,16 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 	rq_flush(nic, rq);
 }
 
-bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how)
+/* What another transport domain sent comes back in any case. */
+static bool wants_back(const struct tir *tir, const u8 *frame, u32 td)
+{
+	u8 cast = frame[0] & 1 ? LB_MULTICAST : LB_UNICAST;
+
+	return (td && td != GET(tirc, tir->ctx, transport_domain)) ||
+	       GET(tirc, tir->ctx, self_lb_block) & cast;
+}
+
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how, u32 td)
 {
 	u8 cqe[64] = { 0 };
 	struct frame h;
@@ -198,8 +226,7 @@ bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how)
 
 	frame_parse(frame, len, false, &h);
 	tir = flow_lookup(nic, frame, len, &h);
-	if (how == RX_LOOPBACK &&
-	    (!tir || !(GET(tirc, tir->ctx, self_lb_block) & LB_UNICAST)))
+	if (how == RX_LOOPBACK && (!tir || !wants_back(tir, frame, td)))
 		return false;
 	if (!tir) {
 		nic->port.steer_missed++;
@@ -248,13 +275,13 @@ static bool pass(struct nic *nic)
 {
 	u64 now;
 
-	if (eth_receive(nic, nic->rx_frame, nic->held_len, RX_WIRE))
+	if (eth_receive(nic, nic->rx_frame, nic->held_len, RX_WIRE, 0))
 		return true;
 	now = nic_now();
 	if (!nic->held_until)
 		nic->held_until = now + HOLD_NS;
 	return now >= nic->held_until &&
-	       eth_receive(nic, nic->rx_frame, nic->held_len, RX_LAST);
+	       eth_receive(nic, nic->rx_frame, nic->held_len, RX_LAST, 0);
 }
 
 /* While a frame waits, those behind it wait in the wire. */

@@ -55,15 +55,25 @@ bool eth_transmit(struct nic *nic, const u8 *frame, u32 len)
 	return true;
 }
 
-/* The guest's own frame to itself comes back if the TIR wants it. */
-static bool transmit(struct nic *nic, u8 *frame, u32 len)
+/*
+ * The guest's own frame to itself comes back if the TIR wants it, one to a
+ * group does so too.
+ */
+static bool transmit(struct nic *nic, const struct wq *sq, u8 *frame, u32 len)
 {
+	const struct tis *tis =
+		(struct tis *)obj_find(nic, OBJ_TIS,
+				       GET(sqc, sq->ctx, tis_num_0));
+	u32 td = tis ? GET(tisc, tis->ctx, transport_domain) : 0;
+
 	if (len >= ETH_HEADER && is_own(nic, frame) &&
-	    eth_receive(nic, frame, len, RX_LOOPBACK))
+	    eth_receive(nic, frame, len, RX_LOOPBACK, td))
 		return true;
 	if (!eth_transmit(nic, frame, len))
 		return false;
 	count_traffic(&nic->port.vport_tx, frame, len);
+	if (len >= ETH_HEADER && frame[0] & 1)
+		eth_receive(nic, frame, len, RX_LOOPBACK, td);
 	return true;
 }
 
@@ -110,7 +120,7 @@ static int send_large(struct nic *nic, struct wq *sq, u32 len, u32 hdr, u32 mss)
 		return SYND_LOCAL_QP_OP;
 	for (; sq->sent < lso.segments; sq->sent++) {
 		n = lso_segment(&lso, sq->sent, f);
-		if (!transmit(nic, f, n))
+		if (!transmit(nic, sq, f, n))
 			return BLOCKED;
 	}
 	sq->sent = 0;
@@ -141,7 +151,7 @@ static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size)
 		if (wqe[20] & CS_L4)
 			frame_fill_l4(nic->tx_frame, &h);
 	}
-	return transmit(nic, nic->tx_frame, len) ? 0 : BLOCKED;
+	return transmit(nic, sq, nic->tx_frame, len) ? 0 : BLOCKED;
 }
 
 static bool read_pi(struct nic *nic, const struct wq *sq, u16 *pi)
@@ -158,6 +168,7 @@ static void complete(struct nic *nic, struct wq *sq, const u8 *wqe, u8 syndrome)
 {
 	u8 cqe[64] = { 0 };
 
+	cqe_set_user_index(cqe, GET(sqc, sq->ctx, user_index));
 	put_be32(cqe + 56, (u32)wqe[3] << 24 | sq->obj.id);
 	put_be16(cqe + 60, sq->ci);
 	cqe[55] = syndrome;

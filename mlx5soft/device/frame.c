@@ -14,6 +14,12 @@
 
 /* ---- headers ---- */
 
+static void set_end(struct frame *h, u32 end, u32 len)
+{
+	h->cut = end > len;
+	h->end = h->cut ? len : end;
+}
+
 static bool parse_ipv4(const u8 *f, u32 len, bool lso, struct frame *h)
 {
 	const u8 *ip = f + h->l3;
@@ -21,10 +27,10 @@ static bool parse_ipv4(const u8 *f, u32 len, bool lso, struct frame *h)
 	if (len < h->l3 + 20 || ip[0] >> 4 != 4)
 		return false;
 	h->l4 = h->l3 + (ip[0] & 15) * 4;
-	h->end = lso ? len : h->l3 + get_be16(ip + 2);
+	set_end(h, lso ? len : h->l3 + get_be16(ip + 2), len);
 	h->proto = ip[9];
 	h->fragment = get_be16(ip + 6) & 0x3fff; /* more, or not the first */
-	return h->l4 >= h->l3 + 20 && h->end >= h->l4 && h->end <= len;
+	return h->l4 >= h->l3 + 20 && h->end >= h->l4;
 }
 
 /* What we cannot look through stays as the protocol. */
@@ -37,10 +43,8 @@ static bool parse_ipv6(const u8 *f, u32 len, bool lso, struct frame *h)
 	if (len < h->l3 + 40 || ip[0] >> 4 != 6)
 		return false;
 	h->l4 = h->l3 + 40;
-	h->end = lso ? len : h->l4 + get_be16(ip + 4);
+	set_end(h, lso ? len : h->l4 + get_be16(ip + 4), len);
 	h->proto = ip[6];
-	if (h->end > len)
-		return false;
 	for (i = 0; i < MAX_EXTENSIONS && h->l4 + 8 <= h->end; i++) {
 		ext = f + h->l4;
 		n = 8 + 8 * ext[1];
@@ -142,6 +146,8 @@ static u16 sum_l4(const u8 *f, const struct frame *h)
 
 bool frame_l3_ok(const u8 *f, const struct frame *h)
 {
+	if (h->cut)
+		return false;
 	if (h->version == 4)
 		return csum_fold(csum_add(0, f + h->l3, h->l4 - h->l3)) ==
 		       0xffff;
@@ -150,7 +156,7 @@ bool frame_l3_ok(const u8 *f, const struct frame *h)
 
 bool frame_l4_ok(const u8 *f, const struct frame *h)
 {
-	if (!h->l4_type ||
+	if (!h->l4_type || h->cut ||
 	    (h->l4_type == PROTO_UDP && !get_be16(f + h->l4 + 6)))
 		return false;
 	return sum_l4(f, h) == 0xffff;
@@ -171,7 +177,7 @@ void frame_fill_l4(u8 *f, const struct frame *h)
 	u8 *at = f + h->l4 + (h->l4_type == PROTO_TCP ? 16 : 6);
 	u16 sum;
 
-	if (!h->l4_type)
+	if (!h->l4_type || h->cut)
 		return;
 	put_be16(at, 0);
 	sum = ~sum_l4(f, h);

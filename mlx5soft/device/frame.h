@@ -26,10 +26,11 @@ struct frame {
 	u32 end;    /* of the IP packet; padding may follow */
 	u32 l4_end; /* of the TCP segment or the UDP datagram */
 	u16 type;   /* EtherType, of what the tags enclose */
-	u8 version; /* 4 or 6; 0: not IP, or not a whole packet */
+	u8 version; /* 4 or 6; 0: not IP, or not a whole header */
 	u8 proto;
 	u8 l4_type; /* PROTO_TCP or PROTO_UDP with a whole header, or 0 */
 	bool fragment;
+	bool cut; /* It says it is longer: its checksums tell nothing. */
 };
 
 /*

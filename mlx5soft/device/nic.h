@@ -259,6 +259,17 @@ enum cqe_op {
 	CQE_RESP_ERR = 0xe,
 };
 
+/*
+ * Whom a CQE is about, as user space counts. Queues of the kernel and of old
+ * libraries have no such number.
+ */
+#define NO_USER_INDEX 0xffffffU
+static inline void cqe_set_user_index(u8 cqe[64], u32 index)
+{
+	if (index != NO_USER_INDEX)
+		put_be32(cqe + 32, index);
+}
+
 /* Post a CQE; op_own of it is made here. False: the CQ is full or broken. */
 bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	     bool solicited);
@@ -397,6 +408,9 @@ void wq_doorbell(struct nic *nic, struct wq *sq);
 /* The queue is in the error state now: its WQEs end with an error. */
 void sq_flush(struct nic *nic, struct wq *sq);
 void rq_flush(struct nic *nic, struct wq *rq);
+/* Look again at receive queues, whose posts ring no doorbell. */
+#define IDLE_RECV_NS 2000000
+void eth_flush(struct nic *nic);
 void qp_doorbell(struct nic *nic, struct qp *qp);
 /* A frame to the wire; false: it has no room, nic_wire() goes on later. */
 bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
@@ -407,8 +421,11 @@ enum rx_how {
 	RX_LAST,     /* it has waited long enough: true, delivered or not */
 	RX_LOOPBACK, /* false: nobody wants it back */
 };
-/* A frame; changes it when it is delivered */
-bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how);
+/*
+ * A frame; changes it when it is delivered. One that comes back is from the
+ * transport domain `td`, 0: unknown.
+ */
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how, u32 td);
 
 struct frame;
 /* whom a frame belongs to; NULL: nobody wants it */
@@ -468,6 +485,7 @@ struct nic {
 	struct roce_engine *roce;
 	struct qp *idle; /* in ERR, with a receive queue that is empty */
 	u64 idle_due;
+	u64 flush_due; /* of Ethernet receive queues in ERR, 0: there are none */
 
 	u32 cq_half, cq_half_uar; /* first half of a CQ doorbell */
 

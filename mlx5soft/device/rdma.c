@@ -11,8 +11,6 @@
 #include "nic.h"
 #include "wqe.h"
 
-#define IDLE_RECV_NS 2000000 /* between two looks at a flushed receive queue */
-
 /* ---- send queue ---- */
 
 /* Where the inline data of a WQE stay until it completes. */
@@ -129,6 +127,7 @@ static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
 
 	if (!error && !wc->signaled)
 		return 0;
+	cqe_set_user_index(cqe, GET(qpc, qp->qpc, user_index));
 	put_be32(cqe + 44, wc->byte_len);
 	put_be32(cqe + 56, (u32)(wc->cookie >> 16) << 24 | qp->obj.id);
 	put_be16(cqe + 60, wc->cookie);
@@ -238,6 +237,9 @@ static int complete_recv(void *ctx, void *qp_ctx, const struct roce_recv_wc *wc)
 			 (wc->flags & ROCE_WC_GRH ? GRH : 0));
 	if (srq)
 		put_be32(cqe + 32, srq->obj.id);
+	cqe_set_user_index(cqe, qp->roce_type == ROCE_QPT_XRC_RECV
+					? GET(xrc_srqc, srq->ctx, user_index)
+					: GET(qpc, qp->qpc, user_index));
 	if (wc->flags & ROCE_WC_WITH_IMM)
 		memcpy(cqe + 36, &wc->imm_data, 4);
 	else if (wc->flags & ROCE_WC_WITH_INV)
@@ -383,6 +385,8 @@ bool nic_tick(struct nic *nic)
 			roce_kick_recv(qp->roce);
 		}
 	}
+	if (nic->flush_due && t >= nic->flush_due)
+		eth_flush(nic);
 	if (nic->held_len) /* perhaps there is a buffer now */
 		nic_wire(nic);
 	return roce_tick(nic->roce, t);
@@ -394,6 +398,8 @@ int64_t nic_due(const struct nic *nic)
 
 	if (nic->idle && nic->idle_due < due)
 		due = nic->idle_due;
+	if (nic->flush_due && nic->flush_due < due)
+		due = nic->flush_due;
 	if (nic->held_len && t + HELD_RETRY_NS < due)
 		due = t + HELD_RETRY_NS;
 	if (due == UINT64_MAX)

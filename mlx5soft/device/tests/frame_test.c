@@ -122,6 +122,24 @@ static void special(void)
 	put_be16(f + h.l4 + 4, 11);
 	frame_parse(f, len, false, &h);
 	MUST(!h.l4_type);
+	/* A packet longer than its frame has all its headers, and is not right.
+	 */
+	for (i = 0; i < 2; i++) {
+		r = (struct recipe){ .version = i & 1 ? 6 : 4,
+				     .proto = PROTO_TCP,
+				     .payload = 10 };
+		len = packet_make(f, &r);
+		frame_parse(f, len, false, &h);
+		frame_fill_l3(f, &h);
+		frame_fill_l4(f, &h);
+		frame_parse(f, len - 1, false, &h);
+		MUST(h.cut && h.version == r.version && h.end == len - 1);
+		MUST(h.l4_type == PROTO_TCP && h.l4_end == h.end);
+		MUST(!frame_l3_ok(f, &h) && !frame_l4_ok(f, &h));
+		/* but a whole header it must have */
+		frame_parse(f, h.l4 - 1, false, &h);
+		MUST(!h.version && !h.cut);
+	}
 	/* an IPv6 fragment, whole and not */
 	r = (struct recipe){ .version = 6, .proto = PROTO_TCP, .options = 8 };
 	len = packet_make(f, &r);

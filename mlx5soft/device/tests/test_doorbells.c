@@ -95,6 +95,7 @@ static void test_sq(void)
 
 	setup();
 	rig_sq_in(r, cq.id);
+	SET(sqc, AT(create_sq_in, r->in, ctx), user_index, 0x123456);
 	db = r->db;
 	buf = r->buf;
 	sq = rig_id(r);
@@ -128,6 +129,7 @@ static void test_sq(void)
 			     sq << 8);
 		CHECK(rig_cqe(r, &cq, cqe), "second half");
 		CHECK(get_be32(cqe + 56) == sq, "number");
+		CHECK(get_be32(cqe + 32) == 0x123456, "user's number");
 	}
 	/* a doorbell record that has run away: the ring's size at most */
 	put_be32(rig_mem(r, db) + 4, 0x8000);

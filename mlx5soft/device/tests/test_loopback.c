@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a send queue sends to its own host: to its address, to a group */
+#include <unistd.h>
+
+#include "nic.h"
+#include "probe.h"
+#include "wqe.h"
+
+#define FRAME 64U
+
+static struct rig *r;
+static struct probe p;
+static u64 db, buf;
+
+static void to_state(u16 op, u32 id, u8 from, u8 to)
+{
+	rig_begin(r, op, BYTES(modify_rq_in), 16);
+	SET(modify_rq_in, r->in, rqn, id);
+	SET(modify_rq_in, r->in, rq_state, from);
+	SET(rqc, AT(modify_rq_in, r->in, ctx), state, to);
+	CHECK(!rig_run(r), "%s", r->log);
+}
+
+/* a send queue of this transport domain */
+static u32 new_sq(u32 td)
+{
+	u32 tis, sq;
+
+	rig_begin(r, MLX5_CMD_OP_CREATE_TIS, BYTES(create_tis_in), 16);
+	SET(tisc, AT(create_tis_in, r->in, ctx), transport_domain, td);
+	tis = rig_id(r);
+	rig_sq_in(r, p.tx_cq.id);
+	SET(sqc, AT(create_sq_in, r->in, ctx), tis_lst_sz, 1);
+	SET(sqc, AT(create_sq_in, r->in, ctx), tis_num_0, tis);
+	db = r->db;
+	buf = r->buf;
+	sq = rig_id(r);
+	to_state(MLX5_CMD_OP_MODIFY_SQ, sq, WQ_RST, WQ_RDY);
+	return sq;
+}
+
+/* ...sends its first frame: is it received, is it on the wire? */
+static void send(u32 sq, const u8 dst[6], bool back, bool out, const char *what)
+{
+	u8 *wqe = rig_mem(r, buf), frame[2 * FRAME], cqe[64];
+	u64 data = rig_pages(r, 1);
+
+	memset(rig_mem(r, data), 0x5a, FRAME);
+	memcpy(rig_mem(r, data), dst, 6);
+	put_be32(wqe, 0x0a); /* send */
+	put_be32(wqe + 4, sq << 8 | 3);
+	put_be32(wqe + 32, FRAME);
+	put_be32(wqe + 36, p.mkey);
+	put_be64(wqe + 40, data);
+	put_be32(rig_mem(r, db) + 4, 1);
+	rig_send_db(r, r->uar, sq);
+	CHECK(rig_cqe(r, &p.rx_cq, cqe) == back, "%s: received", what);
+	CHECK((read(r->wire, frame, sizeof(frame)) == FRAME) == out, "%s: sent",
+	      what);
+}
+
+static void test_loopback(void)
+{
+	static const u8 group[6] = { 0x01, 0x50, 0x56, 1, 2, 3 };
+	static const u8 others[6] = { 0x02, 0x50, 0x56, 1, 2, 3 };
+	u8 own[6];
+	u32 td;
+
+	r = rig_start();
+	probe_run(r, &p);
+	memcpy(own,
+	       (u8 *)AT(nic_vport_context, r->nic->nic_vport,
+			permanent_address) +
+		       2,
+	       6);
+	for (u32 i = 0; i < 16; i++) {
+		put_be32(rig_mem(r, p.rq_buf) + 32 * i, 2 * FRAME);
+		put_be32(rig_mem(r, p.rq_buf) + 32 * i + 4, p.mkey);
+		put_be64(rig_mem(r, p.rq_buf) + 32 * i + 8, rig_pages(r, 1));
+		put_be32(rig_mem(r, p.rq_buf) + 32 * i + 20, END_LKEY);
+	}
+	put_be32(rig_mem(r, p.rq_db), 8);
+	/* its own domain is not told what it said itself */
+	send(new_sq(p.td), own, false, true, "own address, same domain");
+	send(new_sq(p.td), group, false, true, "group, same domain");
+	rig_begin(r, MLX5_CMD_OP_ALLOC_TRANSPORT_DOMAIN, 16, 16);
+	td = rig_id(r);
+	send(new_sq(td), own, true, false, "own address");
+	send(new_sq(td), group, true, true, "group");
+	send(new_sq(td), others, false, true, "other address");
+	rig_stop(r);
+}
+
+/* Posts to a receive queue in the error state are flushed, late ones too. */
+static void test_flush(void)
+{
+	u8 cqe[64];
+
+	r = rig_start();
+	probe_run(r, &p);
+	rig_rq_in(r, p.rx_cq.id);
+	SET(rqc, AT(create_rq_in, r->in, ctx), flush_in_error_en, 1);
+	SET(rqc, AT(create_rq_in, r->in, ctx), user_index, 0x654321);
+	db = r->db;
+	p.rq = rig_id(r);
+	put_be32(rig_mem(r, db), 1);
+	to_state(MLX5_CMD_OP_MODIFY_RQ, p.rq, WQ_RST, WQ_ERR);
+	for (u32 i = 1; i < 4; i++) {
+		CHECK(rig_cqe(r, &p.rx_cq, cqe), "flushed");
+		CHECK(cqe[55] == 5 && cqe[63] >> 4 == CQE_RESP_ERR, "how");
+		CHECK(get_be32(cqe + 32) == 0x654321, "whose");
+		CHECK(!rig_cqe(r, &p.rx_cq, cqe), "one");
+		put_be32(rig_mem(r, db), i + 1);
+		usleep(IDLE_RECV_NS / 1000 + 1000);
+		CHECK(!nic_due(r->nic), "due");
+		nic_tick(r->nic);
+	}
+	CHECK(rig_cqe(r, &p.rx_cq, cqe), "flushed");
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_RQ, p.rq), "%s", r->log);
+	nic_tick(r->nic);
+	usleep(IDLE_RECV_NS / 1000 + 1000);
+	nic_tick(r->nic);
+	CHECK(nic_due(r->nic), "nothing left");
+	rig_stop(r);
+}
+
+int main(void)
+{
+	test_loopback();
+	test_flush();
+	return check_result();
+}
