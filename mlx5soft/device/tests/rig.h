@@ -16,6 +16,7 @@
 
 #define RIG_CMD (1U << 20) /* bytes of a command at most */
 #define RIG_PAGE 4096U
+#define RIG_USER_INDEX 0x5a5a5a /* of an XRC SRQ */
 /* where things are in the host's memory */
 #define RIG_CMDQ 0x1000U
 #define RIG_IN 0x100000U /* mailboxes of slot 0; room for the largest */

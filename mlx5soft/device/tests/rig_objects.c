@@ -122,6 +122,7 @@ void rig_xrc_srq_in(struct rig *r, u32 xrcd, u32 cqn)
 	SET(xrc_srqc, c, pd, r->pd);
 	SET(xrc_srqc, c, xrcd, xrcd);
 	SET(xrc_srqc, c, cqn, cqn);
+	SET(xrc_srqc, c, user_index, RIG_USER_INDEX);
 	SET(xrc_srqc, c, db_record_addr_l, new_record(r) >> 2);
 	new_buffer(r, 32 << 4);
 }

@@ -154,7 +154,7 @@ static void test_messages(void)
 		      "SEND");
 		CHECK(rig_cqe(r, &srq_cq, cqe) &&
 			      cqe[63] >> 4 == CQE_RESP_SEND &&
-			      get_be32(cqe + 32) == srq &&
+			      get_be32(cqe + 32) == RIG_USER_INDEX &&
 			      get_be32(cqe + 44) == BYTES_SENT &&
 			      get_be32(cqe + 56) == target &&
 			      get_be16(cqe + 60) == i,
