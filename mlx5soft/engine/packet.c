@@ -2,7 +2,7 @@
 /*
  * RoCEv2 packets to and from bytes.
  */
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "packet.h"
 #include "roce.h"
@@ -153,7 +153,7 @@ static uint32_t icrc_headers(const uint8_t *ip, bool v6)
 	}
 	memset(m + ip_len + 6, 0xff, 2); /* UDP checksum */
 	m[ip_len + UDP_BYTES + 4] = 0xff;
-	return crc32_z(ICRC_SEED, m, len);
+	return libdeflate_crc32(ICRC_SEED, m, len);
 }
 
 static enum parse_result parse_ipv4(struct packet *pkt, size_t len,
@@ -252,7 +252,7 @@ enum parse_result packet_parse_transport(struct packet *pkt)
 	if (!(pkt->flags & PKT_PAYLOAD) && len != head)
 		return PARSE_MALFORMED;
 
-	crc = crc32_z(icrc_headers(pkt->ip, pkt->v6), pkt->ext, len);
+	crc = libdeflate_crc32(icrc_headers(pkt->ip, pkt->v6), pkt->ext, len);
 	for (int i = 0; i < ICRC_BYTES; i++)
 		icrc[i] = crc >> 8 * i;
 	if (memcmp(icrc, pkt->ext + len, ICRC_BYTES))
@@ -329,11 +329,12 @@ void packet_build(const struct header *h, const struct iovec *payload,
 	put_be32(bth + 8, (uint32_t)h->ack_req << 31 | h->psn);
 	memcpy(ext, h->ext, h->ext_len);
 
-	crc = crc32_z(icrc_headers(ip, v6), ext, h->ext_len);
+	crc = libdeflate_crc32(icrc_headers(ip, v6), ext, h->ext_len);
 	for (int i = 0; i < count; i++)
-		crc = crc32_z(crc, payload[i].iov_base, payload[i].iov_len);
+		crc = libdeflate_crc32(crc, payload[i].iov_base,
+				       payload[i].iov_len);
 	memset(tail, 0, pad);
-	crc = crc32_z(crc, tail, pad);
+	crc = libdeflate_crc32(crc, tail, pad);
 	for (int i = 0; i < ICRC_BYTES; i++)
 		tail[pad + i] = crc >> 8 * i;
 	*buf_len = ext + h->ext_len - buf;

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "impl.h"
 #include "sim.h"
@@ -208,7 +208,7 @@ static void raw_record(struct input *in, bool v6, bool all)
 			ip[1] = ip[8] = ip[10] = ip[11] = 0xff;
 		}
 		m[head - 2] = m[head - 1] = m[head + 4] = 0xff;
-		crc = crc32_z(0x2144df1c, ip, head + len - 4 - 14);
+		crc = libdeflate_crc32(0x2144df1c, ip, head + len - 4 - 14);
 		for (int i = 0; i < 4; i++)
 			frame[head + len - 4 + i] = crc >> 8 * i;
 	}
