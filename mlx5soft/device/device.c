@@ -147,6 +147,7 @@ void nic_destroy(struct nic *nic)
 	if (!nic)
 		return;
 	obj_destroy_all(nic);
+	eth_drop_held(nic);
 	vfu_destroy(nic->vfu);
 	roce_engine_destroy(nic->roce);
 	log_lost(nic);

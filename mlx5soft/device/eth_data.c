@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "frame.h"
@@ -12,7 +13,8 @@
 
 #define BURST 64
 #define MAX_PIECES 32
-#define HOLD_NS 500000000ULL /* how long a frame waits for a buffer */
+#define HOLD_NS 500000000ULL  /* how long a frame waits for a buffer */
+#define HOLD_BYTES (4U << 20) /* of frames that wait */
 /* of a TIR's self_lb_block, which permits */
 #define LB_UNICAST 1
 #define LB_MULTICAST 2
@@ -270,48 +272,89 @@ static bool arrived(struct nic *nic, const u8 *frame, u32 len)
 	return true;
 }
 
-/* False: the frame goes on waiting. */
-static bool pass(struct nic *nic)
-{
-	u64 now;
+/* ---- frames that wait for a buffer ---- */
 
-	if (eth_receive(nic, nic->rx_frame, nic->held_len, RX_WIRE, 0))
-		return true;
-	now = nic_now();
-	if (!nic->held_until)
-		nic->held_until = now + HOLD_NS;
-	return now >= nic->held_until &&
-	       eth_receive(nic, nic->rx_frame, nic->held_len, RX_LAST, 0);
+struct held {
+	struct held *next;
+	u64 until;
+	u32 len;
+	u8 frame[];
+};
+
+static void drop_first(struct nic *nic)
+{
+	struct held *h = nic->held;
+
+	nic->held = h->next;
+	nic->held_bytes -= h->len;
+	free(h);
 }
 
-/* While a frame waits, those behind it wait in the wire. */
+void eth_drop_held(struct nic *nic)
+{
+	while (nic->held)
+		drop_first(nic);
+}
+
+/* in their order, as far as there are buffers or time is up */
+void eth_retry_held(struct nic *nic)
+{
+	u64 now = nic->held ? nic_now() : 0;
+	struct held *h;
+
+	while ((h = nic->held) &&
+	       (eth_receive(nic, h->frame, h->len, RX_WIRE, 0) ||
+		(now >= h->until &&
+		 eth_receive(nic, h->frame, h->len, RX_LAST, 0))))
+		drop_first(nic);
+}
+
+static void hold(struct nic *nic, u8 *frame, u32 len)
+{
+	struct held *h = NULL;
+
+	if (len <= HOLD_BYTES - nic->held_bytes)
+		h = malloc(sizeof(*h) + len);
+	if (!h) {
+		eth_receive(nic, frame, len, RX_LAST, 0); /* to be counted */
+		return;
+	}
+	h->next = NULL;
+	h->until = nic_now() + HOLD_NS;
+	h->len = len;
+	memcpy(h->frame, frame, len);
+	if (nic->held)
+		nic->held_last->next = h;
+	else
+		nic->held = h;
+	nic->held_last = h;
+	nic->held_bytes += len;
+}
+
+/* ---- the wire ---- */
+
 short nic_wire_events(const struct nic *nic)
 {
-	return (nic->held_len ? 0 : POLLIN) | (nic->tx_blocked ? POLLOUT : 0);
+	return POLLIN | (nic->tx_blocked ? POLLOUT : 0);
 }
 
 void nic_wire(struct nic *nic)
 {
+	u8 *frame = nic->rx_frame;
 	ssize_t n;
 	int i;
 
 	if (nic->tx_blocked)
 		eth_resume(nic);
+	eth_retry_held(nic);
 	for (i = 0; i < BURST; i++) {
-		if (!nic->held_len) {
-			n = read(nic->cfg.wire, nic->rx_frame,
-				 sizeof(nic->rx_frame));
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0)
-				return;
-			if (!arrived(nic, nic->rx_frame, n))
-				continue;
-			nic->held_len = n;
-			nic->held_until = 0;
-		}
-		if (!pass(nic))
+		n = read(nic->cfg.wire, frame, sizeof(nic->rx_frame));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
 			return;
-		nic->held_len = 0;
+		if (arrived(nic, frame, n) &&
+		    (nic->held || !eth_receive(nic, frame, n, RX_WIRE, 0)))
+			hold(nic, frame, n);
 	}
 }

@@ -106,7 +106,10 @@ static const struct timespec *until_due(const struct nic *nic,
 	return t;
 }
 
-static int serve(struct nic *nic, int wire)
+/* @mask: of signals, while it waits: none comes between a look at `stop` and
+ * the wait
+ */
+static int serve(struct nic *nic, int wire, const sigset_t *mask)
 {
 	struct pollfd fds[2] = {
 		{ .fd = vfu_fd(nic_vfu(nic)), .events = POLLIN },
@@ -118,7 +121,7 @@ static int serve(struct nic *nic, int wire)
 
 	while (!stop) {
 		fds[1].events = nic_wire_events(nic);
-		if (ppoll(fds, 2, more ? &none : until_due(nic, &due), NULL) <
+		if (ppoll(fds, 2, more ? &none : until_due(nic, &due), mask) <
 		    0) {
 			if (errno == EINTR)
 				continue;
@@ -146,6 +149,7 @@ int main(int argc, char **argv)
 		.wire = -1,
 	};
 	struct sigaction sa = { .sa_handler = on_signal };
+	sigset_t ending, before;
 	struct nic *nic;
 	int c, ret;
 
@@ -176,13 +180,17 @@ int main(int argc, char **argv)
 		fputs(help, stderr);
 		return 2;
 	}
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ending, &before);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	ret = nic_create(&cfg, &nic);
 	if (ret)
 		return die(cfg.path, -ret);
-	ret = serve(nic, cfg.wire);
+	ret = serve(nic, cfg.wire, &before);
 	nic_destroy(nic);
 	return ret;
 }

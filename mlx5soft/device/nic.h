@@ -425,6 +425,9 @@ enum rx_how {
  * A frame; changes it when it is delivered. One that comes back is from the
  * transport domain `td`, 0: unknown.
  */
+/* Try again what waits for a buffer; forget it. */
+void eth_retry_held(struct nic *nic);
+void eth_drop_held(struct nic *nic);
 bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how, u32 td);
 
 struct frame;
@@ -498,9 +501,9 @@ struct nic {
 
 	/* the wire has no room: send queues wait */
 	bool tx_blocked;
-	/* A frame without a buffer waits until this time (ns), 0: none */
-	u64 held_until;
-	u32 held_len;
+	/* frames without a buffer, in their order */
+	struct held *held, *held_last;
+	u32 held_bytes;
 	u8 rx_frame[FRAME_MAX];
 	u8 tx_frame[SEND_MAX]; /* of a large send, before it is cut */
 };

@@ -387,8 +387,7 @@ bool nic_tick(struct nic *nic)
 	}
 	if (nic->flush_due && t >= nic->flush_due)
 		eth_flush(nic);
-	if (nic->held_len) /* perhaps there is a buffer now */
-		nic_wire(nic);
+	eth_retry_held(nic); /* perhaps there are buffers now */
 	return roce_tick(nic->roce, t);
 }
 
@@ -400,7 +399,7 @@ int64_t nic_due(const struct nic *nic)
 		due = nic->idle_due;
 	if (nic->flush_due && nic->flush_due < due)
 		due = nic->flush_due;
-	if (nic->held_len && t + HELD_RETRY_NS < due)
+	if (nic->held && t + HELD_RETRY_NS < due)
 		due = t + HELD_RETRY_NS;
 	if (due == UINT64_MAX)
 		return -1;
