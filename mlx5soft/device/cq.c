@@ -70,7 +70,7 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	if (cq->failed)
 		return false;
 	if (op != CQE_REQ_ERR && op != CQE_RESP_ERR) /* syndromes are there */
-		put_be64(cqe + 48, nic_now());
+		put_be64(cqe + CQE_AT_TIMESTAMP, nic_now());
 	if (full(nic, cq) || !put(nic, cq, cqe, op << 4 | solicited << 1)) {
 		overrun(nic, cq);
 		return false;

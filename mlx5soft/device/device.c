@@ -161,3 +161,32 @@ struct vfu *nic_vfu(struct nic *nic)
 {
 	return nic->vfu;
 }
+
+#define HELD_RETRY_NS 1000000 /* a frame that waits for a buffer */
+
+bool nic_tick(struct nic *nic)
+{
+	u64 t = nic_now();
+
+	if (nic->idle && t >= nic->idle_due)
+		rdma_look_again(nic);
+	if (nic->flush_due && t >= nic->flush_due)
+		eth_flush(nic);
+	eth_retry_held(nic); /* perhaps there are buffers now */
+	return roce_tick(nic->roce, t);
+}
+
+int64_t nic_due(const struct nic *nic)
+{
+	u64 due = roce_next_deadline(nic->roce), t = nic_now();
+
+	if (nic->idle && nic->idle_due < due)
+		due = nic->idle_due;
+	if (nic->flush_due && nic->flush_due < due)
+		due = nic->flush_due;
+	if (nic->held && t + HELD_RETRY_NS < due)
+		due = t + HELD_RETRY_NS;
+	if (due == UINT64_MAX)
+		return -1;
+	return due <= t ? 0 : due - t;
+}

@@ -137,10 +137,10 @@ void rq_flush(struct nic *nic, struct wq *rq)
 	nic->flush_due = nic_now() + IDLE_RECV_NS;
 	while (!rq_empty(nic, rq, &pi) && budget--) {
 		memset(cqe, 0, sizeof(cqe));
-		cqe[55] = SYND_FLUSH;
+		cqe[CQE_AT_SYNDROME] = SYND_FLUSH;
 		cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
-		put_be32(cqe + 56, rq->obj.id);
-		put_be16(cqe + 60, rq->ci++);
+		put_be32(cqe + CQE_AT_QPN, rq->obj.id);
+		put_be16(cqe + CQE_AT_WQE_COUNTER, rq->ci++);
 		cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
 	}
 }
@@ -188,9 +188,9 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 	put_be16(cqe + 20,
 		 csum_fold(csum_add(0, frame + ETH_HEADER, len - ETH_HEADER)));
 	cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
-	put_be32(cqe + 44, len);
-	put_be32(cqe + 56, rq->obj.id);
-	put_be16(cqe + 60, rq->ci);
+	put_be32(cqe + CQE_AT_BYTE_CNT, len);
+	put_be32(cqe + CQE_AT_QPN, rq->obj.id);
+	put_be16(cqe + CQE_AT_WQE_COUNTER, rq->ci);
 	if (!next_wqe(nic, rq, wqe))
 		return;
 	rq->ci++;
@@ -202,7 +202,7 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 	}
 	nic_log(nic, "RQ %u: cannot scatter %u bytes: 0x%x", rq->obj.id, len,
 		syndrome);
-	cqe[55] = syndrome;
+	cqe[CQE_AT_SYNDROME] = syndrome;
 	cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
 	rq->state = WQ_ERR;
 	rq_flush(nic, rq);

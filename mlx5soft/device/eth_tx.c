@@ -169,9 +169,9 @@ static void complete(struct nic *nic, struct wq *sq, const u8 *wqe, u8 syndrome)
 	u8 cqe[64] = { 0 };
 
 	cqe_set_user_index(cqe, GET(sqc, sq->ctx, user_index));
-	put_be32(cqe + 56, (u32)wqe[3] << 24 | sq->obj.id);
-	put_be16(cqe + 60, sq->ci);
-	cqe[55] = syndrome;
+	put_be32(cqe + CQE_AT_QPN, (u32)wqe[3] << 24 | sq->obj.id);
+	put_be16(cqe + CQE_AT_WQE_COUNTER, sq->ci);
+	cqe[CQE_AT_SYNDROME] = syndrome;
 	cq_post(nic, sq->cq, cqe, syndrome ? CQE_REQ_ERR : CQE_REQ, false);
 }
 

@@ -248,6 +248,19 @@ struct cq {
 	u8 cqc[BYTES(cqc)];
 };
 
+/* where the fields of a CQE are, in bytes */
+enum cqe_at {
+	CQE_AT_FLAGS_RQPN = 24,
+	CQE_AT_SRQN = 32, /* or the user's index */
+	CQE_AT_IMM = 36,
+	CQE_AT_BYTE_CNT = 44,
+	CQE_AT_TIMESTAMP = 48,
+	CQE_AT_VENDOR_SYNDROME = 54, /* of errors, which have no time stamp */
+	CQE_AT_SYNDROME = 55,
+	CQE_AT_QPN = 56, /* with the opcode of a send WQE in front */
+	CQE_AT_WQE_COUNTER = 60,
+};
+
 enum cqe_op {
 	CQE_REQ = 0x0,
 	CQE_RESP_WRITE_IMM = 0x1,
@@ -267,7 +280,7 @@ enum cqe_op {
 static inline void cqe_set_user_index(u8 cqe[64], u32 index)
 {
 	if (index != NO_USER_INDEX)
-		put_be32(cqe + 32, index);
+		put_be32(cqe + CQE_AT_SRQN, index);
 }
 
 /* Post a CQE; op_own of it is made here. False: the CQ is full or broken. */
@@ -452,6 +465,8 @@ int rdma_create(struct nic *nic);
 enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
 /* Is it for the transport? */
 bool rdma_receive(struct nic *nic, const void *frame, size_t len);
+/* Flush what was posted meanwhile to the receive queues in nic.idle. */
+void rdma_look_again(struct nic *nic);
 /* a QP that goes away */
 void rdma_forget(struct nic *nic, struct qp *qp);
 

@@ -53,7 +53,7 @@ static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
 
 static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 {
-	u8 db[4], wqe[WQE_MAX] = { 0 }, data[WQE_MAX];
+	u8 db[4], wqe[WQE_MAX], data[WQE_MAX];
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
 	u32 size, inl = 0;
@@ -66,6 +66,7 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	posted = get_be32(db);
 	if (posted == qp->sq_ci)
 		return 0;
+	memset(wqe, 0, WQE_DS); /* has an opcode also if it cannot be read */
 	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
 	out->cookie = (u32)wqe_opcode(wqe) << 16 | qp->sq_ci;
 	qp->sq_ci += size ? (size + WQE_BB - 1) / WQE_BB : 1;
@@ -111,11 +112,11 @@ static const u8 syndrome_of[] = {
 
 static void cqe_error(u8 *cqe, enum roce_wc_status status, u8 vendor)
 {
-	cqe[54] = vendor;
+	cqe[CQE_AT_VENDOR_SYNDROME] = vendor;
 	if (status < N_ELEM(syndrome_of))
-		cqe[55] = syndrome_of[status];
-	if (!cqe[55])
-		cqe[55] = syndrome_of[ROCE_WC_LOC_QP_OP_ERR];
+		cqe[CQE_AT_SYNDROME] = syndrome_of[status];
+	if (!cqe[CQE_AT_SYNDROME])
+		cqe[CQE_AT_SYNDROME] = syndrome_of[ROCE_WC_LOC_QP_OP_ERR];
 }
 
 static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
@@ -128,9 +129,9 @@ static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
 	if (!error && !wc->signaled)
 		return 0;
 	cqe_set_user_index(cqe, GET(qpc, qp->qpc, user_index));
-	put_be32(cqe + 44, wc->byte_len);
-	put_be32(cqe + 56, (u32)(wc->cookie >> 16) << 24 | qp->obj.id);
-	put_be16(cqe + 60, wc->cookie);
+	put_be32(cqe + CQE_AT_BYTE_CNT, wc->byte_len);
+	put_be32(cqe + CQE_AT_QPN, (u32)(wc->cookie >> 16) << 24 | qp->obj.id);
+	put_be16(cqe + CQE_AT_WQE_COUNTER, wc->cookie);
 	if (error) {
 		cqe_error(cqe, wc->status, wc->syndrome);
 		q_failed(nic, qp, wc->status);
@@ -232,23 +233,23 @@ static int complete_recv(void *ctx, void *qp_ctx, const struct roce_recv_wc *wc)
 			return 0;
 		cq = srq->cq;
 	}
-	put_be32(cqe + 24,
+	put_be32(cqe + CQE_AT_FLAGS_RQPN,
 		 wc->src_qpn | (wc->flags & ROCE_WC_IPV6 ? L3_IPV6 : L3_IPV4) |
 			 (wc->flags & ROCE_WC_GRH ? GRH : 0));
 	if (srq)
-		put_be32(cqe + 32, srq->obj.id);
+		put_be32(cqe + CQE_AT_SRQN, srq->obj.id);
 	cqe_set_user_index(cqe, qp->roce_type == ROCE_QPT_XRC_RECV
 					? GET(xrc_srqc, srq->ctx, user_index)
 					: GET(qpc, qp->qpc, user_index));
 	if (wc->flags & ROCE_WC_WITH_IMM)
-		memcpy(cqe + 36, &wc->imm_data, 4);
+		memcpy(cqe + CQE_AT_IMM, &wc->imm_data, 4);
 	else if (wc->flags & ROCE_WC_WITH_INV)
-		put_be32(cqe + 36, wc->invalidated_key);
+		put_be32(cqe + CQE_AT_IMM, wc->invalidated_key);
 	else
-		put_be32(cqe + 36, DEFAULT_PKEY);
-	put_be32(cqe + 44, wc->byte_len);
-	put_be32(cqe + 56, qp->obj.id);
-	put_be16(cqe + 60, wc->cookie);
+		put_be32(cqe + CQE_AT_IMM, DEFAULT_PKEY);
+	put_be32(cqe + CQE_AT_BYTE_CNT, wc->byte_len);
+	put_be32(cqe + CQE_AT_QPN, qp->obj.id);
+	put_be16(cqe + CQE_AT_WQE_COUNTER, wc->cookie);
 	if (error)
 		cqe_error(cqe, wc->status, 0);
 	return cq_post(nic, cq, cqe,
@@ -369,39 +370,14 @@ void rdma_forget(struct nic *nic, struct qp *qp)
 	free(qp->inl);
 }
 
-#define HELD_RETRY_NS 1000000 /* a frame that waits for a buffer */
-
-bool nic_tick(struct nic *nic)
+void rdma_look_again(struct nic *nic)
 {
-	struct qp *qp, *next;
-	u64 t = nic_now();
+	struct qp *qp = nic->idle, *next;
 
-	if (nic->idle && t >= nic->idle_due) {
-		qp = nic->idle;
-		nic->idle = NULL;
-		for (; qp; qp = next) {
-			next = qp->idle_next;
-			qp->idle = false;
-			roce_kick_recv(qp->roce);
-		}
+	nic->idle = NULL;
+	for (; qp; qp = next) {
+		next = qp->idle_next;
+		qp->idle = false;
+		roce_kick_recv(qp->roce);
 	}
-	if (nic->flush_due && t >= nic->flush_due)
-		eth_flush(nic);
-	eth_retry_held(nic); /* perhaps there are buffers now */
-	return roce_tick(nic->roce, t);
-}
-
-int64_t nic_due(const struct nic *nic)
-{
-	u64 due = roce_next_deadline(nic->roce), t = nic_now();
-
-	if (nic->idle && nic->idle_due < due)
-		due = nic->idle_due;
-	if (nic->flush_due && nic->flush_due < due)
-		due = nic->flush_due;
-	if (nic->held && t + HELD_RETRY_NS < due)
-		due = t + HELD_RETRY_NS;
-	if (due == UINT64_MAX)
-		return -1;
-	return due <= t ? 0 : due - t;
 }

@@ -86,6 +86,9 @@ u32 rig_id(struct rig *r);
 
 void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events);
 void rig_cq_in(struct rig *r, u8 log_size, u32 eqn);
+/* an address, and a QP to RTS that has its peer at the same one */
+void rig_address(struct rig *r);
+void rig_connect(struct rig *r, u32 qp, u32 peer);
 void rig_cq_resize_in(struct rig *r, u8 log_size, u32 cqn);
 /* all rights, 4-KiB pages of `buf` */
 void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len);

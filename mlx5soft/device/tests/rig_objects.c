@@ -47,6 +47,48 @@ static void cqe_buffer(struct rig *r, u8 log_size)
 		rig_mem(r, r->buf)[i * 64 + 63] = 0xf1; /* invalid */
 }
 
+static const u8 peer_gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
+static const u8 peer_mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
+
+void rig_address(struct rig *r)
+{
+	u8 *addr;
+
+	rig_begin(r, MLX5_CMD_OP_SET_ROCE_ADDRESS, BYTES(set_roce_address_in),
+		  16);
+	addr = AT(set_roce_address_in, r->in, roce_address);
+	memcpy(addr, peer_gid, sizeof(peer_gid));
+	memcpy(AT(roce_addr_layout, addr, source_mac_47_32), peer_mac,
+	       sizeof(peer_mac));
+	SET(roce_addr_layout, addr, roce_version, 2);
+	CHECK(!rig_run(r), "%s", r->log);
+}
+
+void rig_connect(struct rig *r, u32 qp, u32 peer)
+{
+	u8 *qpc, *ads;
+
+	for (u16 op = MLX5_CMD_OP_RST2INIT_QP; op <= MLX5_CMD_OP_RTR2RTS_QP;
+	     op++) {
+		rig_begin(r, op, 272, 16);
+		SET(rst2init_qp_in, r->in, qpn, qp);
+		qpc = AT(rst2init_qp_in, r->in, qpc);
+		SET(qpc, qpc, mtu, 3);
+		SET(qpc, qpc, log_msg_max, 30);
+		SET(qpc, qpc, remote_qpn, peer);
+		SET(qpc, qpc, rwe, 1);
+		SET(qpc, qpc, rre, 1);
+		SET(qpc, qpc, retry_count, 2);
+		ads = AT(qpc, qpc, primary_address_path);
+		SET(ads, ads, vhca_port_num, 1);
+		SET(ads, ads, hop_limit, 64);
+		SET(ads, ads, udp_sport, 0xc001);
+		memcpy(AT(ads, ads, rgid_rip), peer_gid, sizeof(peer_gid));
+		memcpy(AT(ads, ads, rmac_47_32), peer_mac, sizeof(peer_mac));
+		CHECK(!rig_run(r), "0x%x: %s", op, r->log);
+	}
+}
+
 void rig_cq_in(struct rig *r, u8 log_size, u32 eqn)
 {
 	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_CQ, BYTES(create_cq_in), 16);

@@ -260,40 +260,13 @@ static void put_work(u64 buf, u32 qpn)
 /* Work for a QP of each service, and doorbells in halves */
 static void make_transport(void)
 {
-	static const u8 gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
 	static const u8 group[16] = { [10] = 255, 255, 239, 1, 2, 3 };
-	static const u8 mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
-	u8 *addr, *qpc, *ads;
 
-	rig_begin(r, MLX5_CMD_OP_SET_ROCE_ADDRESS, BYTES(set_roce_address_in),
-		  16);
-	addr = AT(set_roce_address_in, r->in, roce_address);
-	memcpy(addr, gid, sizeof(gid));
-	memcpy(AT(roce_addr_layout, addr, source_mac_47_32), mac, sizeof(mac));
-	SET(roce_addr_layout, addr, roce_version, 2);
-	CHECK(!rig_run(r), "%s", r->log);
+	rig_address(r);
 	for (u32 type = 0; type < 3; type++) {
 		rig_qp_in(r, type, p.rx_cq.id);
 		p.qp = rig_id(r);
-		for (u16 op = MLX5_CMD_OP_RST2INIT_QP;
-		     op <= MLX5_CMD_OP_RTR2RTS_QP; op++) {
-			rig_begin(r, op, 272, 16);
-			SET(rst2init_qp_in, r->in, qpn, p.qp);
-			qpc = AT(rst2init_qp_in, r->in, qpc);
-			SET(qpc, qpc, mtu, 3);
-			SET(qpc, qpc, log_msg_max, 30);
-			SET(qpc, qpc, remote_qpn, p.qp);
-			SET(qpc, qpc, rwe, 1);
-			SET(qpc, qpc, rre, 1);
-			SET(qpc, qpc, retry_count, 2);
-			ads = AT(qpc, qpc, primary_address_path);
-			SET(ads, ads, vhca_port_num, 1);
-			SET(ads, ads, hop_limit, 64);
-			SET(ads, ads, udp_sport, 0xc001);
-			memcpy(AT(ads, ads, rgid_rip), gid, sizeof(gid));
-			memcpy(AT(ads, ads, rmac_47_32), mac, sizeof(mac));
-			CHECK(!rig_run(r), "0x%x of %u: %s", op, type, r->log);
-		}
+		rig_connect(r, p.qp, p.qp);
 		rig_begin_id(r, MLX5_CMD_OP_ATTACH_TO_MCG, p.qp);
 		memcpy(AT(attach_to_mcg_in, r->in, multicast_gid), group,
 		       sizeof(group));

@@ -31,35 +31,6 @@ static void xrc_qp_in(u32 domain, bool is_target)
 		SET(create_qp_in, r->in, qpc.uar_page, 0);
 }
 
-static void connect(u32 qp, u32 peer)
-{
-	static const u8 gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
-	static const u8 mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
-	u8 *addr, *qpc, *ads;
-
-	rig_begin(r, MLX5_CMD_OP_SET_ROCE_ADDRESS, BYTES(set_roce_address_in),
-		  16);
-	addr = AT(set_roce_address_in, r->in, roce_address);
-	memcpy(addr, gid, sizeof(gid));
-	memcpy(AT(roce_addr_layout, addr, source_mac_47_32), mac, sizeof(mac));
-	SET(roce_addr_layout, addr, roce_version, 2);
-	CHECK(!rig_run(r), "%s", r->log);
-	for (u16 op = MLX5_CMD_OP_RST2INIT_QP; op <= MLX5_CMD_OP_RTR2RTS_QP;
-	     op++) {
-		rig_begin(r, op, 272, 16);
-		SET(rst2init_qp_in, r->in, qpn, qp);
-		qpc = AT(rst2init_qp_in, r->in, qpc);
-		SET(qpc, qpc, mtu, 3);
-		SET(qpc, qpc, remote_qpn, peer);
-		SET(qpc, qpc, rwe, 1);
-		ads = AT(qpc, qpc, primary_address_path);
-		SET(ads, ads, vhca_port_num, 1);
-		memcpy(AT(ads, ads, rgid_rip), gid, sizeof(gid));
-		memcpy(AT(ads, ads, rmac_47_32), mac, sizeof(mac));
-		CHECK(!rig_run(r), "0x%x: %s", op, r->log);
-	}
-}
-
 static void setup(void)
 {
 	u32 eqn, kernel_pd;
@@ -93,8 +64,9 @@ static void setup(void)
 	xrc_qp_in(xrcd, true);
 	SET(create_qp_in, r->in, qpc.pd, kernel_pd);
 	target = rig_id(r);
-	connect(initiator, target);
-	connect(target, initiator);
+	rig_address(r);
+	rig_connect(r, initiator, target);
+	rig_connect(r, target, initiator);
 	posted = 0;
 }
 
