@@ -94,8 +94,10 @@ static void group_802_3(const struct port *p, u8 *set)
 	CNT_802_3(a_frame_too_long_errors, p->rx_oversize);
 }
 
-static void group_2863(const struct port *p, u8 *set)
+static void group_2863(const struct nic *nic, u8 *set)
 {
+	const struct port *p = &nic->port;
+
 	CNT_2863(if_in_octets, total(p->rx.bytes));
 	CNT_2863(if_in_ucast_pkts, p->rx.frames[UNICAST]);
 	CNT_2863(if_in_multicast_pkts, p->rx.frames[MULTICAST]);
@@ -106,7 +108,7 @@ static void group_2863(const struct port *p, u8 *set)
 	CNT_2863(if_out_multicast_pkts, p->tx.frames[MULTICAST]);
 	CNT_2863(if_out_broadcast_pkts, p->tx.frames[BROADCAST]);
 	CNT_2863(if_out_discards, p->tx_discards);
-	CNT_2863(if_out_errors, p->tx_errors);
+	CNT_2863(if_out_errors, nic->wire.errors);
 }
 
 static void group_2819(const struct port *p, u8 *set)
@@ -144,7 +146,7 @@ void ppcnt_fill(struct nic *nic, u8 *reg)
 		group_802_3(&nic->port, set);
 		break;
 	case GRP_RFC_2863:
-		group_2863(&nic->port, set);
+		group_2863(nic, set);
 		break;
 	case GRP_RFC_2819:
 		group_2819(&nic->port, set);

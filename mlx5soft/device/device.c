@@ -116,6 +116,9 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	if (!nic)
 		return ret;
 	nic->cfg = *cfg;
+	nic->wire.fd = cfg->wire;
+	nic->wire.vnet = cfg->wire_trains;
+	nic_wire_trains(nic, true);
 	/* EUI-64 of the MAC address */
 	for (i = 0; i < 6; i++)
 		nic->guid |= (u64)cfg->mac[i]
@@ -164,16 +167,25 @@ struct vfu *nic_vfu(struct nic *nic)
 
 #define HELD_RETRY_NS 1000000 /* a frame that waits for a buffer */
 
+void nic_wire_trains(struct nic *nic, bool send)
+{
+	nic->wire.trains = send && nic->wire.vnet;
+}
+
 bool nic_tick(struct nic *nic)
 {
 	u64 t = nic_now();
+	bool more;
 
 	if (nic->idle && t >= nic->idle_due)
 		rdma_look_again(nic);
 	if (nic->flush_due && t >= nic->flush_due)
 		eth_flush(nic);
 	eth_retry_held(nic); /* perhaps there are buffers now */
-	return roce_tick(nic->roce, t);
+	more = roce_tick(nic->roce, t);
+	if (!wire_flush(&nic->wire))
+		nic->tx_blocked = true;
+	return more;
 }
 
 int64_t nic_due(const struct nic *nic)

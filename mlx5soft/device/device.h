@@ -19,6 +19,11 @@ struct nic_config {
    * not block, and stays the caller's.
    */
 	int wire;
+	/* `wire` is a tap that knows UDP segmentation offload: in front of
+   * each frame is a struct virtio_net_hdr, and the kernel cuts trains of
+   * packets (wire.h).
+   */
+	bool wire_trains;
 	bool verbose; /* a log line for each command, and no limit of lines */
 	/* One line without a newline; NULL: to stderr */
 	void (*log)(void *priv, const char *line);
@@ -35,6 +40,11 @@ void nic_wire(struct nic *nic);
 
 /* The events to poll() the wire for, which change */
 short nic_wire_events(const struct nic *nic);
+
+/* Send trains, or each packet as a frame of its own. At first, if they may be
+ * sent, they are.
+ */
+void nic_wire_trains(struct nic *nic, bool send);
 
 /* Let the transport work. Returns true if there is more to do at once. */
 bool nic_tick(struct nic *nic);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Ethernet frames from the wire to receive queues. */
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "frame.h"
 #include "nic.h"
@@ -340,21 +338,22 @@ short nic_wire_events(const struct nic *nic)
 
 void nic_wire(struct nic *nic)
 {
-	u8 *frame = nic->rx_frame;
-	ssize_t n;
+	struct wire *wire = &nic->wire;
+	u8 *frame;
+	u32 len;
 	int i;
 
-	if (nic->tx_blocked)
+	if (nic->tx_blocked && wire_flush(wire))
 		eth_resume(nic);
 	eth_retry_held(nic);
-	for (i = 0; i < BURST; i++) {
-		n = read(nic->cfg.wire, frame, sizeof(nic->rx_frame));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
+	for (i = 0; i < BURST || wire_more(wire); i++) {
+		frame = wire_get(wire, &len);
+		if (!frame)
 			return;
-		if (arrived(nic, frame, n) &&
-		    (nic->held || !eth_receive(nic, frame, n, RX_WIRE, 0)))
-			hold(nic, frame, n);
+		if (!arrived(nic, frame, len))
+			continue;
+		wire_sum(wire, frame, len);
+		if (nic->held || !eth_receive(nic, frame, len, RX_WIRE, 0))
+			hold(nic, frame, len);
 	}
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Ethernet frames from send queues to the wire. */
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "frame.h"
 #include "nic.h"
 
@@ -33,7 +30,7 @@ bool eth_transmit(struct nic *nic, const u8 *frame, u32 len)
 {
 	u8 padded[MIN_FRAME] = { 0 };
 
-	if (nic->cfg.wire < 0 || nic->port_down || len < ETH_HEADER) {
+	if (nic->wire.fd < 0 || nic->port_down || len < ETH_HEADER) {
 		nic->port.tx_down += nic->port_down;
 		nic->port.tx_discards++;
 		return true;
@@ -43,13 +40,9 @@ bool eth_transmit(struct nic *nic, const u8 *frame, u32 len)
 		frame = padded;
 		len = MIN_FRAME;
 	}
-	if (write(nic->cfg.wire, frame, len) < 0) {
-		if (errno == EAGAIN || errno == ENOBUFS) {
-			nic->tx_blocked = true;
-			return false;
-		}
-		nic->port.tx_errors++;
-		return true;
+	if (!wire_write(&nic->wire, frame, len)) {
+		nic->tx_blocked = true;
+		return false;
 	}
 	count_tx(nic, frame, len);
 	return true;

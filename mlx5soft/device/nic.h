@@ -16,6 +16,7 @@
 #include "port.h"
 #include "roce.h"
 #include "vfu.h"
+#include "wire.h"
 
 #define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER(ptr, type, member) \
@@ -519,7 +520,7 @@ struct nic {
 	/* frames without a buffer, in their order */
 	struct held *held, *held_last;
 	u32 held_bytes;
-	u8 rx_frame[FRAME_MAX];
+	struct wire wire;
 	u8 tx_frame[SEND_MAX]; /* of a large send, before it is cut */
 };
 

@@ -27,7 +27,7 @@ struct port {
 	u64 prio_rx_frames[8], prio_rx_bytes[8];
 	u64 prio_tx_frames[8], prio_tx_bytes[8];
 	u64 rx_size[SIZE_RANGES];
-	u64 rx_oversize, tx_errors, tx_discards;
+	u64 rx_oversize, tx_discards;
 	u64 steer_missed, rx_down, tx_down;
 	u32 link_down;
 };

@@ -302,18 +302,20 @@ static void event(void *ctx, void *qp_ctx, enum roce_event event)
 static int transmit(void *ctx, const struct iovec *iov, int count)
 {
 	struct nic *nic = ctx;
-	ssize_t n;
+	u32 len = 0;
+	int i;
 
-	if (nic->cfg.wire < 0 || nic->port_down)
+	if (nic->wire.fd < 0 || nic->port_down)
 		return 0;
-	n = writev(nic->cfg.wire, iov, count);
-	if (n < 0) {
-		nic->tx_blocked |= errno == EAGAIN;
-		return -errno;
+	if (!wire_put(&nic->wire, iov, count)) {
+		nic->tx_blocked = true;
+		return -EAGAIN;
 	}
+	for (i = 0; i < count; i++)
+		len += iov[i].iov_len;
 	/* headers are in one piece */
-	count_tx(nic, iov[0].iov_base, n);
-	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, n);
+	count_tx(nic, iov[0].iov_base, len);
+	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, len);
 	return 0;
 }
 

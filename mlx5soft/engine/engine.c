@@ -158,6 +158,7 @@ int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 		.tclass = av->tclass,
 		.hop_limit = av->hop_limit,
 		.flow_label = av->flow_label,
+		.ip_id = e->ip_id,
 		.udp_sport = av->udp_sport ? av->udp_sport : udp_sport(qp, tx),
 		.opcode = service_of(qp) | tx->op,
 		.solicited = tx->solicited,
@@ -188,6 +189,7 @@ int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 		e->blocked = true;
 		return ret;
 	}
+	e->ip_id++; /* as segmentation counts it */
 	e->counters.tx_frames++;
 	qp->counters.tx_packets++;
 	qp->counters.tx_bytes += tx->payload_len;

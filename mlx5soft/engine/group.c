@@ -6,6 +6,10 @@
 
 struct group *group_find(struct roce_engine *e, const uint8_t gid[16])
 {
+	uint8_t mac[6];
+
+	if (!gid_multicast_mac(gid, mac))
+		return NULL; /* as nearly all */
 	for (uint32_t i = 0; i < ROCE_MAX_GROUPS; i++)
 		if (e->groups[i].count && !memcmp(e->groups[i].gid, gid, 16))
 			return &e->groups[i];

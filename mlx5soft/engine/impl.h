@@ -140,6 +140,7 @@ struct roce_engine {
 	bool blocked;
 	struct roce_qp **heap;
 	uint32_t heap_count, heap_size, qps;
+	uint16_t ip_id; /* IPv4 identification, counts packets */
 	struct gid_entry gids[ROCE_MAX_GIDS];
 	unsigned int gid_end; /* behind the last valid one */
 	struct group groups[ROCE_MAX_GROUPS];

@@ -278,7 +278,7 @@ static void build_ipv4(const struct header *h, uint8_t *ip, uint32_t udp_len)
 	ip[0] = 0x45;
 	ip[1] = h->tclass;
 	put_be16(ip + 2, IPV4_BYTES + udp_len);
-	put_be16(ip + 4, 0);
+	put_be16(ip + 4, h->ip_id);
 	put_be16(ip + 6, 0x4000); /* do not fragment */
 	ip[8] = h->hop_limit ? h->hop_limit : DEFAULT_HOP_LIMIT;
 	ip[9] = PROTOCOL_UDP;

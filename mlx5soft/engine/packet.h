@@ -146,6 +146,7 @@ struct header {
 	uint8_t tclass;
 	uint8_t hop_limit;
 	uint32_t flow_label;
+	uint16_t ip_id; /* IPv4 */
 	uint16_t udp_sport;
 	uint8_t opcode; /* with service */
 	bool solicited;

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Frames to and from the wire, one by one and in trains. */
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "frame.h"
+#include "wire.h"
+
+#define IPV4 20U
+#define IPV6 40U
+#define UDP 8U
+#define MAX_SEGMENTS 64U /* the kernel's UDP_MAX_SEGMENTS, of old */
+
+/* ---- sending ---- */
+
+/* False: no room. What fails otherwise is lost. */
+static bool put_out(struct wire *w, struct virtio_net_hdr *v, const void *frame,
+		    u32 len, u32 frames)
+{
+	struct iovec iov[2] = {
+		{ v, sizeof(*v) },
+		{ (void *)frame, len },
+	};
+	ssize_t n;
+
+	do
+		n = writev(w->fd, iov + !w->vnet, 1 + w->vnet);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		return false;
+	w->errors += n < 0 ? frames : 0;
+	return true;
+}
+
+bool wire_write(struct wire *w, const void *frame, u32 len)
+{
+	struct virtio_net_hdr none = { 0 };
+
+	return put_out(w, &none, frame, len, 1);
+}
+
+/* The length of a train in its headers, and what the kernel is to do with it */
+static void seal(struct wire *w)
+{
+	u8 *frame = w->tx.frame, *ip = frame + WIRE_ETH;
+	u8 *udp = frame + w->headers - UDP;
+	u32 udp_len = w->len - w->headers + UDP;
+	bool v4 = w->headers == WIRE_ETH + IPV4 + UDP;
+	struct frame h;
+
+	if (v4)
+		put_be16(ip + 2, IPV4 + udp_len);
+	else
+		put_be16(ip + 4, udp_len);
+	frame_parse(frame, w->len, false, &h);
+	frame_fill_l3(frame, &h);
+	put_be16(udp + 4, udp_len);
+	/* of the pseudo header, the kernel adds the rest of each segment */
+	put_be16(udp + 6,
+		 csum_fold(csum_add(PROTO_UDP + udp_len, v4 ? ip + 12 : ip + 8,
+				    v4 ? 8 : 32)));
+	w->tx.v = (struct virtio_net_hdr){
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+		.hdr_len = w->headers,
+		.gso_size = w->segment,
+		.csum_start = w->headers - UDP,
+		.csum_offset = 6,
+	};
+}
+
+bool wire_flush(struct wire *w)
+{
+	if (!w->count)
+		return true;
+	memset(&w->tx.v, 0, sizeof(w->tx.v));
+	if (w->count > 1)
+		seal(w);
+	if (!put_out(w, &w->tx.v, w->tx.frame, w->len, w->count))
+		return false;
+	w->count = 0;
+	return true;
+}
+
+/*
+ * Would the kernel, cutting, make these headers from those of the first? The
+ * lengths and checksums it makes, and it counts the IPv4 identification up.
+ */
+static bool follows(const struct wire *w, const u8 *head)
+{
+	const u8 *first = w->tx.frame;
+	u32 ip = WIRE_ETH, n = w->headers;
+	u8 same[WIRE_ETH + IPV6 + UDP];
+
+	memcpy(same, head, n);
+	if (n == ip + IPV4 + UDP) {
+		if (get_be16(head + ip + 4) !=
+		    (u16)(get_be16(first + ip + 4) + w->count))
+			return false;
+		memcpy(same + ip + 2, first + ip + 2, 4);
+		memcpy(same + ip + 10, first + ip + 10, 2);
+	} else {
+		memcpy(same + ip + 4, first + ip + 4, 2);
+	}
+	memcpy(same + n - 4, first + n - 4, 2);
+	return !memcmp(same, first, n);
+}
+
+static u32 headers_of(const u8 *head)
+{
+	bool v4 = get_be16(head + WIRE_ETH - 2) == TYPE_IPV4;
+
+	return WIRE_ETH + (v4 ? IPV4 : IPV6) + UDP;
+}
+
+bool wire_put(struct wire *w, const struct iovec *iov, int count)
+{
+	u32 headers = headers_of(iov[0].iov_base), skip = 0, len = 0;
+	int i;
+
+	for (i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	if (w->count && w->trains && !w->complete && w->count < MAX_SEGMENTS &&
+	    headers == w->headers && len - headers <= w->segment &&
+	    len - headers <= WIRE_MAX - w->len && follows(w, iov[0].iov_base)) {
+		skip = headers;
+	} else {
+		if (!wire_flush(w))
+			return false;
+		w->headers = headers;
+		w->segment = len - headers;
+		w->len = 0;
+		w->complete = false;
+	}
+	w->complete = len - headers < w->segment;
+	w->count++;
+	for (i = 0; i < count; i++) {
+		memcpy(w->tx.frame + w->len, (u8 *)iov[i].iov_base + skip,
+		       iov[i].iov_len - skip);
+		w->len += iov[i].iov_len - skip;
+		skip = 0;
+	}
+	return true;
+}
+
+/* ---- receiving ---- */
+
+/* One that is not what was agreed on with the kernel ends here. */
+static void start_train(struct wire *w)
+{
+	const struct virtio_net_hdr *v = &w->rx.v;
+	struct frame h;
+
+	frame_parse(w->rx.frame, w->rx_len, false, &h);
+	if (v->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 || !v->gso_size ||
+	    h.l4_type != PROTO_UDP || h.l4 + UDP > WIRE_MAX_HEADERS || h.cut)
+		return;
+	w->rx_headers = h.l4 + UDP;
+	w->rx_segment = v->gso_size;
+	w->rx_at = w->rx_headers;
+	w->rx_len = h.l4_end; /* without padding */
+	w->rx_index = 0;
+	memcpy(w->rx_head, w->rx.frame, w->rx_headers);
+}
+
+bool wire_more(const struct wire *w)
+{
+	return w->rx_at < w->rx_len;
+}
+
+/* Headers go right in front of the next segment: what was there is consumed. */
+static u8 *cut(struct wire *w, u32 *len)
+{
+	u32 rest = w->rx_len - w->rx_at;
+	u32 n = rest < w->rx_segment ? rest : w->rx_segment;
+	u8 *frame = w->rx.frame + w->rx_at - w->rx_headers;
+	u8 *udp = frame + w->rx_headers - UDP, *ip;
+	struct frame h;
+
+	memcpy(frame, w->rx_head, w->rx_headers);
+	*len = w->rx_headers + n;
+	frame_parse(frame, *len, true, &h);
+	ip = frame + h.l3;
+	if (h.version == 4) {
+		put_be16(ip + 2, *len - h.l3);
+		put_be16(ip + 4, get_be16(ip + 4) + w->rx_index++);
+		frame_fill_l3(frame, &h);
+	} else {
+		put_be16(ip + 4, *len - h.l3 - IPV6);
+	}
+	put_be16(udp + 4, UDP + n);
+	put_be16(udp + 6, 0);
+	w->rx_at += n;
+	w->rx_unsummed = true;
+	return frame;
+}
+
+u8 *wire_get(struct wire *w, u32 *len)
+{
+	struct iovec iov[2] = {
+		{ &w->rx.v, sizeof(w->rx.v) },
+		{ w->rx.frame, sizeof(w->rx.frame) },
+	};
+	u32 extra = w->vnet ? sizeof(w->rx.v) : 0;
+	ssize_t n;
+
+	while (!wire_more(w)) {
+		n = readv(w->fd, iov + !w->vnet, 1 + w->vnet);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return NULL;
+		if (n <= (ssize_t)extra)
+			continue;
+		w->rx_len = n - extra;
+		w->rx_at = w->rx_len;
+		if (!w->vnet || w->rx.v.gso_type == VIRTIO_NET_HDR_GSO_NONE) {
+			w->rx_unsummed =
+				w->vnet &&
+				w->rx.v.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
+			*len = w->rx_len;
+			return w->rx.frame;
+		}
+		start_train(w);
+	}
+	return cut(w, len);
+}
+
+void wire_sum(const struct wire *w, u8 *frame, u32 len)
+{
+	struct frame h;
+
+	if (!w->rx_unsummed)
+		return;
+	frame_parse(frame, len, false, &h);
+	frame_fill_l4(frame, &h);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Frames to and from the wire, that is a descriptor which carries one with each
+ * read() and write(). A tap can do more: packets of the transport that follow
+ * each other, equal in headers and in length, go through the kernel as one
+ * frame, a train, which is cut where it has to (UDP segmentation offload, Linux
+ * 6.2 and later). Each has a struct virtio_net_hdr in front of it then.
+ */
+#ifndef MLX5SOFT_WIRE_H
+#define MLX5SOFT_WIRE_H
+
+#include <linux/virtio_net.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "bits.h"
+
+#define WIRE_ETH 14U
+#define WIRE_MAX (WIRE_ETH + 65535U) /* bytes of a train */
+#define WIRE_MAX_HEADERS 256U	     /* in front of a UDP payload */
+
+/* A frame, or a train, as it is read and written */
+struct wire_unit {
+	struct virtio_net_hdr v;
+	u8 frame[WIRE_MAX];
+};
+
+struct wire {
+	int fd;	     /* -1: none */
+	bool vnet;   /* there are struct virtio_net_hdr */
+	bool trains; /* may be sent; those of others are always understood */
+	u64 errors;  /* frames that the descriptor did not take */
+
+	/* what waits to be sent */
+	u32 len, headers, segment, count;
+	bool complete; /* a shorter one ended it */
+	struct wire_unit tx;
+
+	/* what is left of a received train */
+	u32 rx_headers, rx_segment, rx_at, rx_len;
+	u16 rx_index;
+	bool rx_unsummed;
+	u8 rx_head[WIRE_MAX_HEADERS];
+	struct wire_unit rx;
+};
+
+/*
+ * Send a UDP packet of the transport, perhaps later: wire_flush(). Its headers,
+ * up to that of UDP, are in iov[0]. False: there is no room at the wire.
+ */
+bool wire_put(struct wire *w, const struct iovec *iov, int count);
+
+/* Send what waits. False: no room, try again when there is. */
+bool wire_flush(struct wire *w);
+
+/* Send any frame, at once. False: no room. */
+bool wire_write(struct wire *w, const void *frame, u32 len);
+
+/*
+ * The next frame that has come, of `*len` bytes, or NULL. It may be written to
+ * until the next call. Checksums of TCP and UDP may be missing: wire_sum().
+ */
+u8 *wire_get(struct wire *w, u32 *len);
+
+/* wire_get() has more without reading, which poll() does not tell. */
+bool wire_more(const struct wire *w);
+
+/* Fill in the checksum that wire_get() has left out, if it has. */
+void wire_sum(const struct wire *w, u8 *frame, u32 len);
+
+#endif /* MLX5SOFT_WIRE_H */
