@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,6 +35,9 @@ static const char help[] =
 	"the kernel cuts where it has to (UDP segmentation offload, Linux 6.2):\n"
 	"not after SIGUSR1, for those who capture, and again after SIGUSR2. Ends\n"
 	"with SIGINT or SIGTERM.\n";
+
+/* What a guest may have us allocate; its own memory is not counted. */
+#define MAX_MEMORY (1ULL << 30)
 
 static volatile sig_atomic_t stop, single;
 
@@ -84,8 +88,13 @@ static int open_wire(struct nic_config *cfg, const char *arg)
 	if (!strncmp(arg, "tap:", 4)) {
 		fd = open_tap(arg + 4, true);
 		cfg->wire_trains = fd >= 0;
-		if (fd < 0) /* Linux before 6.2 */
+		if (fd < 0)
 			fd = open_tap(arg + 4, false);
+		if (fd >= 0 && !cfg->wire_trains)
+			fprintf(stderr,
+				"mlx5soft: %s: no UDP segmentation "
+				"(Linux 6.2), packets go one by one\n",
+				arg);
 	} else {
 		fd = strtol(arg, &end, 10);
 		if (!*arg || *end || fd < 0) {
@@ -120,6 +129,16 @@ static const struct timespec *until_due(const struct nic *nic,
 	t->tv_sec = ns / 1000000000;
 	t->tv_nsec = ns % 1000000000;
 	return t;
+}
+
+/* Commands that would need more are refused. */
+static void limit_memory(void)
+{
+#ifndef __SANITIZE_ADDRESS__ /* needs terabytes of addresses */
+	const struct rlimit limit = { MAX_MEMORY, MAX_MEMORY };
+
+	setrlimit(RLIMIT_DATA, &limit);
+#endif
 }
 
 /* @mask: of signals, while it waits: none comes between a look at `stop` and
@@ -205,6 +224,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	limit_memory();
 	ret = nic_create(&cfg, &nic);
 	if (ret)
 		return die(cfg.path, -ret);

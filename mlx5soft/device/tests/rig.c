@@ -180,9 +180,14 @@ int rig_result(struct rig *r, unsigned int slot)
 
 int rig_run(struct rig *r)
 {
-	rig_fill(r, 0);
-	rig_ring(r, 1);
-	return rig_result(r, 0);
+	int result;
+
+	do {
+		rig_fill(r, 0);
+		rig_ring(r, 1);
+		result = rig_result(r, 0);
+	} while (r->again && r->again(r, result));
+	return result;
 }
 
 int rig_run_id(struct rig *r, u16 op, u32 id)

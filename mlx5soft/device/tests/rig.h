@@ -52,6 +52,8 @@ struct rig {
 	unsigned int lines;
 	/* called with each command, before it runs */
 	void (*record)(struct rig *r);
+	/* called with the result of each: is it to run once more? */
+	bool (*again)(struct rig *r, int result);
 };
 
 /* Before any command */
