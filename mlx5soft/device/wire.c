@@ -132,7 +132,6 @@ bool wire_put(struct wire *w, const struct iovec *iov, int count)
 		w->headers = headers;
 		w->segment = len - headers;
 		w->len = 0;
-		w->complete = false;
 	}
 	w->complete = len - headers < w->segment;
 	w->count++;
