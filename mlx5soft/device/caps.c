@@ -84,8 +84,7 @@ static void general(u8 *cap)
 	GEN(uar_sz, 3); /* BAR of 8 MiB */
 	GEN(log_pg_sz, 12);
 	GEN(num_of_uars_per_page, 1);
-	GEN(bf, 1);
-	GEN(log_bf_reg_size, 9);
+	GEN(log_bf_reg_size, 9); /* the registers' distance; no BlueFlame */
 	GEN(device_frequency_mhz, 1000);
 	GEN(device_frequency_khz, 1000000);
 	/* an Ethernet port */

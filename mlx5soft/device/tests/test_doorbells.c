@@ -140,10 +140,50 @@ static void test_sq(void)
 	rig_stop(r);
 }
 
+/*
+ * A WQE that comes with its doorbell (BlueFlame) rings, and is read from the
+ * ring like any other: the capabilities say so.
+ */
+static void test_whole_wqe(void)
+{
+	u8 wqe[64] = { 0 }, cqe[64];
+	u64 db, buf;
+	u32 sq;
+
+	setup();
+	rig_begin(r, MLX5_CMD_OP_QUERY_HCA_CAP, 16, 4112);
+	CHECK(!rig_run(r), "%s", r->log);
+	CHECK(!GET(cmd_hca_cap, r->out + 16, bf), "no BlueFlame");
+	rig_sq_in(r, cq.id);
+	db = r->db;
+	buf = r->buf;
+	sq = rig_id(r);
+	rig_begin(r, MLX5_CMD_OP_MODIFY_SQ, BYTES(modify_sq_in), 16);
+	SET(modify_sq_in, r->in, sqn, sq);
+	SET(sqc, AT(modify_sq_in, r->in, ctx), state, WQ_RDY);
+	CHECK(!rig_run(r), "%s", r->log);
+	put_be32(wqe + 4, sq << 8 | 1);
+	for (int i = 0; i < 2; i++) {
+		/* in the ring the second is signaled, in the register both */
+		wqe[11] = 8 * i;
+		memcpy(rig_mem(r, buf) + 64 * i, wqe, sizeof(wqe));
+		wqe[11] = 8;
+		put_be32(rig_mem(r, db) + 4, i + 1);
+		for (int at = 0; at < 64; at += 8)
+			host_write(r->host,
+				   r->uar * RIG_PAGE + 0x800 + 0x100 * i + at,
+				   wqe + at, 8);
+		CHECK(rig_cqe(r, &cq, cqe) == i, "WQE %d", i);
+	}
+	CHECK(!rig_cqe(r, &cq, cqe), "more than one");
+	rig_stop(r);
+}
+
 int main(void)
 {
 	test_cq();
 	test_eq();
 	test_sq();
+	test_whole_wqe();
 	return check_result();
 }
