@@ -43,7 +43,7 @@ user: toolbox
 		DESTDIR=$(CURDIR)/$(STAGE) cmake --install build/user --prefix / \
 			>build/install.log'
 
-# The same for unit tests, with sanitizers
+# The same for tests, with sanitizers
 asan: toolbox
 	@$(TURN) $(TOOLBOX) sh -ec '\
 		[ -e build/asan/build.ninja ] || \
@@ -64,8 +64,10 @@ key:
 			>$(STAGE)/cluster.new; \
 		mv $(STAGE)/cluster.new $(STAGE)/cluster.key )
 
+# The devices of cluster tests have the sanitizers, too: emulated guests are so
+# slow that it hardly costs time.
 check: build asan images
-	@tests/unit tests/run
+	@LAB_MLX5SOFT=build/asan/mlx5soft/device/mlx5soft tests/unit tests/run
 
 # Not part of check: see tests/soak
 soak: build images

@@ -224,15 +224,25 @@ static int make_data(struct roce_qp *qp, const struct slot *slot, struct tx *tx)
 	return tx->count < 0 ? tx->count : 0;
 }
 
+/*
+ * IBA 9.7.6.1.3 leaves us between one and four times the time-out. The first
+ * comes soon, as a packet may be lost; but who does not answer then may be a
+ * guest that stands still for a while, and gets the longest.
+ */
 void req_arm(struct roce_qp *qp)
 {
 	struct requester *req = &qp->req;
+	uint32_t again = 0;
 
+	if (req->retries < qp->attr.retry_cnt)
+		again = qp->attr.retry_cnt - req->retries;
+	if (again > 2)
+		again = 2;
 	if (req->una == req->high || !qp->attr.timeout)
 		req->ack_deadline = NEVER;
 	else
-		req->ack_deadline =
-			qp->engine->now + (4096ULL << qp->attr.timeout);
+		req->ack_deadline = qp->engine->now +
+				    (4096ULL << (qp->attr.timeout + again));
 }
 
 /* The packet at the present place was sent. */
