@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Lines of "name unit mlx5 rxe cpu-before(user system) cpu-after(user system)":
-# medians to standard output, to the file $json and as bars to $svg. $gib is how
-# many bytes a test of bandwidth moves.
+# Lines of "name unit mlx5 rxe cpu-before(user system) cpu-after(user system)
+# messages": medians to standard output, to the file $json and as bars to $svg.
+# A message of a test of bandwidth has 64 KiB.
 
 function median(key, i, j, t, n)
 {
@@ -34,14 +34,14 @@ function bar(x, height, color, label)
 {
 	add($1 " mlx5", $3)
 	add($1 " rxe", $4)
-	add($1 " user", $7 - $5)
-	add($1 " system", $8 - $6)
+	# hundredths of a second for so many messages: seconds a GiB
+	add($1 " user", ($7 - $5) / 100 * 16384 / $9)
+	add($1 " system", ($8 - $6) / 100 * 16384 / $9)
 }
 
 END {
 	json = ENVIRON["json"]
 	svg = ENVIRON["svg"]
-	gib = ENVIRON["gib"] / 1024 / 1024 / 1024
 	printf "{\n  \"command\": \"%s\",\n", ENVIRON["command"] >json
 	printf "  \"kernel\": \"%s\",\n", ENVIRON["kernel"] >json
 	printf "  \"rounds\": %d,\n", count[names[1] " mlx5"] >json
@@ -58,8 +58,8 @@ END {
 		a = median(name " mlx5")
 		b = median(name " rxe")
 		ratio = unit[name] == "us" ? b / a : a / b
-		user = median(name " user") / 100 / gib
-		system_ = median(name " system") / 100 / gib
+		user = median(name " user")
+		system_ = median(name " system")
 		printf "%-14s %9.1f %9.1f  %6.2f", name, a, b, ratio
 		printf "    {\"name\": \"%s\", \"unit\": \"%s\", " \
 			"\"mlx5soft\": %.2f, \"rdma_rxe\": %.2f, " \
