@@ -229,10 +229,23 @@ u8 *wire_get(struct wire *w, u32 *len)
 
 void wire_sum(const struct wire *w, u8 *frame, u32 len)
 {
+	const struct virtio_net_hdr *v = &w->rx.v;
 	struct frame h;
+	u32 at;
+	u16 sum;
 
 	if (!w->rx_unsummed)
 		return;
-	frame_parse(frame, len, false, &h);
-	frame_fill_l4(frame, &h);
+	if (v->gso_type != VIRTIO_NET_HDR_GSO_NONE) {
+		frame_parse(frame, len, false, &h);
+		frame_fill_l4(frame, &h);
+		return;
+	}
+	/* The pseudo header's is there; it may be that of an inner packet. */
+	at = v->csum_start + v->csum_offset;
+	if (at + 2 > len)
+		return;
+	sum = ~csum_fold(
+		csum_add(0, frame + v->csum_start, len - v->csum_start));
+	put_be16(frame + at, sum ? sum : 0xffff);
 }

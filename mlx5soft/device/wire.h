@@ -58,7 +58,7 @@ bool wire_write(struct wire *w, const void *frame, u32 len);
 
 /*
  * The next frame that has come, of `*len` bytes, or NULL. It may be written to
- * until the next call. Checksums of TCP and UDP may be missing: wire_sum().
+ * until the next call. Its checksum may be missing: wire_sum().
  */
 u8 *wire_get(struct wire *w, u32 *len);
 

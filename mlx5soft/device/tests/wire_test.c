@@ -241,26 +241,44 @@ static void full(void)
 	close(tx.fd);
 }
 
-/* Checksums that the kernel has left to us, of frames that are no trains */
+/*
+ * Checksums that the kernel has left to us, of frames that are no trains: of a
+ * TCP segment, and of something further inside.
+ */
 static void unsummed(void)
 {
-	struct recipe r = { .version = 4, .payload = 333, .padding = 5 };
+	struct recipe r = { .version = 4, .proto = PROTO_TCP, .payload = 333 };
 	struct wire_unit u = { .v.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM };
+	u32 len, n, inner;
 	struct frame h;
-	u32 n, len;
 	u8 *f;
 
 	connect_wires(true, 0);
-	for (n = 0; n < 2; n++) {
-		r.proto = n ? PROTO_UDP : PROTO_TCP;
-		len = packet_make(u.frame, &r);
-		MUST(send(tx.fd, &u, sizeof(u.v) + len, 0) > 0);
-		f = wire_get(&rx, &len);
-		MUST(f);
-		wire_sum(&rx, f, len);
-		frame_parse(f, len, false, &h);
-		CHECK(frame_l4_ok(f, &h), "%u", n);
-	}
+	len = packet_make(u.frame, &r);
+	frame_parse(u.frame, len, false, &h);
+	frame_fill_l3(u.frame, &h);
+	u.v.csum_start = h.l4;
+	u.v.csum_offset = 16;
+	put_be16(u.frame + h.l4 + 16,
+		 csum_fold(csum_add(PROTO_TCP + len - h.l4, u.frame + h.l3 + 12,
+				    8)));
+	MUST(send(tx.fd, &u, sizeof(u.v) + len, 0) > 0);
+	f = wire_get(&rx, &n);
+	MUST(f && n == len);
+	wire_sum(&rx, f, n);
+	CHECK(frame_l4_ok(f, &h));
+
+	inner = h.l4 + 101;
+	u.v.csum_start = inner;
+	u.v.csum_offset = 50;
+	put_be16(u.frame + inner + 50, 0);
+	MUST(send(tx.fd, &u, sizeof(u.v) + len, 0) > 0);
+	f = wire_get(&rx, &n);
+	MUST(f && n == len);
+	wire_sum(&rx, f, n);
+	CHECK(csum_fold(csum_add(0, f + inner, len - inner)) == 0xffff);
+	CHECK(!memcmp(f, u.frame, inner + 50) &&
+	      !memcmp(f + inner + 52, u.frame + inner + 52, len - inner - 52));
 	disconnect_wires();
 }
 
@@ -283,7 +301,10 @@ static void nonsense(void)
 		len = packet_make(u.frame, &r);
 		for (k = rand() % 4; k; k--)
 			u.frame[rand() % len] = rand();
-		u.v.gso_type = rand() % 8 ? VIRTIO_NET_HDR_GSO_UDP_L4 : rand();
+		u.v.gso_type = rand() % 4 ? VIRTIO_NET_HDR_GSO_UDP_L4
+					  : rand() % 2 * rand();
+		u.v.csum_start = rand() % 500;
+		u.v.csum_offset = rand() % 8 ? 6 : rand();
 		u.v.gso_size = rand() % 8 ? rand() % 400 : rand();
 		u.v.flags = rand();
 		len = rand() % 8 ? sizeof(u.v) + len : rand() % len;
