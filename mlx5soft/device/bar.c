@@ -149,11 +149,13 @@ int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
 
 	if (bar || len < 4 || off & 3)
 		return 0;
-	if (off < (u64)FIRST_UAR * UAR_PAGE)
+	if (off < (u64)FIRST_UAR * UAR_PAGE) {
 		for (i = 0; i + 4 <= len; i += 4)
 			segment_write(nic, off + i, get_be32(from + i));
-	else if (vfu_bus_master(nic->vfu) &&
-		 obj_find(nic, OBJ_UAR, off / UAR_PAGE))
+	} else if (vfu_bus_master(nic->vfu) &&
+		   obj_find(nic, OBJ_UAR, off / UAR_PAGE)) {
+		record_bar(nic, off, buf, len);
 		uar_write(nic, off / UAR_PAGE, off % UAR_PAGE, buf, len);
+	}
 	return 0;
 }

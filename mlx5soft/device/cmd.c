@@ -199,6 +199,7 @@ static enum delivery deliver(struct nic *nic, struct slot *s)
 	if (ret)
 		return ret;
 	memset(nic->cmd_out, 0, s->out_len + BLOCK);
+	record_cmd(nic, s->in_len, s->out_len);
 
 	cmd.in_len = s->in_len;
 	cmd.out_len = s->out_len;

@@ -134,6 +134,12 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	objs_init(nic);
 	vport_reset(nic);
 	pci.priv = nic;
+	ret = cfg->record ? record_open(nic, cfg->record) : 0;
+	if (ret) {
+		nic_destroy(nic);
+		return ret;
+	}
+	pci.record = nic->record_vfu;
 	ret = -ENOMEM;
 	if (nic->cmd_in && nic->cmd_out && caps_init(nic))
 		ret = vfu_create(&pci, &nic->vfu);
@@ -157,6 +163,7 @@ void nic_destroy(struct nic *nic)
 	caps_free(nic);
 	free(nic->cmd_in);
 	free(nic->cmd_out);
+	record_close(nic);
 	free(nic);
 }
 

@@ -24,6 +24,10 @@ struct nic_config {
    * packets (wire.h).
    */
 	bool wire_trains;
+	/* A folder: what comes from outside is written to it, see cmd_ops.h and
+   * vfu_config.record; NULL: not
+   */
+	const char *record;
 	bool verbose; /* a log line for each command, and no limit of lines */
 	/* One line without a newline; NULL: to stderr */
 	void (*log)(void *priv, const char *line);

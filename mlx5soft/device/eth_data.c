@@ -258,6 +258,7 @@ static bool arrived(struct nic *nic, const u8 *frame, u32 len)
 		return false;
 	}
 	count_rx(nic, frame, len);
+	record_frame(nic, frame, len);
 	if (rdma_receive(nic, frame, len))
 		return false;
 	if (len > nic->mtu) { /* with an FCS, which leaves room for a tag */

@@ -21,13 +21,16 @@
 #include "vfu.h"
 
 static const char help[] =
-	"Usage: mlx5soft -s SOCKET [-m MAC] [-f WIRE] [-v]\n"
+	"Usage: mlx5soft -s SOCKET [-m MAC] [-f WIRE] [-r FOLDER] [-v]\n"
 	"A software ConnectX for QEMU: -device vfio-user-pci.\n"
 	"\n"
 	"  -s SOCKET  where QEMU connects\n"
 	"  -m MAC     address of the port (default 52:54:00:12:5c:01)\n"
 	"  -f WIRE    Ethernet: tap:NAME, or the number of a descriptor that\n"
 	"             carries a frame with each read and write (default none)\n"
+	"  -r FOLDER  record what comes from outside, up to 1 MiB each: FOLDER/cmd,\n"
+	"             commands, doorbells and short frames, for fuzz_cmd; FOLDER/vfu,\n"
+	"             requests of QEMU, for fuzz_vfu\n"
 	"  -v         log each command\n"
 	"  -h, --help\n"
 	"\n"
@@ -191,7 +194,8 @@ int main(int argc, char **argv)
 	unsigned int i;
 	int c, ret;
 
-	while ((c = getopt_long(argc, argv, "s:m:f:vh", longopts, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "s:m:f:r:vh", longopts, NULL)) !=
+	       -1)
 		switch (c) {
 		case 's':
 			cfg.path = optarg;
@@ -203,6 +207,9 @@ int main(int argc, char **argv)
 		case 'f':
 			if (open_wire(&cfg, optarg) < 0)
 				return die(optarg, errno);
+			break;
+		case 'r':
+			cfg.record = optarg;
 			break;
 		case 'v':
 			cfg.verbose = true;

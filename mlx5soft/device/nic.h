@@ -8,6 +8,7 @@
 #define MLX5SOFT_NIC_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -514,6 +515,7 @@ struct nic {
 	} log;
 
 	struct port port;
+	FILE *record, *record_vfu;
 
 	/* the wire has no room: send queues wait */
 	bool tx_blocked;
@@ -532,6 +534,13 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 		if ((nic)->cfg.verbose)            \
 			nic_log(nic, __VA_ARGS__); \
 	} while (0)
+
+/* Recording, if it is on: what the command buffer holds, a doorbell, a frame */
+int record_open(struct nic *nic, const char *folder);
+void record_close(struct nic *nic);
+void record_cmd(struct nic *nic, u32 in_len, u32 out_len);
+void record_bar(struct nic *nic, u64 off, const void *bytes, size_t n);
+void record_frame(struct nic *nic, const u8 *frame, u32 n);
 
 /* the device's clock, ns */
 u64 nic_now(void);

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -106,6 +107,7 @@ struct vfu_config {
 	 */
 	bool trust_memory;
 
+	FILE *record; /* requests are written to it, see fuzz_ops.h; or NULL */
 	const struct vfu_ops *ops; /* must outlive the vfu */
 	void *priv;
 };

@@ -181,6 +181,7 @@ ssize_t vfu_do_message(struct vfu *vfu)
 	const struct command *cmd = find_command(hdr->cmd);
 	size_t len = hdr->size - sizeof(*hdr);
 
+	vfu_record(vfu, hdr->cmd, vfu->msg.body, len);
 	if (hdr->flags & VFU_HDR_TYPE)
 		return vfu_refuse(vfu, EINVAL, "not a request: flags %#x",
 				  hdr->flags);

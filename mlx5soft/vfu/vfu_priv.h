@@ -135,6 +135,10 @@ void vfu_release_client(struct vfu *vfu);
  * body, which is in vfu->msg.body, or a negative errno.
  */
 ssize_t vfu_do_message(struct vfu *vfu);
+
+/* vfu_record.c */
+void vfu_record(const struct vfu *vfu, uint16_t cmd, const void *body,
+		size_t len);
 const char *vfu_cmd_name(uint16_t cmd);
 
 /* vfu_dma.c; these and the next return as vfu_do_message() */

@@ -11,16 +11,11 @@
 #include "nic.h"
 #include "probe.h"
 
-static u8 seed[1 << 20];
-static size_t len;
+static FILE *out;
 
 static void put(const void *bytes, size_t n)
 {
-	if (len + n > sizeof(seed))
-		abort();
-	if (n)
-		memcpy(seed + len, bytes, n);
-	len += n;
+	fwrite(bytes, n, 1, out);
 }
 
 static void put_int(u64 value, size_t n)
@@ -28,19 +23,9 @@ static void put_int(u64 value, size_t n)
 	put(&value, n);
 }
 
-/* Zeros at the end need not be in the input. */
 static void put_cmd(const struct rig *r, u8 how)
 {
-	u32 n = r->in_len;
-
-	while (n > 16 && !r->in[n - 1])
-		n--;
-	put_int(OP_CMD, 1);
-	put_int(how, 1);
-	put_int(r->in_len, 2);
-	put_int(r->out_len, 2);
-	put_int(n, 2);
-	put(r->in, n);
+	op_cmd(out, how, r->in, r->in_len, r->out_len);
 }
 
 static void record(struct rig *r)
@@ -51,10 +36,7 @@ static void record(struct rig *r)
 static void put_bar(u32 off, u64 value, u8 bytes)
 {
 	value = bytes == 8 ? htobe64(value) : htobe32(value);
-	put_int(OP_BAR, 1);
-	put_int(off, 4);
-	put_int(bytes - 1, 1);
-	put_int(value, 8);
+	op_bar(out, off, &value, bytes);
 }
 
 static void put_state(u8 what)
@@ -145,9 +127,7 @@ static const u8 tcp[54] = {
 
 static void put_frame(const u8 *bytes, u8 n)
 {
-	put_int(OP_FRAME, 1);
-	put_int(n, 1);
-	put(bytes, n);
+	op_frame(out, bytes, n);
 }
 
 static void put_mem(u64 at, const u8 *bytes, u8 n)
@@ -342,25 +322,21 @@ static const struct {
 int main(int argc, char **argv)
 {
 	char path[4096];
-	FILE *out;
 
 	if (argc != 2 || (mkdir(argv[1], 0755) && errno != EEXIST)) {
 		fprintf(stderr, "usage: mlx5soft_seeds DIR\n");
 		return 1;
 	}
 	for (size_t i = 0; i < N_ELEM(seeds); i++) {
-		len = 0;
+		snprintf(path, sizeof(path), "%s/%s", argv[1], seeds[i].name);
+		out = fopen(path, "we");
+		MUST(out);
 		r = rig_start();
 		r->record = record;
 		probe_run(r, &p);
 		seeds[i].make();
 		rig_stop(r);
-		snprintf(path, sizeof(path), "%s/%s", argv[1], seeds[i].name);
-		out = fopen(path, "we");
-		if (!out || fwrite(seed, len, 1, out) != 1 || fclose(out)) {
-			perror(path);
-			return 1;
-		}
+		MUST(!ferror(out) && !fclose(out));
 	}
 	return check_result();
 }

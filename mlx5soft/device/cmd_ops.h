@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The language of fuzz_cmd: an input is a list of operations, each a byte and
+ * The language of tests/fuzz_cmd.c, and of what a NIC records: an input is a list of operations, each a byte and
  * what follows it. Numbers are little-endian; what is missing at the end of the
  * input is 0.
  */
 #ifndef CMD_OPS_H
 #define CMD_OPS_H
+
+#include <stdio.h>
+
+#include "bits.h"
 
 enum {
 	/* u8 slot and defect, u16 in_len, u16 out_len, u16 n, n bytes of the
@@ -48,5 +52,10 @@ enum op_state {
 #define OP_HOW(slot, defect) ((slot) | (defect) << 5)
 #define OP_SLOT(how) ((how) & 31)
 #define OP_DEFECT(how) ((how) >> 5)
+
+/* Write one; errors are the stream's. */
+void op_cmd(FILE *f, u8 how, const u8 *in, u32 in_len, u32 out_len);
+void op_bar(FILE *f, u32 off, const void *bytes, size_t n); /* up to 8 */
+void op_frame(FILE *f, const u8 *frame, size_t n);	    /* up to 255 */
 
 #endif /* CMD_OPS_H */
