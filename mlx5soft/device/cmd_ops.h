@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The language of tests/fuzz_cmd.c, and of what a NIC records: an input is a list of operations, each a byte and
- * what follows it. Numbers are little-endian; what is missing at the end of the
- * input is 0.
+ * The language of tests/fuzz_cmd.c, and of nic_config.record: an input is a
+ * list of operations, each a byte and what follows it. Numbers are
+ * little-endian; what is missing at the end of the input is 0.
  */
 #ifndef CMD_OPS_H
 #define CMD_OPS_H

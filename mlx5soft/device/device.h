@@ -45,8 +45,8 @@ void nic_wire(struct nic *nic);
 /* The events to poll() the wire for, which change */
 short nic_wire_events(const struct nic *nic);
 
-/* Send trains, or each packet as a frame of its own. At first, if they may be
- * sent, they are.
+/* Send trains, or each packet as a frame of its own. From the beginning they
+ * are sent, if nic_config.wire_trains permits.
  */
 void nic_wire_trains(struct nic *nic, bool send);
 

@@ -11,7 +11,7 @@
 #define IPV4 20U
 #define IPV6 40U
 #define UDP 8U
-#define MAX_SEGMENTS 64U /* the kernel's UDP_MAX_SEGMENTS, of old */
+#define MAX_SEGMENTS 64U /* Linux's UDP_MAX_SEGMENTS until it became 128 */
 
 /* ---- sending ---- */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The language of tests/fuzz_vfu.c, and of vfu_config.record: an input is a list of operations. Each begins with
- * a byte, FUZZ_OP(what, descriptors, kind); "u16" and the like are
- * little-endian. What is missing at the end of the input is 0.
+ * The language of tests/fuzz_vfu.c, and of vfu_config.record: an input is a
+ * list of operations. Each begins with a byte, FUZZ_OP(what, descriptors, kind);
+ * "u16" and the like are little-endian. What is missing at the end of the input
+ * is 0.
  */
 #ifndef FUZZ_OPS_H
 #define FUZZ_OPS_H

@@ -135,11 +135,11 @@ void vfu_release_client(struct vfu *vfu);
  * body, which is in vfu->msg.body, or a negative errno.
  */
 ssize_t vfu_do_message(struct vfu *vfu);
+const char *vfu_cmd_name(uint16_t cmd);
 
-/* vfu_record.c */
+/* vfu_record.c: to vfu_config.record, if it is there */
 void vfu_record(const struct vfu *vfu, uint16_t cmd, const void *body,
 		size_t len);
-const char *vfu_cmd_name(uint16_t cmd);
 
 /* vfu_dma.c; these and the next return as vfu_do_message() */
 ssize_t vfu_do_map(struct vfu *vfu, size_t len);
