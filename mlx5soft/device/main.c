@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -41,16 +42,6 @@ static const char help[] =
 
 /* What a guest may have us allocate; its own memory is not counted. */
 #define MAX_MEMORY (1ULL << 30)
-
-static volatile sig_atomic_t stop, single;
-
-static void on_signal(int sig)
-{
-	if (sig == SIGUSR1 || sig == SIGUSR2)
-		single = sig == SIGUSR1;
-	else
-		stop = 1;
-}
 
 static int die(const char *what, int err)
 {
@@ -144,37 +135,64 @@ static void limit_memory(void)
 #endif
 }
 
-/* @mask: of signals, while it waits: none comes between a look at `stop` and
- * the wait
- */
-static int serve(struct nic *nic, int wire, const sigset_t *mask)
+/* False: it is time to end. */
+static bool take_signal(struct nic *nic, int fd)
 {
-	struct pollfd fds[2] = {
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof(info)) != sizeof(info))
+		return true;
+	if (info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2)
+		return false;
+	nic_wire_trains(nic, info.ssi_signo == SIGUSR2);
+	return true;
+}
+
+static int serve(struct nic *nic, int wire, int signals)
+{
+	struct pollfd fds[3] = {
 		{ .fd = vfu_fd(nic_vfu(nic)), .events = POLLIN },
 		{ .fd = wire }, /* -1: ignored */
+		{ .fd = signals, .events = POLLIN },
 	};
 	const struct timespec none = { 0 };
 	struct timespec due;
 	bool more = false;
 
-	while (!stop) {
+	for (;;) {
 		fds[1].events = nic_wire_events(nic);
-		if (ppoll(fds, 2, more ? &none : until_due(nic, &due), mask) <
+		if (ppoll(fds, 3, more ? &none : until_due(nic, &due), NULL) <
 		    0) {
 			if (errno == EINTR)
 				continue;
 			return die("poll", errno);
 		}
+		if (fds[2].revents && !take_signal(nic, signals))
+			return 0;
 		if (fds[0].revents)
 			vfu_process(nic_vfu(nic));
 		if (fds[1].revents & (POLLIN | POLLOUT))
 			nic_wire(nic);
 		else if (fds[1].revents)
 			fds[1].fd = -1; /* the other end is gone */
-		nic_wire_trains(nic, !single);
 		more = nic_tick(nic);
 	}
-	return 0;
+}
+
+/* Blocked at once, because a signal may come before there is a loop; a busy
+ * ppoll() with a mask would let them wait.
+ */
+static int open_signals(void)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGUSR1);
+	sigaddset(&ours, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &ours, NULL);
+	return signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
 int main(int argc, char **argv)
@@ -187,11 +205,8 @@ int main(int argc, char **argv)
 		.mac = { 0x52, 0x54, 0x00, 0x12, 0x5c, 0x01 },
 		.wire = -1,
 	};
-	struct sigaction sa = { .sa_handler = on_signal };
-	static const int signals[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
-	sigset_t ours, before;
+	int signals = open_signals();
 	struct nic *nic;
-	unsigned int i;
 	int c, ret;
 
 	while ((c = getopt_long(argc, argv, "s:m:f:r:vh", longopts, NULL)) !=
@@ -224,18 +239,14 @@ int main(int argc, char **argv)
 		fputs(help, stderr);
 		return 2;
 	}
-	sigemptyset(&ours);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaddset(&ours, signals[i]);
-	sigprocmask(SIG_BLOCK, &ours, &before);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &sa, NULL);
+	if (signals < 0)
+		return die("signalfd", errno);
 	signal(SIGPIPE, SIG_IGN);
 	limit_memory();
 	ret = nic_create(&cfg, &nic);
 	if (ret)
 		return die(cfg.path, -ret);
-	ret = serve(nic, cfg.wire, &before);
+	ret = serve(nic, cfg.wire, signals);
 	nic_destroy(nic);
 	return ret;
 }
