@@ -57,10 +57,9 @@ void qp_reset(struct ibv_qp *qp)
 	MUST(!ibv_modify_qp(qp, &a, IBV_QP_STATE));
 }
 
-int qp_try_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
-		   uint32_t sq_psn, uint32_t rq_psn)
+void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
+		uint32_t sq_psn, uint32_t rq_psn)
 {
-	int ret;
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
@@ -81,39 +80,20 @@ int qp_try_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
 	a.ah_attr.grh.dgid = rig->gid;
 	a.ah_attr.grh.sgid_index = GID_INDEX;
 	a.ah_attr.grh.hop_limit = 64;
-	ret = ibv_modify_qp(qp, &a,
+	MUST(!ibv_modify_qp(qp, &a,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS);
-	if (ret)
-		return ret;
+				    IBV_QP_ACCESS_FLAGS));
 	a.qp_state = IBV_QPS_RTR;
-	ret = ibv_modify_qp(qp, &a,
+	MUST(!ibv_modify_qp(qp, &a,
 			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER);
-	if (ret)
-		return ret;
+				    IBV_QP_MIN_RNR_TIMER));
 	a.qp_state = IBV_QPS_RTS;
-	return ibv_modify_qp(qp, &a,
-			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				     IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
-		uint32_t sq_psn, uint32_t rq_psn)
-{
-	MUST(!qp_try_connect(rig, qp, peer, sq_psn, rq_psn));
-}
-
-enum ibv_qp_state qp_state(struct ibv_qp *qp)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr a;
-
-	MUST(!ibv_query_qp(qp, &a, IBV_QP_STATE, &init));
-	return a.qp_state;
+	MUST(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				    IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
 int qp_post_send(struct side *s, int i)

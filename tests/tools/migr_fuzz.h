@@ -68,10 +68,7 @@ void side_open(struct rig *rig, struct side *s);
 void side_close(struct side *s);
 void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
 		uint32_t sq_psn, uint32_t rq_psn);
-int qp_try_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
-		   uint32_t sq_psn, uint32_t rq_psn);
 void qp_reset(struct ibv_qp *qp);
-enum ibv_qp_state qp_state(struct ibv_qp *qp);
 int qp_post_send(struct side *s, int i);
 int qp_post_recv(struct side *s, int i);
 
