@@ -307,12 +307,12 @@ static int transmit(void *ctx, const struct iovec *iov, int count)
 
 	if (nic->wire.fd < 0 || nic->port_down)
 		return 0;
-	if (!wire_put(&nic->wire, iov, count)) {
+	for (i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	if (!wire_put(&nic->wire, iov, count, len)) {
 		nic->tx_blocked = true;
 		return -EAGAIN;
 	}
-	for (i = 0; i < count; i++)
-		len += iov[i].iov_len;
 	/* headers are in one piece */
 	count_tx(nic, iov[0].iov_base, len);
 	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, len);

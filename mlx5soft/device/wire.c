@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "frame.h"
 #include "wire.h"
 
 #define IPV4 20U
@@ -115,13 +114,11 @@ static u32 headers_of(const u8 *head)
 	return WIRE_ETH + (v4 ? IPV4 : IPV6) + UDP;
 }
 
-bool wire_put(struct wire *w, const struct iovec *iov, int count)
+bool wire_put(struct wire *w, const struct iovec *iov, int count, u32 len)
 {
-	u32 headers = headers_of(iov[0].iov_base), skip = 0, len = 0;
+	u32 headers = headers_of(iov[0].iov_base), skip = 0;
 	int i;
 
-	for (i = 0; i < count; i++)
-		len += iov[i].iov_len;
 	if (w->count && w->trains && !w->complete && w->count < MAX_SEGMENTS &&
 	    headers == w->headers && len - headers <= w->segment &&
 	    len - headers <= WIRE_MAX - w->len && follows(w, iov[0].iov_base)) {
@@ -150,16 +147,16 @@ bool wire_put(struct wire *w, const struct iovec *iov, int count)
 static void start_train(struct wire *w)
 {
 	const struct virtio_net_hdr *v = &w->rx.v;
-	struct frame h;
+	struct frame *h = &w->rx_h;
 
-	frame_parse(w->rx.frame, w->rx_len, false, &h);
+	frame_parse(w->rx.frame, w->rx_len, false, h);
 	if (v->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 || !v->gso_size ||
-	    h.l4_type != PROTO_UDP || h.l4 + UDP > WIRE_MAX_HEADERS || h.cut)
+	    h->l4_type != PROTO_UDP || h->l4 + UDP > WIRE_MAX_HEADERS || h->cut)
 		return;
-	w->rx_headers = h.l4 + UDP;
+	w->rx_headers = h->l4 + UDP;
 	w->rx_segment = v->gso_size;
 	w->rx_at = w->rx_headers;
-	w->rx_len = h.l4_end; /* without padding */
+	w->rx_len = h->l4_end; /* without padding */
 	w->rx_index = 0;
 	memcpy(w->rx_head, w->rx.frame, w->rx_headers);
 }
@@ -169,25 +166,28 @@ bool wire_more(const struct wire *w)
 	return w->rx_at < w->rx_len;
 }
 
-/* Headers go right in front of the next segment: what was there is consumed. */
+/*
+ * Headers go right in front of the next segment: what was there is consumed.
+ * Unlike lso_segment() it copies no payload and sums none up, which the
+ * transport does not need.
+ */
 static u8 *cut(struct wire *w, u32 *len)
 {
 	u32 rest = w->rx_len - w->rx_at;
 	u32 n = rest < w->rx_segment ? rest : w->rx_segment;
 	u8 *frame = w->rx.frame + w->rx_at - w->rx_headers;
-	u8 *udp = frame + w->rx_headers - UDP, *ip;
-	struct frame h;
+	u8 *udp = frame + w->rx_headers - UDP;
+	const struct frame *h = &w->rx_h;
+	u8 *ip = frame + h->l3;
 
 	memcpy(frame, w->rx_head, w->rx_headers);
 	*len = w->rx_headers + n;
-	frame_parse(frame, *len, true, &h);
-	ip = frame + h.l3;
-	if (h.version == 4) {
-		put_be16(ip + 2, *len - h.l3);
+	if (h->version == 4) {
+		put_be16(ip + 2, *len - h->l3);
 		put_be16(ip + 4, get_be16(ip + 4) + w->rx_index++);
-		frame_fill_l3(frame, &h);
+		frame_fill_l3(frame, h);
 	} else {
-		put_be16(ip + 4, *len - h.l3 - IPV6);
+		put_be16(ip + 4, *len - h->l3 - IPV6);
 	}
 	put_be16(udp + 4, UDP + n);
 	put_be16(udp + 6, 0);

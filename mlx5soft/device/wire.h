@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
-#include "bits.h"
+#include "frame.h"
 
 #define WIRE_ETH 14U
 #define WIRE_MAX (WIRE_ETH + 65535U) /* bytes of a train */
@@ -38,6 +38,7 @@ struct wire {
 	struct wire_unit tx;
 
 	/* what is left of a received train */
+	struct frame rx_h; /* of its headers */
 	u32 rx_headers, rx_segment, rx_at, rx_len;
 	u16 rx_index;
 	bool rx_unsummed;
@@ -46,10 +47,11 @@ struct wire {
 };
 
 /*
- * Send a UDP packet of the transport, perhaps later: wire_flush(). Its headers,
- * up to that of UDP, are in iov[0]. False: there is no room at the wire.
+ * Send a UDP packet of the transport, of `len` bytes, perhaps later:
+ * wire_flush(). Its headers, up to that of UDP, are in iov[0]. False: there is no
+ * room at the wire.
  */
-bool wire_put(struct wire *w, const struct iovec *iov, int count);
+bool wire_put(struct wire *w, const struct iovec *iov, int count, u32 len);
 
 /* Send what waits. False: no room, try again when there is. */
 bool wire_flush(struct wire *w);

@@ -57,7 +57,7 @@ static bool put(u8 *f, u32 len)
 {
 	struct iovec iov[2] = { { f, 62 }, { f + 62, len - 62 } };
 
-	return wire_put(&tx, iov, 2);
+	return wire_put(&tx, iov, 2, len);
 }
 
 static bool came(const u8 *want, u32 len)
