@@ -12,12 +12,9 @@
 
 static void notify(struct nic *nic, struct cq *cq)
 {
-	u8 data[EQE_DATA] = { 0 };
-
-	cq->armed = false;
+	cq->armed = cq->news = cq->solicited_news = false;
 	cq->notified_pi = cq->pi;
-	put_be32(data + 24, cq->obj.id);
-	eq_post(nic, cq->eq, EVENT_COMP, 0, data);
+	eq_post_cq(nic, cq->eq, cq);
 }
 
 static void overrun(struct nic *nic, struct cq *cq)
@@ -77,37 +74,43 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	}
 	/* errors wake those who wait for solicited ones, IBA 11.4.2.2 */
 	solicited |= op == CQE_REQ_ERR || op == CQE_RESP_ERR;
-	if (solicited)
+	cq->news = true;
+	if (solicited) {
+		cq->solicited_news = true;
 		cq->solicited_pi = cq->pi;
+	}
 	if (cq->armed && (solicited || !cq->armed_solicited))
 		notify(nic, cq);
 	return true;
 }
 
-/* Are there CQEs from this one on? Nonsense of a consumer is no. */
-static bool behind(const struct cq *cq, u32 pi, u32 from)
+/*
+ * Is this CQE behind that one, which the consumer sees next? Numbers of 24 bits
+ * wrap: who says that it is in front of the producer has seen everything.
+ */
+static bool behind(u32 pi, u32 from)
 {
-	u32 n = (pi - from) & 0xffffff;
-
-	return n && n <= 1U << cq->log_size;
+	return ((from - pi) & 0xffffff) > 0x7fffff;
 }
 
 /*
  * Arm: the consumer says how far it has seen. An event for what is behind
  * comes at once, else with the next CQE; but a CQE makes one event only, or
- * consumers that arm before they poll would be woken twice for each.
+ * consumers that arm before they poll would be woken twice for each. Whether it
+ * has made one is a flag and no distance: any number of CQEs may have been
+ * polled since.
  */
 void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number)
 {
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, number & 0xffffff);
-	u32 last;
 
 	if (!cq || cq->failed || cq->uar != uar)
 		return;
 	cq->armed = true;
 	cq->armed_solicited = first & DB_SOLICITED_ONLY;
-	last = cq->armed_solicited ? cq->solicited_pi : cq->pi;
-	if (behind(cq, last, first) && behind(cq, last, cq->notified_pi))
+	if (cq->armed_solicited
+		    ? cq->solicited_news && behind(cq->solicited_pi, first)
+		    : cq->news && behind(cq->pi, first))
 		notify(nic, cq);
 }
 
@@ -116,6 +119,7 @@ static void cq_free(struct nic *nic, struct obj *obj)
 	struct cq *cq = (struct cq *)obj;
 
 	(void)nic;
+	eq_forget_cq(cq);
 	pas_free(&cq->pas);
 	free(cq);
 }

@@ -8,20 +8,21 @@
 
 #define EQE 64
 
-void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
-	     const u8 data[EQE_DATA])
+static bool full(const struct eq *eq)
+{
+	return ((eq->pi - eq->ci) & 0xffffff) >= 1U << eq->log_size;
+}
+
+/* False: no room, or no memory. */
+static bool put(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
+		const u8 data[EQE_DATA])
 {
 	u32 size = 1U << eq->log_size;
 	u8 eqe[EQE] = { 0 }, *to;
 
 	to = pas_ptr(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE, EQE);
-	if (!to || ((eq->pi - eq->ci) & 0xffffff) >= size) {
-		if (!eq->overrun)
-			nic_log(nic, "EQ %u %s", eq->obj.id,
-				to ? "overrun" : "is not in memory");
-		eq->overrun = true;
-		return;
-	}
+	if (!to || full(eq))
+		return false;
 	eqe[1] = type;
 	eqe[3] = subtype;
 	memcpy(eqe + 32, data, EQE_DATA);
@@ -34,6 +35,46 @@ void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 		eq->armed = false;
 		vfu_irq(nic->vfu, eq->vector);
 	}
+	return true;
+}
+
+bool eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
+	     const u8 data[EQE_DATA])
+{
+	if (put(nic, eq, type, subtype, data))
+		return true;
+	if (!eq->overrun)
+		nic_log(nic, "EQ %u %s", eq->obj.id,
+			full(eq) ? "overrun" : "is not in memory");
+	eq->overrun = true;
+	return false;
+}
+
+static bool put_cq(struct nic *nic, struct eq *eq, const struct cq *cq)
+{
+	u8 data[EQE_DATA] = { 0 };
+
+	put_be32(data + 24, cq->obj.id);
+	return put(nic, eq, EVENT_COMP, 0, data);
+}
+
+/*
+ * There may be more CQs than the EQ has entries. One event tells of all CQEs up
+ * to it, so a CQ waits at most once.
+ */
+void eq_post_cq(struct nic *nic, struct eq *eq, struct cq *cq)
+{
+	if (cq->waiting || (TAILQ_EMPTY(&eq->waiting) && put_cq(nic, eq, cq)))
+		return;
+	cq->waiting = true;
+	TAILQ_INSERT_TAIL(&eq->waiting, cq, next_waiting);
+}
+
+void eq_forget_cq(struct cq *cq)
+{
+	if (cq->waiting)
+		TAILQ_REMOVE(&cq->eq->waiting, cq, next_waiting);
+	cq->waiting = false;
 }
 
 bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA])
@@ -64,23 +105,29 @@ void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number)
 void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm)
 {
 	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, value >> 24);
+	struct cq *cq;
 
 	if (!eq || eq->uar != uar)
 		return;
 	eq->ci = value & 0xffffff;
-	if (!arm)
-		return;
+	eq->armed |= arm;
+	while ((cq = TAILQ_FIRST(&eq->waiting)) && put_cq(nic, eq, cq))
+		eq_forget_cq(cq);
 	/* What came meanwhile is told at once. */
-	eq->armed = eq->pi == eq->ci;
-	if (!eq->armed)
+	if (eq->armed && eq->pi != eq->ci) {
+		eq->armed = false;
 		vfu_irq(nic->vfu, eq->vector);
+	}
 }
 
 static void eq_free(struct nic *nic, struct obj *obj)
 {
 	struct eq *eq = (struct eq *)obj;
+	struct cq *cq;
 
 	(void)nic;
+	while ((cq = TAILQ_FIRST(&eq->waiting))) /* all go at once */
+		eq_forget_cq(cq);
 	pas_free(&eq->pas);
 	free(eq);
 }
@@ -94,6 +141,7 @@ int create_eq(struct nic *nic, struct cmd *cmd)
 	if (!eq)
 		return FAIL(INTERNAL, "no memory");
 	eq->obj.free = eq_free;
+	TAILQ_INIT(&eq->waiting);
 	memcpy(eq->eqc, eqc, sizeof(eq->eqc));
 	eq->log_size = GET(eqc, eqc, log_eq_size);
 	eq->vector = GET(eqc, eqc, intr);

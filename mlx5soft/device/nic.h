@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/queue.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -197,6 +198,8 @@ struct obj *cmd_hold(struct nic *nic, struct obj *obj, enum obj_kind kind,
 
 /* ---- event queues ---- */
 
+struct cq;
+
 enum event {
 	EVENT_COMP = 0x00,
 	EVENT_COMM_EST = 0x02,
@@ -222,11 +225,18 @@ struct eq {
 	bool armed, overrun;
 	u32 pi, ci;
 	u64 events[4];
+	/* CQs with an event that had no room */
+	TAILQ_HEAD(, cq) waiting;
 	u8 eqc[BYTES(eqc)];
 };
 
-void eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
+/* False: it had no room and is lost. */
+bool eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 	     const u8 data[EQE_DATA]);
+/* A completion event, which is not lost: without room it waits. */
+void eq_post_cq(struct nic *nic, struct eq *eq, struct cq *cq);
+/* The CQ goes away. */
+void eq_forget_cq(struct cq *cq);
 /* to the EQ that wants events of this type; false: there is none */
 bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA]);
 /* about a QP, RQ, SQ (subtype 0, 1, 2) or SRQ */
@@ -243,10 +253,13 @@ struct cq {
 	bool big; /* entries of 128 bytes, the CQE in the second half */
 	bool ignore_overrun, failed;
 	bool armed, armed_solicited;
-	u32 pi, solicited_pi; /* behind the last such CQE */
-	u32 notified_pi;      /* behind the last that had an event */
+	bool news, solicited_news; /* CQEs that no event has told of yet */
+	u32 pi, solicited_pi;	   /* behind the last such CQE */
+	u32 notified_pi;	   /* behind the last that had an event */
 	u32 uar;
 	u64 db;
+	bool waiting; /* in eq->waiting */
+	TAILQ_ENTRY(cq) next_waiting;
 	u8 cqc[BYTES(cqc)];
 };
 

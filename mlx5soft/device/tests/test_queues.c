@@ -81,12 +81,14 @@ static void test_arming(void)
 	/* a consumer in front of the producer, or too far behind it */
 	while (rig_cqe(r, &cq, cqe))
 		;
+	CHECK(post(CQE_REQ, false) && !events(), "not armed");
 	cq.ci += 3;
 	arm(false);
+	CHECK(!events(), "in front of the producer");
 	cq.ci -= 3 + 17;
 	arm(false);
 	cq.ci += 17;
-	CHECK(!events(), "nonsense");
+	CHECK(events() == 1, "far behind");
 	/* arming twice is arming once */
 	while (rig_cqe(r, &cq, cqe))
 		;
@@ -137,10 +139,12 @@ static void test_solicited(void)
 
 static void test_wraps(void)
 {
+	struct cq *dev;
 	u8 cqe[64];
 	u32 i, ci;
 
 	setup(2);
+	dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
 	for (i = 0; i < 40; i++) {
 		CHECK(post(CQE_REQ, i & 1), "%u", i);
 		CHECK(rig_cqe(r, &cq, cqe), "%u", i);
@@ -150,7 +154,8 @@ static void test_wraps(void)
 		put_be32(rig_mem(r, cq.db), cq.ci);
 	}
 	/* numbers of 24 bits: as if very much had happened */
-	((struct cq *)obj_find(r->nic, OBJ_CQ, cq.id))->pi = 0xfffffe;
+	dev->pi = dev->notified_pi = 0xfffffe;
+	dev->news = false;
 	ci = cq.ci = 0xfffffe;
 	put_be32(rig_mem(r, cq.db), ci);
 	for (i = 0; i < 4; i++)
@@ -161,6 +166,42 @@ static void test_wraps(void)
 	arm(false);
 	CHECK(!events(), "all was seen");
 	rig_stop(r);
+}
+
+/*
+ * A consumer that arms once and then polls for a while: however much it takes,
+ * up to any distance that numbers of 24 bits can have, what it has not seen
+ * when it arms again makes an event.
+ */
+static void test_polled_between(void)
+{
+	static const u32 polled[] = { 1,	3,	 4,	   5,
+				      8,	4096,	 0xfffffb, 0xfffffc,
+				      0xfffffd, 0xffffff };
+	struct cq *dev;
+	u8 cqe[64];
+
+	for (size_t i = 0; i < N_ELEM(polled); i++) {
+		setup(2);
+		dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
+		arm(true);
+		CHECK(post(CQE_RESP_SEND, true) && events() == 1, "armed");
+		CHECK(rig_cqe(r, &cq, cqe), "one");
+		/* the same as so many CQEs, each polled at once */
+		CHECK(post(CQE_RESP_SEND, true), "first of them");
+		cq.ci = dev->pi = (cq.ci + polled[i]) & 0xffffff;
+		dev->solicited_pi = dev->pi;
+		put_be32(rig_mem(r, cq.db), cq.ci);
+		arm(false);
+		CHECK(!events(), "%u polled: all was seen", polled[i]);
+		dev->armed = false; /* as if it had not been armed */
+		CHECK(post(CQE_RESP_SEND, true) && !events(), "not armed");
+		arm(i & 1);
+		CHECK(events() == 1, "%u polled: lost", polled[i]);
+		arm(i & 1);
+		CHECK(!events(), "%u polled: again", polled[i]);
+		rig_stop(r);
+	}
 }
 
 static void expect_failed(const char *what)
@@ -344,6 +385,59 @@ static void test_eq(void)
 	rig_stop(r);
 }
 
+/*
+ * More CQs than the EQ has entries: their events wait, one for each, until
+ * there is room.
+ */
+static void test_eq_full(void)
+{
+	struct rig_ring cqs[11];
+	unsigned int seen[11] = { 0 }, i, n, round;
+	u8 eqe[64], cqe[64];
+
+	setup(4);
+	eq = rig_eq(r, 2, VECTOR, 0);
+	for (i = 0; i < N_ELEM(cqs); i++)
+		cqs[i] = rig_cq(r, 4, eq.id);
+	rig_eq_db(r, r->uar, &eq, true);
+	host_irqs(r->host, VECTOR);
+	for (round = 0; round < 2; round++)
+		for (i = 0; i < N_ELEM(cqs); i++) {
+			cq = cqs[i];
+			arm(false);
+			CHECK(post(CQE_REQ, false), "%u", i);
+		}
+	CHECK(host_irqs(r->host, VECTOR) == 1, "armed once");
+	/* one that waits goes away, and one that does not */
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_CQ, cqs[2].id), "%s", r->log);
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_CQ, cqs[10].id), "%s", r->log);
+	for (round = 0; round < 6; round++) {
+		for (n = 0; rig_eqe(r, &eq, eqe); n++)
+			for (i = 0; i < N_ELEM(cqs); i++)
+				seen[i] += get_be32(eqe + 56) == cqs[i].id;
+		CHECK(n <= 4, "%u in a ring of 4", n);
+		rig_eq_db(r, r->uar, &eq, true);
+		CHECK(host_irqs(r->host, VECTOR) <= 1, "a storm");
+	}
+	/* the first four told before the second CQE of theirs came */
+	for (i = 0; i < N_ELEM(cqs); i++) {
+		n = i == 10 ? 0 : i < 4 && i != 2 ? 2 : 1;
+		CHECK(seen[i] == n, "%u: %u events", i, seen[i]);
+	}
+	query(MLX5_CMD_OP_QUERY_EQ, eq.id,
+	      BYTE_OF(query_eq_out, eq_context_entry));
+	CHECK(!GET(query_eq_out, r->out, eq_context_entry.status), "overrun");
+	/* in use until the end, with events that wait */
+	for (i = 3; i < 10; i++) {
+		cq = cqs[i];
+		while (rig_cqe(r, &cq, cqe))
+			;
+		arm(false);
+		CHECK(post(CQE_REQ, false), "%u", i);
+	}
+	rig_stop(r);
+}
+
 static void test_eq_memory(void)
 {
 	setup(2);
@@ -366,11 +460,13 @@ int main(void)
 	test_arming();
 	test_solicited();
 	test_wraps();
+	test_polled_between();
 	test_overrun();
 	test_cq_memory();
 	test_big();
 	test_resize();
 	test_eq();
+	test_eq_full();
 	test_eq_memory();
 	return check_result();
 }
