@@ -1,0 +1,177 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # shared with lab
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of lab: the commands that start and stop nodes, and tell what runs.
+
+give_up() # NODE WHY
+{
+	say "$1 $2. The end of its console:"
+	tail -n 30 "$(console "$1")" >&2 || true
+	exit 1
+}
+
+await() # NODE DEADLINE
+{
+	until ready "$1"; do
+		running "$dir/$1/pid" || give_up "$1" "died while booting"
+		[ $SECONDS -lt "$2" ] || give_up "$1" "did not come up in time"
+		sleep 0.2
+	done
+	# Opening the shared connection now makes every later command quick.
+	until remote "$1" true 2>"$dir/$1/ssh.log"; do
+		[ $SECONDS -lt "$2" ] || give_up "$1" "refuses ssh"
+		sleep 0.2
+	done
+}
+
+cmd_up()
+{
+	local count=3 i n have deadline mlx5='' new=()
+	local stock='' mem=${LAB_MEM:-1536} cpus=${LAB_CPUS:-2}
+	local device=${LAB_DEVICE:-rxe} kernel=stable backports=''
+
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-n) count=$2 ;;
+		--device) device=$2 ;;
+		--stock) stock=$2 ;;
+		--kernel) kernel=$2 ;;
+		--mem) mem=$2 ;;
+		--cpus) cpus=$2 ;;
+		*) die "up: what is '$1'? (lab --help)" ;;
+		esac
+		shift 2
+	done
+	[[ $count =~ ^[1-9]$ ]] || die "1 to 9 nodes, not '$count'"
+	check_choices --device "$device" rxe mlx5
+	check_choices --kernel "$kernel" stable backports
+	for ((i = 1; i <= count; i++)); do
+		check_kernel "n$i"
+	done
+
+	images=$("$here/vm-images/mkimage")
+	for ((i = 1; i <= count; i++)); do
+		[ "$(kernel_of "n$i")" = stable ] || [ -n "$backports" ] ||
+			backports=$("$here/vm-images/mkimage" backports)
+	done
+	accel=${LAB_ACCEL:-$(accel)}
+	mkdir -p "$dir/out" "$stage"
+	exec 8>"$dir/lock"
+	flock 8
+	ssh_setup
+
+	for ((i = 1; i <= count; i++)); do
+		if running "$dir/n$i/pid"; then
+			wire_lives "n$i" || wire_off "n$i"
+			if ! mlx5_lives "n$i"; then
+				say "n$i has lost its mlx5soft: again"
+			elif [ "$(cat "$dir/n$i/with")" = "$(with "n$i")" ]; then
+				continue
+			else
+				say "n$i was started with something else: again"
+			fi
+			stop "n$i"
+		fi
+		new+=("n$i")
+		[ "$(device_of "n$i")" = rxe ] || mlx5=1
+	done
+	[ -z "$mlx5" ] || need_vfio_user
+	have=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+	[ "$have" -ge $((${#new[@]} * mem)) ] ||
+		die "${#new[@]} nodes of $mem MiB do not fit in $have MiB:" \
+			"use fewer (-n) or smaller (--mem) ones"
+
+	deadline=$((SECONDS + $(seconds 180)))
+	network
+	for n in "${new[@]}"; do
+		say "starting $n"
+		start "$n" 8>&-
+	done
+	for ((i = 1; i <= count; i++)); do
+		await "n$i" $deadline 8>&-
+	done
+	for n in "${new[@]}"; do
+		say "$n $(self "$n")"
+	done
+	[ ${#new[@]} -eq 0 ] ||
+		say "$count nodes ready after $SECONDS s ($accel)"
+}
+
+cmd_reboot()
+{
+	local power='' d deadline images backports accel mem cpus stock device kernel
+
+	[ "${1-}" != --power ] || { power=1; shift; }
+	need_node "${1-}"
+	d=$dir/$1
+	deadline=$((SECONDS + $(seconds 180)))
+	exec 8>"$dir/lock"
+	flock 8
+	boots "$1" >"$d/booted"
+	rm -f "$d/netem" # the guest forgets it
+	if [ -n "$power" ]; then
+		# What up had been told, but LAB_QEMU and the like are today's.
+		eval "$(sed 's/^declare -- //' "$d/options")"
+		power_off "$1"
+		power_on "$1" 8>&-
+	else
+		wire_off "$1" >/dev/null
+		on_reset "$1" reset
+		remote "$1" 'sync; busybox reboot -f' 2>/dev/null 8>&- || true
+		hang_up "$1"
+	fi
+	await "$1" $deadline 8>&-
+	[ -n "$power" ] || on_reset "$1" shutdown
+	say "$1 $(self "$1")"
+}
+
+cmd_down()
+{
+	local n bad=0
+
+	[ ! -e "$dir/pcap.pid" ] || cmd_pcap stop || true
+	for n in $(nodes); do
+		stop "$n"
+		rm -f "$dir/$n/disk.qcow2" "$dir/$n/mlx5soft" \
+			"$dir/$n/bad_wire" "$dir/$n"/qmp.*
+	done
+	[ ! -e "/run/netns/$ns" ] || ip netns del "$ns"
+	# Consoles stay for the curious, out of the way of the next up.
+	rm -rf "$dir/last"
+	mkdir -p "$dir/last"
+	for n in $(nodes); do
+		mv "$dir/$n" "$dir/last/"
+	done
+	rm -f "$dir/ssh_config" "$dir/check.mark" "$dir/lock"
+	if [ -e "$dir/reports" ]; then
+		mv "$dir/reports" "$dir/last/"
+		say "a device complained: $dir/last/reports"
+		bad=1
+	fi
+	return $bad
+}
+
+cmd_status()
+{
+	local n state
+
+	[ -n "$(nodes)" ] || { echo "no lab is up"; return; }
+	for n in $(nodes | tr ' ' '\n'); do
+		if ! running "$dir/$n/pid"; then
+			state="dead (console: $(console "$n"))"
+		elif ready "$n"; then
+			state=$(self "$n")
+			state=${state% uptime=*}
+		else
+			state=booting
+		fi
+		mlx5_lives "$n" || state="$state, but its mlx5soft ended (log: \
+$dir/$n/mlx5.log)"
+		wire_lives "$n" || state="$state, but its bad_wire ended: \
+netem $n off"
+		echo "$n  lan 10.20.0.${n#n}  fabric 10.10.0.${n#n}  $state"
+	done
+	if running "$dir/pcap.pid"; then
+		echo "capturing to $(cat "$dir/pcap.file")"
+	fi
+}

@@ -1,0 +1,76 @@
+# shellcheck shell=bash disable=SC2119,SC2120,SC2154 # shared with lab
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of lab: mlx5soft, the device of mlx5 nodes, in a process beside QEMU.
+
+# Debian's QEMU can do it since the backports of trixie.
+need_vfio_user()
+{
+	local help
+
+	help=$("$toolbox" qemu-system-x86_64 -device help 2>&1) || true
+	case $help in *'"vfio-user-pci"'*) return ;; esac
+	die "this QEMU has no vfio-user-pci, which mlx5 nodes need:" \
+		"$("$toolbox" qemu-system-x86_64 --version 2>&1 | head -n 1)"
+}
+
+# The device runs before QEMU connects to it. A copy of the program, because a
+# build may replace the original meanwhile.
+start_mlx5() # NODE
+{
+	local d=$dir/$1 socket=$dir/$1/mlx5.sock deadline
+
+	[ -x "$mlx5soft" ] ||
+		die "$1: there is no $mlx5soft: make build, or make asan"
+	[ ${#socket} -lt 108 ] ||
+		die "$1: $socket is too long for a socket: set LAB_DIR"
+	cp "$mlx5soft" "$d/mlx5soft"
+	# Not by in_ns, whose subshell would hold our lock; in a session of its
+	# own, so that a terminal's interrupt does not reach it.
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	setsid ip netns exec "$ns" "$toolbox" sh -c '
+		trap "" USR1 USR2 # mlx5_trains may be early
+		echo $$ >"$0/mlx5.pid"
+		exec "$0/mlx5soft" -s "$0/mlx5.sock" "$@"' "$d" \
+		-m "52:54:00:10:00:0${1#n}" -f "tap:$1-fabric" \
+		>"$d/mlx5.log" 2>&1 </dev/null &
+	deadline=$((SECONDS + $(seconds 20)))
+	until [ -S "$socket" ]; do
+		[ ! -s "$d/mlx5.pid" ] || running "$d/mlx5.pid" ||
+			die "$1: mlx5soft ended: $(cat "$d/mlx5.log")"
+		[ $SECONDS -lt $deadline ] ||
+			die "$1: mlx5soft makes no $socket: $(cat "$d/mlx5.log")"
+		sleep 0.05
+	done
+	mlx5_trains
+}
+
+# Several packets in one frame are fine for a bridge. While a capture or a bad
+# line looks at them, each is sent by itself.
+mlx5_trains() # [USR1]: off in any case
+{
+	local n sig=${1-USR2}
+
+	! running "$dir/pcap.pid" || sig=USR1
+	for n in $(nodes); do
+		[ ! -e "$dir/$n/wire.json" ] && [ ! -e "$dir/$n/netem" ] ||
+			sig=USR1
+	done
+	for n in $(nodes); do
+		! running "$dir/$n/mlx5.pid" ||
+			kill "-$sig" "$(cat "$dir/$n/mlx5.pid")" 2>/dev/null ||
+			true
+	done
+}
+
+# What the sanitizers have to say of it: errors end it, leaks come at its end.
+mlx5_report() # NODE
+{
+	sed -n '/ERROR: [A-Za-z]*Sanitizer\|: runtime error: /,$p' \
+		"$dir/$1/mlx5.log" 2>/dev/null | grep .
+}
+
+mlx5_lives() # NODE: if it has one
+{
+	[ ! -e "$dir/$1/mlx5.pid" ] || running "$dir/$1/mlx5.pid"
+}

@@ -1,0 +1,101 @@
+# shellcheck shell=bash disable=SC2154 # shared with lab
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of lab: what each node is made of: its device, its kernel, the accelerator.
+
+# Does the accelerator really run a guest? /dev/kvm may open and the guest
+# still hang, so a kernel is booted; the answer is kept per kernel and host.
+accel()
+{
+	local cache=$build/images/accel log answer=tcg
+
+	if [ -e "$cache" ]; then
+		cat "$cache"
+		return
+	fi
+	if [ -w /dev/kvm ]; then
+		say "trying /dev/kvm"
+		# If it works it takes a second, however busy the host.
+		log=$(timeout 10 "$toolbox" qemu-system-x86_64 \
+			-accel kvm -cpu host -m 512 -nodefaults -display none \
+			-no-reboot -serial stdio -kernel "$images/vmlinuz" \
+			-initrd "$images/initrd" \
+			-append "console=ttyS0 probe panic=-1" \
+			</dev/null 2>&1) || true
+		case $log in *"lab: probe ok"*) answer=kvm ;; esac
+	fi
+	[ $answer = kvm ] || say "no usable KVM: emulating"
+	echo $answer >"$cache"
+	echo $answer
+}
+
+rxe_of() # NODE
+{
+	case ,$stock, in
+	*,"$1",* | *,all,*) echo stock ;;
+	*) echo migr ;;
+	esac
+}
+
+# What a list like "a,n2=b" says of a node.
+choice() # NODE LIST DEFAULT
+{
+	local word all=$3 one=
+
+	for word in ${2//,/ }; do
+		case $word in
+		"$1="*) one=${word#*=} ;;
+		*=*) ;;
+		*) all=$word ;;
+		esac
+	done
+	echo "${one:-$all}"
+}
+
+device_of() { choice "$1" "$device" rxe; }    # NODE
+kernel_of() { choice "$1" "$kernel" stable; } # NODE
+
+check_choices() # OPTION LIST A B
+{
+	local word
+
+	for word in ${2//,/ }; do
+		[[ $word =~ ^(n[1-9]=)?($3|$4)$ ]] ||
+			die "$1: '$word' is none of $3, $4, NODE=$3, NODE=$4"
+	done
+}
+
+# The folder with a node's kernel
+boot_of() # NODE
+{
+	case $(kernel_of "$1") in
+	stable) echo "$images" ;;
+	backports) echo "$backports" ;;
+	esac
+}
+
+check_kernel() # NODE
+{
+	[ "$(kernel_of "$1")" = stable ] || [ "$(device_of "$1")" != rxe ] ||
+		[ "$(rxe_of "$1")" = stock ] ||
+		die "$1: our rdma_rxe is for the stable kernel: with" \
+			"--kernel $1=backports it takes --device $1=mlx5 or" \
+			"--stock $1"
+}
+
+# What a node's behaviour depends on; `up` starts those anew that have another.
+with() # NODE [MLX5SOFT]
+{
+	local rxe boot
+
+	boot=$(boot_of "$1")
+	rxe=$(rxe_of "$1")
+	[ "$(device_of "$1")" = rxe ] || rxe=mlx5
+	echo "$mem MiB, $cpus cpus${LAB_ACCEL:+, $LAB_ACCEL}, ${LAB_APPEND-}, ${LAB_QEMU-}, $rxe"
+	echo "$boot"
+	cat "$boot/initrd.hash"
+	case $rxe in
+	migr) cksum "$stage/rdma_rxe.ko" 2>&1 || true ;;
+	mlx5) cksum <"${2-$mlx5soft}" || true ;;
+	esac
+}

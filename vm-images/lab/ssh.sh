@@ -1,0 +1,52 @@
+# shellcheck shell=bash disable=SC2154 # shared with lab
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of lab: reaching a node.
+
+ssh_setup()
+{
+	local n
+
+	for n in 1 2 3 4 5 6 7 8 9; do
+		printf 'Host n%s\n\tHostName 10.20.0.%s\n' $n $n
+	done >"$dir/ssh_config"
+	cat >>"$dir/ssh_config" <<-EOF
+	Host *
+		User root
+		IdentityFile $build/images/ssh/id_ed25519
+		IdentitiesOnly yes
+		UserKnownHostsFile $build/images/ssh/known_hosts
+		HostKeyAlgorithms ssh-ed25519
+		KexAlgorithms curve25519-sha256
+		Ciphers aes128-gcm@openssh.com
+		ControlMaster auto
+		ControlPath ssh-%n
+		ControlPersist yes
+		ConnectTimeout $(seconds 20)
+		ServerAliveInterval $(seconds 30)
+		LogLevel ERROR
+	EOF
+}
+
+# In the state folder, so that the socket's name is short whatever the path.
+ssh_cmd() { (cd "$dir" && in_ns "$toolbox" ssh -F ssh_config "$@"); }
+remote() { ssh_cmd "$@" </dev/null; }
+
+# End the shared connection: one to a node that is gone would only hang.
+hang_up() # NODE
+{
+	[ ! -S "$dir/ssh-$1" ] || ssh_cmd -O exit "$1" 2>/dev/null || true
+	rm -f "$dir/ssh-$1"
+}
+
+cmd_ssh()
+{
+	need_node "${1-}"
+	ssh_cmd "$@"
+}
+
+cmd_console()
+{
+	[ -e "$(console "${1:?which node?}")" ] || die "$1 has no console log"
+	exec tail -n +1 -F "$(console "$1")"
+}
