@@ -113,7 +113,7 @@ static void send_doorbell(struct nic *nic, u32 uar, u32 number)
 		return;
 	wq = AT_RO(sqc, ((struct wq *)obj)->ctx, wq);
 	if (GET(wq, wq, uar_page) == uar)
-		wq_doorbell(nic, (struct wq *)obj);
+		sq_kick(nic, (struct wq *)obj);
 }
 
 /* A doorbell of 8 bytes may come as two halves, the second of which counts. */

@@ -116,6 +116,7 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	if (!nic)
 		return ret;
 	nic->cfg = *cfg;
+	TAILQ_INIT(&nic->tx_run);
 	nic->wire.fd = cfg->wire;
 	nic->wire.vnet = cfg->wire_trains;
 	nic_wire_trains(nic, true);
@@ -190,6 +191,7 @@ bool nic_tick(struct nic *nic)
 		eth_flush(nic);
 	eth_retry_held(nic); /* perhaps there are buffers now */
 	more = roce_tick(nic->roce, t);
+	more |= eth_tick(nic);
 	if (!wire_flush(&nic->wire))
 		nic->tx_blocked = true;
 	return more;
@@ -203,6 +205,8 @@ int64_t nic_due(const struct nic *nic)
 		due = nic->idle_due;
 	if (nic->flush_due && nic->flush_due < due)
 		due = nic->flush_due;
+	if (!TAILQ_EMPTY(&nic->tx_run) && !nic->tx_blocked)
+		return 0;
 	if (nic->held && t + HELD_RETRY_NS < due)
 		due = t + HELD_RETRY_NS;
 	if (due == UINT64_MAX)

@@ -10,7 +10,7 @@ static void wq_free(struct nic *nic, struct obj *obj)
 {
 	struct wq *wq = (struct wq *)obj;
 
-	(void)nic;
+	sq_stop(nic, wq);
 	pas_free(&wq->pas);
 	free(wq);
 }
@@ -89,6 +89,7 @@ static int modify_wq(struct nic *nic, struct cmd *cmd)
 	if (from != wq->state)
 		return FAIL(BAD_RES_STATE, "in another state");
 	if (to == WQ_RST) {
+		sq_stop(nic, wq);
 		wq->ci = 0;
 		wq->sent = 0;
 		wq->starved = false;
@@ -106,7 +107,7 @@ static int modify_wq(struct nic *nic, struct cmd *cmd)
 	if (to == WQ_ERR && rq)
 		rq_flush(nic, wq);
 	else if (to == WQ_ERR)
-		sq_flush(nic, wq);
+		sq_kick(nic, wq);
 	return CMD_OK;
 }
 

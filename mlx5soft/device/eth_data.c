@@ -345,7 +345,7 @@ void nic_wire(struct nic *nic)
 	int i;
 
 	if (nic->tx_blocked && wire_flush(wire))
-		eth_resume(nic);
+		nic->tx_blocked = false;
 	eth_retry_held(nic);
 	for (i = 0; i < BURST || wire_more(wire); i++) {
 		frame = wire_get(wire, &len);

@@ -16,7 +16,16 @@
 #define SYND_LOCAL_QP_OP 0x02
 #define SYND_LOCAL_PROT 0x04
 #define SYND_FLUSH 0x05
-#define BLOCKED (-1)
+#define UNFINISHED (-1) /* no syndrome: the rest of a large send waits */
+
+/*
+ * What is sent before others have their turn, in bytes: a send queue, and all
+ * of them together in one nic_tick(). A frame costs something besides its
+ * bytes. A large send of 64 KiB in ordinary frames is one slice.
+ */
+#define SLICE (128 << 10)
+#define BUDGET (4 * SLICE)
+#define FRAME_COST 1024
 
 static bool is_own(struct nic *nic, const u8 *mac)
 {
@@ -103,7 +112,8 @@ static int gather(struct nic *nic, const struct wq *sq, const u8 *wqe, u32 size,
 	return 0;
 }
 
-static int send_large(struct nic *nic, struct wq *sq, u32 len, u32 hdr, u32 mss)
+static int send_large(struct nic *nic, struct wq *sq, u32 len, u32 hdr, u32 mss,
+		      int *budget)
 {
 	u8 f[LSO_MAX_SEGMENT];
 	struct lso lso;
@@ -113,28 +123,32 @@ static int send_large(struct nic *nic, struct wq *sq, u32 len, u32 hdr, u32 mss)
 		return SYND_LOCAL_QP_OP;
 	for (; sq->sent < lso.segments; sq->sent++) {
 		n = lso_segment(&lso, sq->sent, f);
-		if (!transmit(nic, sq, f, n))
-			return BLOCKED;
+		if (*budget <= 0 || !transmit(nic, sq, f, n))
+			return UNFINISHED;
+		*budget -= n + FRAME_COST;
 	}
-	sq->sent = 0;
 	return 0;
 }
 
-static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size)
+static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size,
+		    int *budget)
 {
 	struct frame h;
 	u32 len, hdr;
 	int ret;
 
-	if (wqe[3] == OP_NOP)
+	if (wqe[3] == OP_NOP) {
+		*budget -= FRAME_COST;
 		return 0;
+	}
 	if (wqe[3] != OP_SEND && wqe[3] != OP_LSO)
 		return SYND_LOCAL_QP_OP;
 	ret = gather(nic, sq, wqe, size, &len, &hdr);
 	if (ret)
 		return ret;
 	if (wqe[3] == OP_LSO)
-		return send_large(nic, sq, len, hdr, get_be16(wqe + 22));
+		return send_large(nic, sq, len, hdr, get_be16(wqe + 22),
+				  budget);
 	if (len > FRAME_MAX)
 		return SYND_LOCAL_QP_OP;
 	if (wqe[20] & (CS_L3 | CS_L4)) {
@@ -144,9 +158,11 @@ static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size)
 		if (wqe[20] & CS_L4)
 			frame_fill_l4(nic->tx_frame, &h);
 	}
-	return transmit(nic, sq, nic->tx_frame, len) ? 0 : BLOCKED;
+	*budget -= len + FRAME_COST;
+	return transmit(nic, sq, nic->tx_frame, len) ? 0 : UNFINISHED;
 }
 
+/* False: not to be read, or more than there is room for. */
 static bool read_pi(struct nic *nic, const struct wq *sq, u16 *pi)
 {
 	u8 db[4];
@@ -154,7 +170,10 @@ static bool read_pi(struct nic *nic, const struct wq *sq, u16 *pi)
 	if (vfu_dma_read(nic->vfu, sq->db + 4, db, sizeof(db)))
 		return false;
 	*pi = get_be32(db);
-	return true;
+	if ((u16)(*pi - sq->ci) <= 1U << sq->log_size)
+		return true;
+	nic_log(nic, "SQ %u: %u posted after %u", sq->obj.id, *pi, sq->ci);
+	return false;
 }
 
 static void complete(struct nic *nic, struct wq *sq, const u8 *wqe, u8 syndrome)
@@ -168,67 +187,109 @@ static void complete(struct nic *nic, struct wq *sq, const u8 *wqe, u8 syndrome)
 	cq_post(nic, sq->cq, cqe, syndrome ? CQE_REQ_ERR : CQE_REQ, false);
 }
 
-void sq_flush(struct nic *nic, struct wq *sq)
+static u16 basic_blocks(const u8 *wqe)
 {
-	u32 mask = (1U << sq->log_size) - 1, size, budget = mask + 1;
+	u32 size = (get_be32(wqe + 4) & 0x3f) * 16;
+
+	return size ? (size + 63) / 64 : 1;
+}
+
+/* In the error state: WQEs end with an error. Returns whether there are more. */
+static bool flush(struct nic *nic, struct wq *sq, int budget)
+{
+	u32 mask = (1U << sq->log_size) - 1;
 	u8 wqe[64];
 	u16 pi;
 
 	if (!GET(sqc, sq->ctx, flush_in_error_en) || !read_pi(nic, sq, &pi))
-		return;
-	while (sq->ci != pi && budget--) {
+		return false;
+	for (; sq->ci != pi; budget -= FRAME_COST) {
+		if (budget <= 0)
+			return true;
 		if (!pas_read(nic, &sq->pas, (u64)(sq->ci & mask) * 64, wqe,
 			      64))
-			return;
+			return false;
 		complete(nic, sq, wqe, SYND_FLUSH);
-		size = (get_be32(wqe + 4) & 0x3f) * 16;
-		sq->ci += size ? (size + 63) / 64 : 1;
+		sq->ci += basic_blocks(wqe);
 	}
+	return false;
 }
 
-void wq_doorbell(struct nic *nic, struct wq *sq)
+/* The WQE at ci in one piece; false: it is not in memory. */
+static bool read_wqe(struct nic *nic, const struct wq *sq, u8 wqe[MAX_WQE])
 {
-	u32 mask = (1U << sq->log_size) - 1, size, i, budget = mask + 1;
+	u32 mask = (1U << sq->log_size) - 1, i = 0;
+
+	do {
+		if (!pas_read(nic, &sq->pas, (u64)((sq->ci + i) & mask) * 64,
+			      wqe + 64 * i, 64))
+			return false;
+	} while (++i < basic_blocks(wqe));
+	return true;
+}
+
+/* Send what there is. Returns whether there is more. */
+static bool run(struct nic *nic, struct wq *sq, int budget)
+{
 	u8 wqe[MAX_WQE];
-	int ret = 0;
 	u16 pi;
+	int ret;
 
 	if (sq->state == WQ_ERR)
-		sq_flush(nic, sq);
-	if (sq->state != WQ_RDY || nic->tx_blocked || !read_pi(nic, sq, &pi))
-		return;
-	while (sq->ci != pi && budget--) {
-		if (!pas_read(nic, &sq->pas, (u64)(sq->ci & mask) * 64, wqe,
-			      64))
-			return;
-		size = (get_be32(wqe + 4) & 0x3f) * 16;
-		for (i = 64; i < size; i += 64)
-			if (!pas_read(nic, &sq->pas,
-				      (u64)((sq->ci + i / 64) & mask) * 64,
-				      wqe + i, 64))
-				return;
-		ret = send_one(nic, sq, wqe, size);
-		if (ret == BLOCKED)
-			return;
+		return flush(nic, sq, budget);
+	if (sq->state != WQ_RDY || !read_pi(nic, sq, &pi))
+		return false;
+	while (sq->ci != pi) {
+		if (budget <= 0)
+			return true;
+		if (!read_wqe(nic, sq, wqe))
+			return false;
+		ret = send_one(nic, sq, wqe, (get_be32(wqe + 4) & 0x3f) * 16,
+			       &budget);
+		if (ret == UNFINISHED)
+			return true;
 		if (ret || (wqe[11] & 0x0c) == SIGNALED)
 			complete(nic, sq, wqe, ret);
-		sq->ci += size ? (size + 63) / 64 : 1;
+		sq->ci += basic_blocks(wqe);
+		sq->sent = 0;
 		if (ret) {
 			nic_log(nic, "SQ %u: error 0x%x", sq->obj.id, ret);
 			sq->state = WQ_ERR;
-			sq_flush(nic, sq);
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
-void eth_resume(struct nic *nic)
+void sq_kick(struct nic *nic, struct wq *sq)
 {
-	const struct id_table *t = obj_table(nic, OBJ_SQ);
-	u32 i;
+	if (!sq->runnable)
+		TAILQ_INSERT_TAIL(&nic->tx_run, sq, next_run);
+	sq->runnable = true;
+}
 
-	nic->tx_blocked = false;
-	for (i = 0; i < t->size && !nic->tx_blocked; i++)
-		if (t->slot[i] && t->slot[i]->kind == OBJ_SQ)
-			wq_doorbell(nic, (struct wq *)t->slot[i]);
+void sq_stop(struct nic *nic, struct wq *sq)
+{
+	if (sq->runnable)
+		TAILQ_REMOVE(&nic->tx_run, sq, next_run);
+	sq->runnable = false;
+}
+
+/* Queues take turns; a turn is over when its slice is, or the wire is full. */
+bool eth_tick(struct nic *nic)
+{
+	int budget = BUDGET;
+	struct wq *sq;
+	bool more;
+
+	for (; !nic->tx_blocked && (sq = TAILQ_FIRST(&nic->tx_run));
+	     budget -= SLICE) {
+		if (!budget)
+			return true;
+		more = run(nic, sq, SLICE);
+		sq_stop(nic, sq);
+		if (more)
+			sq_kick(nic, sq);
+	}
+	return false;
 }

@@ -404,8 +404,10 @@ struct wq {
 	u32 pd;
 	u64 db;
 	u16 ci;
-	u32 sent;     /* segments that are out of the large send at ci */
-	bool starved; /* frames were dropped, as there was no buffer */
+	u32 sent;      /* segments that are out of the large send at ci */
+	bool starved;  /* frames were dropped, as there was no buffer */
+	bool runnable; /* a send queue, in nic.tx_run */
+	TAILQ_ENTRY(wq) next_run;
 	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
@@ -432,9 +434,13 @@ struct rqt {
 	u32 rqn[1U << MAX_LOG_RQT];
 };
 
-void wq_doorbell(struct nic *nic, struct wq *sq);
+/* There may be something to send, or to flush: with the next eth_tick() */
+void sq_kick(struct nic *nic, struct wq *sq);
+/* ...no more */
+void sq_stop(struct nic *nic, struct wq *sq);
+/* Send for a while. Returns whether there is more. */
+bool eth_tick(struct nic *nic);
 /* The queue is in the error state now: its WQEs end with an error. */
-void sq_flush(struct nic *nic, struct wq *sq);
 void rq_flush(struct nic *nic, struct wq *rq);
 /* Look again at receive queues, whose posts ring no doorbell. */
 #define IDLE_RECV_NS 2000000
@@ -442,8 +448,6 @@ void eth_flush(struct nic *nic);
 void qp_doorbell(struct nic *nic, struct qp *qp);
 /* A frame to the wire; false: it has no room, nic_wire() goes on later. */
 bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
-/* Send queues go on after the wire had no room. */
-void eth_resume(struct nic *nic);
 enum rx_how {
 	RX_WIRE,     /* false: there is no buffer, but it may wait */
 	RX_LAST,     /* it has waited long enough: true, delivered or not */
@@ -532,6 +536,7 @@ struct nic {
 
 	/* the wire has no room: send queues wait */
 	bool tx_blocked;
+	TAILQ_HEAD(, wq) tx_run; /* send queues with something to do */
 	/* frames without a buffer, in their order */
 	struct held *held, *held_last;
 	u32 held_bytes;

@@ -224,4 +224,5 @@ void rig_arm_cq(struct rig *r, u32 uar, const struct rig_ring *cq,
 void rig_send_db(struct rig *r, u32 uar, u32 number)
 {
 	host_write64(r->host, uar * RIG_PAGE + 0x800, (u64)number << 8);
+	nic_tick(r->nic);
 }

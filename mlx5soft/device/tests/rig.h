@@ -113,6 +113,7 @@ bool rig_cqe(struct rig *r, struct rig_ring *cq, u8 cqe[64]);
 void rig_eq_db(struct rig *r, u32 uar, const struct rig_ring *eq, bool arm);
 void rig_arm_cq(struct rig *r, u32 uar, const struct rig_ring *cq,
 		bool solicited);
+/* ...with a turn of the loop behind it */
 void rig_send_db(struct rig *r, u32 uar, u32 number);
 
 #endif /* RIG_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a send queue sends to its own host: to its address, to a group */
+/* Ethernet queues: turns of senders, their own frames, frames without a buffer */
 #include <unistd.h>
 
 #include "nic.h"
@@ -57,6 +57,112 @@ static void send(u32 sq, const u8 dst[6], bool back, bool out, const char *what)
 	CHECK(rig_cqe(r, &p.rx_cq, cqe) == back, "%s: received", what);
 	CHECK((read(r->wire, frame, sizeof(frame)) == FRAME) == out, "%s: sent",
 	      what);
+}
+
+#define HEADERS 54U
+#define PAYLOAD 65000U
+
+/* A large send of one byte in each frame, as two basic blocks at `at` */
+static void put_large_send(u8 *at, u32 sq)
+{
+	u8 *frame = at + 30;
+
+	put_be32(at, 0x0e); /* large send */
+	put_be32(at + 4, sq << 8 | 7);
+	at[11] = 8; /* signaled */
+	put_be16(at + 22, 1);
+	put_be16(at + 28, HEADERS);
+	memset(frame, 2, 12);
+	put_be16(frame + 12, 0x0800);
+	frame[14] = 0x45;
+	frame[14 + 9] = 6; /* TCP */
+	frame[34 + 12] = 0x50;
+	put_be32(at + 96, PAYLOAD);
+	put_be32(at + 100, p.mkey);
+	put_be64(at + 104, rig_pages(r, 16));
+}
+
+/*
+ * Nothing is sent within the doorbell. What a guest posts costs a turn of the
+ * loop no more than others can wait for, and other queues have their turn, too.
+ */
+static void test_turns(void)
+{
+	u8 cqe[64];
+	u64 before;
+	u32 large, other, turns;
+
+	r = rig_start();
+	probe_run(r, &p);
+	r->nic->wire.fd = -1; /* frames are counted, and gone */
+	large = new_sq(p.td);
+	put_large_send(rig_mem(r, buf), large);
+	put_large_send(rig_mem(r, buf) + 128, large);
+	put_be32(rig_mem(r, db) + 4, 4);
+	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (u64)large << 8);
+	CHECK(!r->nic->port.tx_discards, "%lu frames within the doorbell",
+	      r->nic->port.tx_discards);
+	CHECK(!nic_due(r->nic), "due");
+	other = new_sq(p.td);
+	put_be32(rig_mem(r, buf) + 4, other << 8 | 1); /* NOP */
+	rig_mem(r, buf)[11] = 8;
+	put_be32(rig_mem(r, db) + 4, 1);
+	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (u64)other << 8);
+	CHECK(nic_tick(r->nic), "more to do");
+	CHECK(rig_cqe(r, &p.tx_cq, cqe) && get_be32(cqe + 56) == other,
+	      "another queue waits");
+	for (turns = 1;; turns++) {
+		before = r->nic->port.tx_discards;
+		if (!nic_tick(r->nic))
+			break;
+		CHECK(r->nic->port.tx_discards - before <= 1000,
+		      "%lu frames in a turn",
+		      r->nic->port.tx_discards - before);
+	}
+	CHECK(turns > 2 * PAYLOAD / 1000, "%u turns", turns);
+	CHECK(r->nic->port.tx_discards == 2 * PAYLOAD, "%lu frames",
+	      r->nic->port.tx_discards);
+	CHECK(rig_cqe(r, &p.tx_cq, cqe) && rig_cqe(r, &p.tx_cq, cqe) &&
+		      get_be32(cqe + 56) == (0x0e << 24 | large),
+	      "both completed");
+	/* one that goes away in the middle */
+	put_be32(rig_mem(r, db) + 4, 1);
+	large = new_sq(p.td);
+	put_large_send(rig_mem(r, buf), large);
+	put_be32(rig_mem(r, db) + 4, 2);
+	rig_send_db(r, r->uar, large);
+	CHECK(nic_tick(r->nic), "more to do");
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_SQ, large), "%s", r->log);
+	CHECK(!nic_tick(r->nic), "nothing left");
+	rig_stop(r);
+}
+
+/* In the error state WQEs are flushed, by turns as well. */
+static void test_sq_flush(void)
+{
+	u8 cqe[64];
+	u32 sq;
+
+	r = rig_start();
+	probe_run(r, &p);
+	sq = new_sq(p.td);
+	SET(sqc, ((struct wq *)obj_find(r->nic, OBJ_SQ, sq))->ctx,
+	    flush_in_error_en, 1);
+	for (u32 i = 0; i < 16; i++)
+		put_be32(rig_mem(r, buf) + 64 * i + 4, sq << 8 | 1);
+	put_be32(rig_mem(r, db) + 4, 3);
+	to_state(MLX5_CMD_OP_MODIFY_SQ, sq, WQ_RDY, WQ_ERR);
+	CHECK(!nic_due(r->nic), "due");
+	nic_tick(r->nic);
+	put_be32(rig_mem(r, db) + 4, 16);
+	rig_send_db(r, r->uar, sq);
+	for (u32 i = 0; i < 16; i++)
+		CHECK(rig_cqe(r, &p.tx_cq, cqe) && cqe[55] == 5 &&
+			      cqe[63] >> 4 == CQE_REQ_ERR &&
+			      get_be16(cqe + 60) == i,
+		      "%u", i);
+	CHECK(!rig_cqe(r, &p.tx_cq, cqe) && nic_due(r->nic), "all");
+	rig_stop(r);
 }
 
 /* receive WQEs; posting them is for the tests */
@@ -165,6 +271,8 @@ static void test_held(void)
 
 int main(void)
 {
+	test_turns();
+	test_sq_flush();
 	test_loopback();
 	test_held();
 	test_flush();
