@@ -76,9 +76,11 @@ static void segment_write(struct nic *nic, u64 off, u32 value)
 {
 	switch (off) {
 	case SEG_CMDQ_HIGH:
+		nic->cmd_rung = 0;
 		nic->cmdq = (nic->cmdq & 0xffffffff) | (u64)value << 32;
 		break;
 	case SEG_CMDQ_LOW:
+		nic->cmd_rung = 0;
 		/* the low bits are the NIC interface's mode */
 		nic->cmdq = (nic->cmdq & ~0xffffffffULL) | (value & 0xfffff000);
 		nic->cmdq_known = true;
@@ -152,8 +154,7 @@ int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
 	if (off < (u64)FIRST_UAR * UAR_PAGE) {
 		for (i = 0; i + 4 <= len; i += 4)
 			segment_write(nic, off + i, get_be32(from + i));
-	} else if (vfu_bus_master(nic->vfu) &&
-		   obj_find(nic, OBJ_UAR, off / UAR_PAGE)) {
+	} else if (obj_find(nic, OBJ_UAR, off / UAR_PAGE)) {
 		record_bar(nic, off, buf, len);
 		uar_write(nic, off / UAR_PAGE, off % UAR_PAGE, buf, len);
 	}

@@ -251,8 +251,12 @@ void cmd_doorbell(struct nic *nic, u32 slots)
 {
 	unsigned int i;
 
-	if (!nic->cmdq_known || !vfu_bus_master(nic->vfu))
+	if (!nic->cmdq_known)
 		return;
+	if (!vfu_bus_master(nic->vfu)) {
+		nic->cmd_rung |= slots;
+		return;
+	}
 	for (i = 0; i < 32; i++)
 		if (slots >> i & 1)
 			run_slot(nic, i);

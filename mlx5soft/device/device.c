@@ -81,14 +81,35 @@ static void reset(void *priv, enum vfu_reset why)
 	nic->up = nic->enabled = false;
 	nic->cmdq = 0;
 	nic->cmdq_known = false;
+	nic->cmd_rung = 0;
 	nic->issi = 0;
 	nic->cq_half_uar = 0;
+}
+
+/*
+ * Without bus mastering the device neither touches memory nor raises an
+ * interrupt: nic_tick() does nothing, frames that come are lost. What was rung
+ * meanwhile has waited: queues run with the next nic_tick(), the rest here.
+ */
+static void config_written(void *priv, unsigned int off, size_t len)
+{
+	struct nic *nic = priv;
+	u32 rung = nic->cmd_rung;
+
+	(void)off;
+	(void)len;
+	if (!vfu_bus_master(nic->vfu))
+		return;
+	nic->cmd_rung = 0;
+	cmd_doorbell(nic, rung);
+	eq_resume(nic);
 }
 
 static const struct vfu_ops ops = {
 	.bar_read = bar_read,
 	.bar_write = bar_write,
 	.reset = reset,
+	.config_written = config_written,
 	.log = put_line,
 };
 
@@ -185,6 +206,8 @@ bool nic_tick(struct nic *nic)
 	u64 t = nic_now();
 	bool more;
 
+	if (!vfu_bus_master(nic->vfu))
+		return false;
 	if (nic->idle && t >= nic->idle_due)
 		rdma_look_again(nic);
 	if (nic->flush_due && t >= nic->flush_due)
@@ -201,6 +224,8 @@ int64_t nic_due(const struct nic *nic)
 {
 	u64 due = roce_next_deadline(nic->roce), t = nic_now();
 
+	if (!vfu_bus_master(nic->vfu))
+		return -1;
 	if (nic->idle && nic->idle_due < due)
 		due = nic->idle_due;
 	if (nic->flush_due && nic->flush_due < due)

@@ -13,13 +13,15 @@ static bool full(const struct eq *eq)
 	return ((eq->pi - eq->ci) & 0xffffff) >= 1U << eq->log_size;
 }
 
-/* False: no room, or no memory. */
+/* False: no room, no memory, or none that the device may touch. */
 static bool put(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 		const u8 data[EQE_DATA])
 {
 	u32 size = 1U << eq->log_size;
 	u8 eqe[EQE] = { 0 }, *to;
 
+	if (!vfu_bus_master(nic->vfu))
+		return false;
 	to = pas_ptr(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE, EQE);
 	if (!to || full(eq))
 		return false;
@@ -102,22 +104,40 @@ void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number)
 	event_post(nic, type, 0, data);
 }
 
+/* Tell what has waited; an interrupt that is due. */
+static void service(struct nic *nic, struct eq *eq)
+{
+	struct cq *cq;
+
+	if (!vfu_bus_master(nic->vfu))
+		return;
+	while ((cq = TAILQ_FIRST(&eq->waiting)) && put_cq(nic, eq, cq))
+		eq_forget_cq(cq);
+	if (eq->armed && eq->pi != eq->ci) {
+		eq->armed = false;
+		vfu_irq(nic->vfu, eq->vector);
+	}
+}
+
 void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm)
 {
 	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, value >> 24);
-	struct cq *cq;
 
 	if (!eq || eq->uar != uar)
 		return;
 	eq->ci = value & 0xffffff;
 	eq->armed |= arm;
-	while ((cq = TAILQ_FIRST(&eq->waiting)) && put_cq(nic, eq, cq))
-		eq_forget_cq(cq);
-	/* What came meanwhile is told at once. */
-	if (eq->armed && eq->pi != eq->ci) {
-		eq->armed = false;
-		vfu_irq(nic->vfu, eq->vector);
-	}
+	service(nic, eq);
+}
+
+void eq_resume(struct nic *nic)
+{
+	const struct id_table *t = obj_table(nic, OBJ_EQ);
+	u32 i;
+
+	for (i = 0; i < t->size; i++)
+		if (t->slot[i])
+			service(nic, (struct eq *)t->slot[i]);
 }
 
 static void eq_free(struct nic *nic, struct obj *obj)

@@ -346,7 +346,8 @@ void nic_wire(struct nic *nic)
 
 	if (nic->tx_blocked && wire_flush(wire))
 		nic->tx_blocked = false;
-	eth_retry_held(nic);
+	if (vfu_bus_master(nic->vfu))
+		eth_retry_held(nic);
 	for (i = 0; i < BURST || wire_more(wire); i++) {
 		frame = wire_get(wire, &len);
 		if (!frame)

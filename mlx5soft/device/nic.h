@@ -242,6 +242,8 @@ bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA]);
 /* about a QP, RQ, SQ (subtype 0, 1, 2) or SRQ */
 void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number);
 void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm);
+/* The device is bus master again: what could not be told or raised is. */
+void eq_resume(struct nic *nic);
 
 /* ---- completion queues ---- */
 
@@ -502,6 +504,7 @@ struct nic {
 	/* command queue */
 	u64 cmdq;
 	bool cmdq_known;
+	u32 cmd_rung; /* slots, while the device was not bus master */
 	u32 health;
 	u8 *cmd_in, *cmd_out;
 	u16 issi;
