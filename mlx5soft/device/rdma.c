@@ -299,23 +299,18 @@ static void event(void *ctx, void *qp_ctx, enum roce_event event)
 	event_queue(ctx, types[event], 0, qp->obj.id);
 }
 
-static int transmit(void *ctx, const struct iovec *iov, int count)
+static int transmit(void *ctx, const void *frame, size_t len)
 {
 	struct nic *nic = ctx;
-	u32 len = 0;
-	int i;
 
 	if (nic->wire.fd < 0 || nic->port_down)
 		return 0;
-	for (i = 0; i < count; i++)
-		len += iov[i].iov_len;
-	if (!wire_put(&nic->wire, iov, count, len)) {
+	if (!wire_put(&nic->wire, frame, len)) {
 		nic->tx_blocked = true;
 		return -EAGAIN;
 	}
-	/* headers are in one piece */
-	count_tx(nic, iov[0].iov_base, len);
-	count_traffic(&nic->port.rdma_tx, iov[0].iov_base, len);
+	count_tx(nic, frame, len);
+	count_traffic(&nic->port.rdma_tx, frame, len);
 	return 0;
 }
 

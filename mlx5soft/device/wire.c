@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "wire.h"
@@ -114,14 +115,13 @@ static u32 headers_of(const u8 *head)
 	return WIRE_ETH + (v4 ? IPV4 : IPV6) + UDP;
 }
 
-bool wire_put(struct wire *w, const struct iovec *iov, int count, u32 len)
+bool wire_put(struct wire *w, const u8 *frame, u32 len)
 {
-	u32 headers = headers_of(iov[0].iov_base), skip = 0;
-	int i;
+	u32 headers = headers_of(frame), skip = 0;
 
 	if (w->count && w->trains && !w->complete && w->count < MAX_SEGMENTS &&
 	    headers == w->headers && len - headers <= w->segment &&
-	    len - headers <= WIRE_MAX - w->len && follows(w, iov[0].iov_base)) {
+	    len - headers <= WIRE_MAX - w->len && follows(w, frame)) {
 		skip = headers;
 	} else {
 		if (!wire_flush(w))
@@ -132,12 +132,8 @@ bool wire_put(struct wire *w, const struct iovec *iov, int count, u32 len)
 	}
 	w->complete = len - headers < w->segment;
 	w->count++;
-	for (i = 0; i < count; i++) {
-		memcpy(w->tx.frame + w->len, (u8 *)iov[i].iov_base + skip,
-		       iov[i].iov_len - skip);
-		w->len += iov[i].iov_len - skip;
-		skip = 0;
-	}
+	memcpy(w->tx.frame + w->len, frame + skip, len - skip);
+	w->len += len - skip;
 	return true;
 }
 

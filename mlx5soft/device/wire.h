@@ -11,7 +11,6 @@
 
 #include <linux/virtio_net.h>
 #include <stdbool.h>
-#include <sys/uio.h>
 
 #include "frame.h"
 
@@ -48,10 +47,9 @@ struct wire {
 
 /*
  * Send a UDP packet of the transport, of `len` bytes, perhaps later:
- * wire_flush(). Its headers, up to that of UDP, are in iov[0]. False: there is no
- * room at the wire.
+ * wire_flush(). False: there is no room at the wire.
  */
-bool wire_put(struct wire *w, const struct iovec *iov, int count, u32 len);
+bool wire_put(struct wire *w, const u8 *frame, u32 len);
 
 /* Send what waits. False: no room, try again when there is. */
 bool wire_flush(struct wire *w);

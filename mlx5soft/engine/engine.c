@@ -87,20 +87,15 @@ struct roce_qp *engine_find_qp(struct roce_engine *e, uint32_t qpn)
 
 /* ---- sending ---- */
 
-static int loopback_put(struct roce_engine *e, const struct iovec *iov,
-			int count)
+static int loopback_put(struct roce_engine *e, const void *frame, uint32_t len)
 {
 	struct loopback *l = &e->loopback;
 	uint32_t at = (l->head + l->count) % l->size;
-	uint8_t *p = l->frames + (size_t)at * LOOPBACK_BYTES, *start = p;
 
 	if (l->count == l->size)
 		return -EAGAIN;
-	for (int i = 0; i < count; i++) {
-		memcpy(p, iov[i].iov_base, iov[i].iov_len);
-		p += iov[i].iov_len;
-	}
-	l->lengths[at] = p - start;
+	memcpy(l->frames + (size_t)at * LOOPBACK_BYTES, frame, len);
+	l->lengths[at] = len;
 	l->count++;
 	e->counters.loopback_frames++;
 	return 0;
@@ -123,33 +118,34 @@ static uint8_t service_of(const struct roce_qp *qp)
 	return qp->init.type == ROCE_QPT_UC ? SERVICE_UC : SERVICE_RC;
 }
 
-static int transmit(struct roce_engine *e, const struct tx *tx)
+static int transmit(struct roce_engine *e, const void *frame, uint32_t len)
 {
-	return e->config.ops->transmit(e->config.ctx, tx->iov, tx->count + 2);
+	return e->config.ops->transmit(e->config.ctx, frame, len);
 }
 
 /* To the wire, and back to members on this engine: both, or neither yet. */
 static int transmit_multicast(struct roce_engine *e, const uint8_t gid[16],
-			      const struct tx *tx)
+			      const void *frame, uint32_t len)
 {
 	bool back = group_find(e, gid);
 	int ret;
 
 	if (back && e->loopback.count == e->loopback.size)
 		return -EAGAIN;
-	ret = transmit(e, tx);
+	ret = transmit(e, frame, len);
 	if (back && ret != -EAGAIN)
-		loopback_put(e, tx->iov, tx->count + 2);
+		loopback_put(e, frame, len);
 	return ret;
 }
 
-int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
+int engine_send(struct roce_qp *qp, const struct roce_av *av,
+		const struct tx *tx)
 {
 	struct roce_engine *e = qp->engine;
 	const struct gid_entry *gid = &e->gids[av->sgid_index];
-	uint8_t head[MAX_HEADER_BYTES], tail[8], mac[6];
+	uint8_t mac[6], *frame;
 	bool multicast = is_datagram(qp) && gid_multicast_mac(av->dgid, mac);
-	uint32_t head_len, tail_len;
+	uint32_t len;
 	struct header h = {
 		.smac = gid->mac,
 		.dmac = multicast ? mac : av->dmac,
@@ -174,16 +170,13 @@ int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx)
 		e->counters.tx_no_address++;
 		return 0;
 	}
-	packet_build(&h, tx->iov + 1, tx->count, tx->payload_len, head,
-		     &head_len, tail, &tail_len);
-	tx->iov[0] = (struct iovec){ head, head_len };
-	tx->iov[tx->count + 1] = (struct iovec){ tail, tail_len };
+	frame = packet_build(&h, e->out + OUT_PAYLOAD, tx->payload_len, &len);
 	if (multicast)
-		ret = transmit_multicast(e, av->dgid, tx);
+		ret = transmit_multicast(e, av->dgid, frame, len);
 	else if (!memcmp(av->dmac, gid->mac, 6))
-		ret = loopback_put(e, tx->iov, tx->count + 2);
+		ret = loopback_put(e, frame, len);
 	else
-		ret = transmit(e, tx);
+		ret = transmit(e, frame, len);
 	if (ret == -EAGAIN) {
 		e->counters.tx_blocked++;
 		e->blocked = true;

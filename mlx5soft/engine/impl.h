@@ -15,6 +15,8 @@
 /* Each element of a gather list may be split at a page once more. */
 #define MAX_PAYLOAD_IOV (2 * ROCE_MAX_SGE + 4)
 #define NEVER UINT64_MAX
+/* where the payload stands in roce_engine.out: headers go in front of it */
+#define OUT_PAYLOAD 128
 
 /* a send WQE that was fetched and has not completed */
 struct slot {
@@ -141,6 +143,9 @@ struct roce_engine {
 	struct roce_qp **heap;
 	uint32_t heap_count, heap_size, qps;
 	uint16_t ip_id; /* IPv4 identification, counts packets */
+	/* The packet that is made: the ICRC is that of the bytes which leave. */
+	uint8_t out[OUT_PAYLOAD + MAX_MTU + MAX_TAIL_BYTES]
+		__attribute__((aligned(64)));
 	struct gid_entry gids[ROCE_MAX_GIDS];
 	unsigned int gid_end; /* behind the last valid one */
 	struct group groups[ROCE_MAX_GROUPS];
@@ -155,7 +160,7 @@ enum step {
 	STEP_BLOCKED, /* no room for the packet */
 };
 
-/* a packet to send; payload goes to iov + 1 */
+/* a packet to send; its payload is in roce_engine.out */
 struct tx {
 	uint8_t op; /* without service */
 	bool solicited;
@@ -165,8 +170,6 @@ struct tx {
 	uint32_t ext_len;
 	uint8_t ext[MAX_EXT_BYTES];
 	uint32_t payload_len;
-	int count; /* of payload elements */
-	struct iovec iov[MAX_PAYLOAD_IOV + 2];
 };
 
 static inline uint32_t psn_add(uint32_t psn, uint32_t n)
@@ -222,7 +225,8 @@ static inline bool is_atomic(const struct slot *slot)
 void engine_make_runnable(struct roce_qp *qp);
 struct roce_qp *engine_find_qp(struct roce_engine *engine, uint32_t qpn);
 /* 0 if the packet is away, or lost; -EAGAIN */
-int engine_send(struct roce_qp *qp, const struct roce_av *av, struct tx *tx);
+int engine_send(struct roce_qp *qp, const struct roce_av *av,
+		const struct tx *tx);
 
 /* group.c */
 /* NULL: it has no members */
@@ -239,8 +243,11 @@ struct roce_qp *timer_expired(struct roce_engine *engine);
 /* mem.c */
 int mem_check_list(struct roce_qp *qp, const struct roce_sge *sge,
 		   uint32_t count, unsigned int access);
+/* Copy to the packet that is made, from a message or from what the peer names */
 int mem_gather(struct roce_qp *qp, const struct slot *slot, uint32_t offset,
-	       uint32_t len, struct iovec *iov, int max);
+	       uint32_t len);
+int mem_remote_read(struct roce_qp *qp, uint32_t pd, uint32_t rkey,
+		    uint64_t addr, uint32_t len);
 int mem_scatter(struct roce_qp *qp, uint32_t pd, const struct roce_sge *sge,
 		uint32_t count, uint32_t offset, const void *data,
 		uint32_t len);

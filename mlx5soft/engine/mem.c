@@ -46,33 +46,45 @@ static uint32_t next_part(const struct roce_sge *sge, uint32_t count,
 	return len;
 }
 
-/* What stands at @offset of a message. Returns the number of elements. */
+static void *copy_from(const struct iovec *iov, int count, void *data)
+{
+	uint8_t *p = data;
+
+	for (int i = 0; i < count; i++) {
+		memcpy(p, iov[i].iov_base, iov[i].iov_len);
+		p += iov[i].iov_len;
+	}
+	return p;
+}
+
+/* What stands at @offset of a message */
 int mem_gather(struct roce_qp *qp, const struct slot *slot, uint32_t offset,
-	       uint32_t len, struct iovec *iov, int max)
+	       uint32_t len)
 {
 	const struct roce_sge *sge = slot->wqe.sge;
+	void *to = qp->engine->out + OUT_PAYLOAD;
+	struct iovec iov[MAX_PAYLOAD_IOV];
 	uint32_t i = 0, part;
-	int n = 0;
 
 	for (; len; len -= part, offset += part) {
-		int ret = 1;
+		int n = 1;
 
 		part = next_part(sge, slot->wqe.num_sge, &i, &offset, len);
-		if (!part || n == max)
+		if (!part)
 			return -EINVAL;
 		if (slot->wqe.flags & ROCE_SEND_INLINE)
-			iov[n] = (struct iovec){
+			iov[0] = (struct iovec){
 				(void *)(uintptr_t)(sge[i].addr + offset), part
 			};
 		else
-			ret = translate(qp, qp->init.pd, sge[i].key,
-					sge[i].addr + offset, part, 0, false,
-					iov + n, max - n);
-		if (ret < 0)
-			return ret;
-		n += ret;
+			n = translate(qp, qp->init.pd, sge[i].key,
+				      sge[i].addr + offset, part, 0, false, iov,
+				      MAX_PAYLOAD_IOV);
+		if (n < 0)
+			return n;
+		to = copy_from(iov, n, to);
 	}
-	return n;
+	return 0;
 }
 
 static const void *copy_to(const struct iovec *iov, int count, const void *data)
@@ -114,6 +126,19 @@ int mem_remote(struct roce_qp *qp, uint32_t pd, uint32_t rkey, uint64_t addr,
 {
 	return len ? translate(qp, pd, rkey, addr, len, access, true, iov, max)
 		   : 0;
+}
+
+int mem_remote_read(struct roce_qp *qp, uint32_t pd, uint32_t rkey,
+		    uint64_t addr, uint32_t len)
+{
+	struct iovec iov[MAX_PAYLOAD_IOV];
+	int n = mem_remote(qp, pd, rkey, addr, len, ROCE_ACCESS_REMOTE_READ,
+			   iov, MAX_PAYLOAD_IOV);
+
+	if (n < 0)
+		return n;
+	copy_from(iov, n, qp->engine->out + OUT_PAYLOAD);
+	return 0;
 }
 
 int mem_remote_write(struct roce_qp *qp, uint32_t rkey, uint64_t addr,

@@ -298,21 +298,20 @@ static void build_ipv6(const struct header *h, uint8_t *ip, uint32_t udp_len)
 	memcpy(ip + 24, h->dgid, 16);
 }
 
-void packet_build(const struct header *h, const struct iovec *payload,
-		  int count, uint32_t payload_len, uint8_t *buf,
-		  uint32_t *buf_len, uint8_t *tail, uint32_t *tail_len)
+uint8_t *packet_build(const struct header *h, uint8_t *payload,
+		      uint32_t payload_len, uint32_t *len)
 {
 	bool v6 = !gid_is_ipv4(h->dgid);
-	uint8_t *ip = buf + ETH_BYTES;
-	uint8_t *udp = ip + (v6 ? IPV6_BYTES : IPV4_BYTES);
-	uint8_t *bth = udp + UDP_BYTES, *ext = bth + BTH_BYTES;
+	uint8_t *ext = payload - h->ext_len, *bth = ext - BTH_BYTES;
+	uint8_t *udp = bth - UDP_BYTES;
+	uint8_t *ip = udp - (v6 ? IPV6_BYTES : IPV4_BYTES);
+	uint8_t *eth = ip - ETH_BYTES, *tail = payload + payload_len;
 	uint32_t pad = -payload_len & 3, crc;
-	uint32_t udp_len = UDP_BYTES + BTH_BYTES + h->ext_len + payload_len +
-			   pad + ICRC_BYTES;
+	uint32_t udp_len = tail + pad + ICRC_BYTES - udp;
 
-	memcpy(buf, h->dmac, 6);
-	memcpy(buf + 6, h->smac, 6);
-	put_be16(buf + 12, v6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
+	memcpy(eth, h->dmac, 6);
+	memcpy(eth + 6, h->smac, 6);
+	put_be16(eth + 12, v6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
 	if (v6)
 		build_ipv6(h, ip, udp_len);
 	else
@@ -328,15 +327,12 @@ void packet_build(const struct header *h, const struct iovec *payload,
 	put_be32(bth + 4, h->dest_qpn);
 	put_be32(bth + 8, (uint32_t)h->ack_req << 31 | h->psn);
 	memcpy(ext, h->ext, h->ext_len);
-
-	crc = libdeflate_crc32(icrc_headers(ip, v6), ext, h->ext_len);
-	for (int i = 0; i < count; i++)
-		crc = libdeflate_crc32(crc, payload[i].iov_base,
-				       payload[i].iov_len);
 	memset(tail, 0, pad);
-	crc = libdeflate_crc32(crc, tail, pad);
+	tail += pad;
+
+	crc = libdeflate_crc32(icrc_headers(ip, v6), ext, tail - ext);
 	for (int i = 0; i < ICRC_BYTES; i++)
-		tail[pad + i] = crc >> 8 * i;
-	*buf_len = ext + h->ext_len - buf;
-	*tail_len = pad + ICRC_BYTES;
+		tail[i] = crc >> 8 * i;
+	*len = tail + ICRC_BYTES - eth;
+	return eth;
 }

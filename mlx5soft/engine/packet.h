@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 #include "../be.h"
 
@@ -28,6 +27,7 @@
 #define MAX_EXT_BYTES (XRCETH_BYTES + ATOMICETH_BYTES)
 #define MAX_HEADER_BYTES \
 	(ETH_BYTES + IPV6_BYTES + UDP_BYTES + BTH_BYTES + MAX_EXT_BYTES)
+#define MAX_TAIL_BYTES (3 + ICRC_BYTES) /* with pad */
 
 #define PSN_MASK 0xffffffU
 #define QPN_MASK 0xffffffU
@@ -158,12 +158,12 @@ struct header {
 };
 
 /*
- * Write the headers to @buf, of MAX_HEADER_BYTES, and what comes behind the
- * payload, pad and ICRC, to @tail, of 8 bytes.
+ * Write the headers in front of @payload, where MAX_HEADER_BYTES are free, pad
+ * and ICRC behind it, where MAX_TAIL_BYTES are. The payload must not change any
+ * more. Returns where the frame begins, and how long it is.
  */
-void packet_build(const struct header *h, const struct iovec *payload,
-		  int count, uint32_t payload_len, uint8_t *buf,
-		  uint32_t *buf_len, uint8_t *tail, uint32_t *tail_len);
+uint8_t *packet_build(const struct header *h, uint8_t *payload,
+		      uint32_t payload_len, uint32_t *len);
 
 bool gid_is_ipv4(const uint8_t gid[16]);
 /* The MAC address of a multicast GID; false: it is none */

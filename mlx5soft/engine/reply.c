@@ -195,7 +195,6 @@ static void init_tx(const struct roce_qp *qp, struct tx *tx, uint32_t psn)
 	tx->dest_qpn = qp->attr.dest_qpn;
 	tx->ext_len = 0;
 	tx->payload_len = 0;
-	tx->count = 0;
 }
 
 static void put_aeth(struct tx *tx, uint8_t syndrome, uint32_t msn)
@@ -245,10 +244,8 @@ static int make_read_response(struct roce_qp *qp, struct resource *r,
 	if (tx->op != OP_READ_RESPONSE_MIDDLE)
 		put_aeth(tx, AETH_ACK, r->msn);
 	tx->payload_len = len < qp->mtu ? len : qp->mtu;
-	tx->count = mem_remote(qp, r->pd, r->rkey, r->addr + offset,
-			       tx->payload_len, ROCE_ACCESS_REMOTE_READ,
-			       tx->iov + 1, MAX_PAYLOAD_IOV);
-	return tx->count < 0 ? tx->count : 0;
+	return mem_remote_read(qp, r->pd, r->rkey, r->addr + offset,
+			       tx->payload_len);
 }
 
 static enum step send_response(struct roce_qp *qp, struct resource *r)

@@ -219,9 +219,7 @@ static int make_data(struct roce_qp *qp, const struct slot *slot, struct tx *tx)
 	tx->payload_len = slot->length - offset;
 	if (tx->payload_len > qp->mtu)
 		tx->payload_len = qp->mtu;
-	tx->count = mem_gather(qp, slot, offset, tx->payload_len, tx->iov + 1,
-			       MAX_PAYLOAD_IOV);
-	return tx->count < 0 ? tx->count : 0;
+	return mem_gather(qp, slot, offset, tx->payload_len);
 }
 
 /*
@@ -295,7 +293,6 @@ static enum step send_packet(struct roce_qp *qp, struct slot *slot)
 	tx.dest_qpn = qp->attr.dest_qpn;
 	tx.ext_len = 0;
 	tx.payload_len = 0;
-	tx.count = 0;
 	if (is_read(slot))
 		make_read(qp, slot, &tx);
 	else if (is_atomic(slot))

@@ -249,12 +249,12 @@ struct roce_recv_wc {
  */
 struct roce_ops {
 	/*
-   * Send the frame that is the concatenation of @iov, with Ethernet
-   * header and without FCS. The memory is valid until the return.
+   * Send a frame, with Ethernet header and without FCS. It is valid
+   * until the return, and a copy: memory of the payload may change.
    * -EAGAIN: no room, it comes again with roce_tick(). Any other error
    * is the same as a lost packet.
    */
-	int (*transmit)(void *ctx, const struct iovec *iov, int count);
+	int (*transmit)(void *ctx, const void *frame, size_t len);
 
 	/*
    * Take the next posted WQE off the send queue.

@@ -38,9 +38,7 @@ static int make_datagram(struct roce_qp *qp, const struct slot *slot,
 		tx->ext_len += IMM_BYTES;
 	}
 	tx->payload_len = slot->length;
-	tx->count = mem_gather(qp, slot, 0, slot->length, tx->iov + 1,
-			       MAX_PAYLOAD_IOV);
-	return tx->count < 0 ? tx->count : 0;
+	return mem_gather(qp, slot, 0, slot->length);
 }
 
 enum step ud_send(struct roce_qp *qp, struct slot *slot)

@@ -135,9 +135,8 @@ static void from_wire(void)
 {
 	static const u8 sgid[16] = { [10] = 255, 255, 10, 0, 0, 9 };
 	static const u8 smac[6] = { 2, 0, 0, 0, 0, 9 };
-	static const u8 payload[32] = "to all";
-	u8 frame[256], ext[DETH_BYTES], tail[8];
-	struct iovec iov = { (void *)payload, sizeof(payload) };
+	u8 buf[256] = { 0 }, *payload = buf + MAX_HEADER_BYTES, *frame;
+	u8 ext[DETH_BYTES];
 	struct header h = {
 		.smac = smac,
 		.dmac = mac,
@@ -148,15 +147,12 @@ static void from_wire(void)
 		.ext = ext,
 		.ext_len = sizeof(ext),
 	};
-	u32 len, tail_len;
+	u32 len;
 
 	put_be32(ext, QKEY);
 	put_be32(ext + 4, 77);
-	packet_build(&h, &iov, 1, sizeof(payload), frame, &len, tail,
-		     &tail_len);
-	memcpy(frame + len, payload, sizeof(payload));
-	memcpy(frame + len + sizeof(payload), tail, tail_len);
-	len += sizeof(payload) + tail_len;
+	strcpy((char *)payload, "to all");
+	frame = packet_build(&h, payload, 32, &len);
 	CHECK(send(r->wire, frame, len, 0) == len, "send");
 	nic_wire(r->nic);
 }

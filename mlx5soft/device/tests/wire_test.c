@@ -52,14 +52,6 @@ static u32 make(u8 *f, u8 version, u32 payload, u32 i)
 	return len;
 }
 
-/* in two pieces, the first with all headers */
-static bool put(u8 *f, u32 len)
-{
-	struct iovec iov[2] = { { f, 62 }, { f + 62, len - 62 } };
-
-	return wire_put(&tx, iov, 2, len);
-}
-
 static bool came(const u8 *want, u32 len)
 {
 	struct frame h;
@@ -103,7 +95,8 @@ static void stream(const char *name, u8 version, const u32 *payload,
 
 	connect_wires(true, 0);
 	for (i = 0; payload[i]; i++)
-		CHECK(put(f, make(f, version, payload[i], i)), "%s", name);
+		CHECK(wire_put(&tx, f, make(f, version, payload[i], i)), "%s",
+		      name);
 	CHECK(wire_flush(&tx));
 	n = units();
 	CHECK(n == expected, "%s, IPv%u: %u frames", name, version, n);
@@ -141,7 +134,7 @@ static void longest(void)
 
 	connect_wires(true, 1 << 20);
 	for (i = 0; i < 16; i++)
-		CHECK(put(f, make(f, 4, 4112, i)));
+		CHECK(wire_put(&tx, f, make(f, 4, 4112, i)));
 	CHECK(tx.count == 1, "15 fit, not %u", tx.count);
 	CHECK(wire_flush(&tx));
 	for (i = 0; i < 16; i++)
@@ -150,7 +143,7 @@ static void longest(void)
 
 	/* one that is as long as any */
 	len = make(f, 6, 65535 - 48, 0);
-	CHECK(len == WIRE_MAX && put(f, len) && wire_flush(&tx));
+	CHECK(len == WIRE_MAX && wire_put(&tx, f, len) && wire_flush(&tx));
 	CHECK(came(f, len));
 	disconnect_wires();
 }
@@ -173,10 +166,10 @@ static void strangers(void)
 			if (made || at == 12 || at == 13)
 				continue;
 			connect_wires(true, 0);
-			put(f, make(f, version, 100, 0));
+			wire_put(&tx, f, make(f, version, 100, 0));
 			len = make(f, version, 100, 1);
 			f[at] ^= 1;
-			CHECK(put(f, len) && tx.count == 1,
+			CHECK(wire_put(&tx, f, len) && tx.count == 1,
 			      "IPv%u: byte %u joins", version, at);
 			CHECK(wire_flush(&tx));
 			CHECK(wire_get(&rx, &n) && wire_get(&rx, &n) &&
@@ -195,7 +188,7 @@ static void single(void)
 		connect_wires(vnet, 0);
 		tx.trains = false;
 		for (i = 0; i < 3; i++)
-			CHECK(put(f, make(f, 4, 100, i)));
+			CHECK(wire_put(&tx, f, make(f, 4, 100, i)));
 		CHECK(wire_flush(&tx));
 		i = units();
 		CHECK(i == 3, "%u frames", i);
@@ -215,7 +208,7 @@ static void full(void)
 	while (got < 5000) {
 		u32 len = make(f, version, sent % 7 ? 1000 : 900, sent);
 
-		if (sent < 5000 && put(f, len)) {
+		if (sent < 5000 && wire_put(&tx, f, len)) {
 			sent++;
 			continue;
 		}
@@ -234,8 +227,8 @@ static void full(void)
 	/* nobody there: that is no lack of room, but loss */
 	connect_wires(true, 0);
 	close(rx.fd);
-	put(f, make(f, 4, 100, 0));
-	put(f, make(f, 4, 100, 1));
+	wire_put(&tx, f, make(f, 4, 100, 0));
+	wire_put(&tx, f, make(f, 4, 100, 1));
 	CHECK(wire_flush(&tx) && tx.errors == 2 && !tx.count);
 	CHECK(wire_write(&tx, f, 100) && tx.errors == 3);
 	close(tx.fd);

@@ -82,11 +82,9 @@ void setup(enum roce_qp_type type, bool ipv6)
 
 size_t craft(uint8_t *frame, int to, const struct crafted *c)
 {
-	static uint8_t zeros[8192];
-	uint32_t flags = packet_flags(c->opcode), head, tail_len;
-	struct iovec iov = { zeros, c->payload };
+	uint32_t flags = packet_flags(c->opcode), len;
 	struct roce_av src, dst;
-	uint8_t ext[64] = { 0 }, tail[8];
+	uint8_t ext[64] = { 0 }, buf[8192] = { 0 }, *made;
 	struct header h = { .ext = ext };
 
 	sim_address(sim, !to, &src);
@@ -118,8 +116,7 @@ size_t craft(uint8_t *frame, int to, const struct crafted *c)
 		h.ext_len += ATOMICACKETH_BYTES;
 	if (flags & (PKT_IMM | PKT_INV))
 		h.ext_len += IMM_BYTES;
-	packet_build(&h, &iov, 1, c->payload, frame, &head, tail, &tail_len);
-	memcpy(frame + head, zeros, c->payload);
-	memcpy(frame + head + c->payload, tail, tail_len);
-	return head + c->payload + tail_len;
+	made = packet_build(&h, buf + MAX_HEADER_BYTES, c->payload, &len);
+	memcpy(frame, made, len);
+	return len;
 }

@@ -87,12 +87,10 @@ static void receive(const uint8_t *data, size_t len)
 /* a packet with headers as they should be */
 static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 {
-	static uint8_t payload[5000];
-	uint8_t frame[8192], ext[64], tail[8];
+	uint8_t buf[8192] = { 0 }, ext[64], *frame;
 	struct roce_av src, dst;
 	struct header h = { .ext = ext, .ack_req = true };
-	uint32_t flags, head, tail_len, len, want;
-	struct iovec iov = { payload, 0 };
+	uint32_t flags, len, want, payload = 0;
 	int8_t delta;
 
 	h.opcode = next(in);
@@ -130,7 +128,7 @@ static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 		h.ext_len += XRCETH_BYTES;
 	}
 	if (flags & PKT_PAYLOAD)
-		iov.iov_len = len & 0x80 ? 256 : len & 0x40 ? len * 19 : len;
+		payload = len & 0x80 ? 256 : len & 0x40 ? len * 19 : len;
 	sim->ipv6 = v6;
 	sim_address(sim, 1, &src);
 	sim_address(sim, 0, &dst);
@@ -147,10 +145,8 @@ static void packet_record(struct input *in, struct sim_qp *q, bool v6)
 	}
 	h.psn = flags & PKT_RESPONSE ? q->qp->req.una : q->qp->resp.psn;
 	h.psn = psn_add(h.psn, delta % 8 ? delta / 8 : 0);
-	packet_build(&h, &iov, 1, iov.iov_len, frame, &head, tail, &tail_len);
-	memcpy(frame + head, payload, iov.iov_len);
-	memcpy(frame + head + iov.iov_len, tail, tail_len);
-	receive(frame, head + iov.iov_len + tail_len);
+	frame = packet_build(&h, buf + MAX_HEADER_BYTES, payload, &len);
+	receive(frame, len);
 }
 
 /* the bytes as they are, behind headers as far as UDP; or without those */

@@ -82,21 +82,19 @@ static void send_copy(struct sim *sim, int to, const uint8_t *data, size_t len)
 	wire_put(sim, f);
 }
 
-static int sim_transmit(void *ctx, const struct iovec *iov, int count)
+static int sim_transmit(void *ctx, const void *frame, size_t len)
 {
 	struct sim_node *node = ctx;
 	struct sim *sim = node->sim;
 	uint8_t data[8192];
-	size_t len = 0;
 
 	if (!node->room)
 		return -EAGAIN;
 	node->room--;
-	for (int i = 0; i < count; i++) {
-		CHECK(len + iov[i].iov_len <= sizeof(data), "frame too long");
-		memcpy(data + len, iov[i].iov_base, iov[i].iov_len);
-		len += iov[i].iov_len;
-	}
+	for (size_t i = 0; node->restless && i < node->mem_size; i++)
+		node->mem[i] ^= 0xff;
+	CHECK(len <= sizeof(data), "frame too long");
+	memcpy(data, frame, len);
 	sim->frames++;
 	if (sim->unplugged || chance(sim, sim->loss) ||
 	    (sim->filter && sim->filter(sim, node->index, data, len))) {

@@ -55,6 +55,7 @@ struct sim_node {
 	int num_qps;
 	uint32_t room; /* frames that transmit takes until it says -EAGAIN */
 	uint32_t local_ops;
+	bool restless; /* memory is another with each frame that is sent */
 };
 
 struct sim_frame {

@@ -245,10 +245,8 @@ struct hostile {
 
 static bool inject(const struct hostile *h)
 {
-	static const uint8_t payload[LEN];
-	uint8_t frame[512], ext[DETH_BYTES] = { 0x11, 0x11, 0x11, 0x11 };
-	uint8_t tail[8];
-	struct iovec iov = { (void *)payload, LEN };
+	uint8_t buf[512] = { 0 }, *frame;
+	uint8_t ext[DETH_BYTES] = { 0x11, 0x11, 0x11, 0x11 };
 	struct roce_av me;
 	struct header head = {
 		.dmac = h->mac,
@@ -258,15 +256,12 @@ static bool inject(const struct hostile *h)
 		.ext = ext,
 		.ext_len = packet_flags(h->opcode) & PKT_DETH ? DETH_BYTES : 0,
 	};
-	uint32_t len, tail_len;
+	uint32_t len;
 
 	sim_address(sim, 0, &me);
 	head.smac = me.dmac;
 	head.sgid = me.dgid;
-	packet_build(&head, &iov, 1, LEN, frame, &len, tail, &tail_len);
-	memcpy(frame + len, payload, LEN);
-	memcpy(frame + len + LEN, tail, tail_len);
-	len += LEN + tail_len;
+	frame = packet_build(&head, buf + MAX_HEADER_BYTES, LEN, &len);
 	frame[len - 1] ^= h->broken;
 	return roce_rx(sim->nodes[1].engine, sim->now, frame, len);
 }

@@ -297,9 +297,8 @@ static bool tamper(struct sim *sim, int from, uint8_t *data, size_t len)
 {
 	struct packet pkt;
 	struct header h;
-	struct iovec iov;
-	uint8_t frame[8192], tail[8];
-	uint32_t head, tail_len;
+	uint8_t buf[8192], *frame;
+	uint32_t made;
 
 	if (from || packet_parse_network(&pkt, data, len) != PARSE_OK ||
 	    packet_parse_transport(&pkt) != PARSE_OK)
@@ -318,12 +317,10 @@ static bool tamper(struct sim *sim, int from, uint8_t *data, size_t len)
 		.ext = data + ETH_IPV4_UDP + BTH_BYTES,
 		.ext_len = pkt.payload - (data + ETH_IPV4_UDP + BTH_BYTES),
 	};
-	iov = (struct iovec){ (void *)pkt.payload, pkt.payload_len };
-	packet_build(&h, &iov, 1, pkt.payload_len, frame, &head, tail,
-		     &tail_len);
-	memcpy(frame + head, pkt.payload, pkt.payload_len);
-	memcpy(frame + head + pkt.payload_len, tail, tail_len);
-	CHECK(head + pkt.payload_len + tail_len == len, "length");
+	memcpy(buf + MAX_HEADER_BYTES, pkt.payload, pkt.payload_len);
+	frame = packet_build(&h, buf + MAX_HEADER_BYTES, pkt.payload_len,
+			     &made);
+	CHECK(made == len, "length");
 	roce_rx(sim->nodes[1].engine, sim->now, frame, len);
 	return true;
 }
