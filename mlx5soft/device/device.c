@@ -138,6 +138,8 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 		return ret;
 	nic->cfg = *cfg;
 	TAILQ_INIT(&nic->tx_run);
+	TAILQ_INIT(&nic->rx_flush);
+	TAILQ_INIT(&nic->holding);
 	nic->wire.fd = cfg->wire;
 	nic->wire.vnet = cfg->wire_trains;
 	nic_wire_trains(nic, true);
@@ -178,7 +180,6 @@ void nic_destroy(struct nic *nic)
 	if (!nic)
 		return;
 	obj_destroy_all(nic);
-	eth_drop_held(nic);
 	vfu_destroy(nic->vfu);
 	roce_engine_destroy(nic->roce);
 	log_lost(nic);
@@ -232,7 +233,7 @@ int64_t nic_due(const struct nic *nic)
 		due = nic->flush_due;
 	if (!TAILQ_EMPTY(&nic->tx_run) && !nic->tx_blocked)
 		return 0;
-	if (nic->held && t + HELD_RETRY_NS < due)
+	if (!TAILQ_EMPTY(&nic->holding) && t + HELD_RETRY_NS < due)
 		due = t + HELD_RETRY_NS;
 	if (due == UINT64_MAX)
 		return -1;

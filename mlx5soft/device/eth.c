@@ -10,7 +10,10 @@ static void wq_free(struct nic *nic, struct obj *obj)
 {
 	struct wq *wq = (struct wq *)obj;
 
-	sq_stop(nic, wq);
+	if (wq->obj.kind == OBJ_RQ)
+		rq_stop(nic, wq);
+	else
+		sq_stop(nic, wq);
 	pas_free(&wq->pas);
 	free(wq);
 }
@@ -31,6 +34,7 @@ static int create_wq(struct nic *nic, struct cmd *cmd, const u8 *ctx,
 	if (!wq)
 		return FAIL(INTERNAL, "no memory");
 	wq->obj.free = wq_free;
+	TAILQ_INIT(&wq->held);
 	memcpy(wq->ctx, ctx, ctx_len);
 	wq->rlky = rlky;
 	wq->log_size = GET(wq, p, log_wq_sz);
@@ -89,7 +93,10 @@ static int modify_wq(struct nic *nic, struct cmd *cmd)
 	if (from != wq->state)
 		return FAIL(BAD_RES_STATE, "in another state");
 	if (to == WQ_RST) {
-		sq_stop(nic, wq);
+		if (rq)
+			rq_stop(nic, wq);
+		else
+			sq_stop(nic, wq);
 		wq->ci = 0;
 		wq->sent = 0;
 		wq->starved = false;

@@ -11,8 +11,10 @@
 
 #define BURST 64
 #define MAX_PIECES 32
-#define HOLD_NS 500000000ULL  /* how long a frame waits for a buffer */
-#define HOLD_BYTES (4U << 20) /* of frames that wait */
+#define HOLD_NS 500000000ULL   /* how long a frame waits for a buffer */
+#define HOLD_BYTES (16U << 20) /* of frames that wait */
+#define HOLD_QUEUE (4U << 20)  /* ...for one queue */
+#define FLUSH_BUDGET 1024      /* CQEs of flushed WQEs in a turn of the loop */
 /* of a TIR's self_lb_block, which permits */
 #define LB_UNICAST 1
 #define LB_MULTICAST 2
@@ -124,16 +126,12 @@ static bool next_wqe(struct nic *nic, const struct wq *rq, u8 *wqe)
 			1U << rq->log_stride);
 }
 
-void rq_flush(struct nic *nic, struct wq *rq)
+static int flush(struct nic *nic, struct wq *rq, int budget)
 {
-	u32 budget = 1U << rq->log_size;
 	u8 cqe[64];
 	u16 pi;
 
-	if (!GET(rqc, rq->ctx, flush_in_error_en))
-		return;
-	nic->flush_due = nic_now() + IDLE_RECV_NS;
-	while (!rq_empty(nic, rq, &pi) && budget--) {
+	for (; budget && !rq_empty(nic, rq, &pi); budget--) {
 		memset(cqe, 0, sizeof(cqe));
 		cqe[CQE_AT_SYNDROME] = SYND_FLUSH;
 		cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
@@ -141,20 +139,36 @@ void rq_flush(struct nic *nic, struct wq *rq)
 		put_be16(cqe + CQE_AT_WQE_COUNTER, rq->ci++);
 		cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
 	}
+	return budget;
 }
 
+void rq_flush(struct nic *nic, struct wq *rq)
+{
+	rq_stop(nic, rq);
+	if (!GET(rqc, rq->ctx, flush_in_error_en))
+		return;
+	rq->runnable = true;
+	TAILQ_INSERT_HEAD(&nic->rx_flush, rq, next_run);
+	nic->flush_due = nic_now();
+}
+
+/* Each once around, as far as the budget goes */
 void eth_flush(struct nic *nic)
 {
-	const struct id_table *t = obj_table(nic, OBJ_RQ);
-	struct wq *rq;
-	u32 i;
+	struct wq *rq, *last = TAILQ_LAST(&nic->rx_flush, wq_list);
+	int budget = FLUSH_BUDGET;
 
-	nic->flush_due = 0;
-	for (i = 0; i < t->size; i++) {
-		rq = (struct wq *)obj_find(nic, OBJ_RQ, i);
-		if (rq && rq->state == WQ_ERR)
-			rq_flush(nic, rq);
-	}
+	nic->flush_due = last ? nic_now() + IDLE_RECV_NS : 0;
+	do {
+		rq = TAILQ_FIRST(&nic->rx_flush);
+		if (!rq)
+			return;
+		budget = flush(nic, rq, budget);
+		TAILQ_REMOVE(&nic->rx_flush, rq, next_run);
+		TAILQ_INSERT_TAIL(&nic->rx_flush, rq, next_run);
+	} while (rq != last && budget);
+	if (!budget)
+		nic->flush_due = nic_now();
 }
 
 static void out_of_buffer(struct nic *nic, struct wq *rq)
@@ -168,12 +182,18 @@ static void out_of_buffer(struct nic *nic, struct wq *rq)
 		counter->out_of_buffer++;
 }
 
+/* There is a buffer for it; the frame is changed. */
 static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
-		    u8 cqe[64])
+		    const struct rx_hash *hash)
 {
-	u8 wqe[1U << 11];
+	u8 wqe[1U << 11], cqe[64] = { 0 };
+	struct frame h;
 	int syndrome;
 
+	frame_parse(frame, len, false, &h);
+	describe(cqe, frame, &h);
+	put_be32(cqe + 12, hash->value); /* rss_hash_result */
+	cqe[16] = hash->type;
 	if (get_be16(frame + 12) == TYPE_CVLAN && len >= 18 &&
 	    !GET(rqc, rq->ctx, vsd)) {
 		memcpy(cqe + 30, frame + 14, 2);
@@ -215,36 +235,122 @@ static bool wants_back(const struct tir *tir, const u8 *frame, u32 td)
 	       GET(tirc, tir->ctx, self_lb_block) & cast;
 }
 
-bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how, u32 td)
+/* ---- frames that wait for a buffer ---- */
+
+/* Each queue has its own: one without buffers holds up nobody else. */
+struct held {
+	TAILQ_ENTRY(held) next;
+	u64 until;
+	u32 len;
+	struct rx_hash hash;
+	u8 frame[];
+};
+
+static void drop_first(struct nic *nic, struct wq *rq)
 {
-	u8 cqe[64] = { 0 };
+	struct held *h = TAILQ_FIRST(&rq->held);
+
+	TAILQ_REMOVE(&rq->held, h, next);
+	rq->held_bytes -= h->len;
+	nic->held_bytes -= h->len;
+	free(h);
+	if (TAILQ_EMPTY(&rq->held))
+		TAILQ_REMOVE(&nic->holding, rq, next_holding);
+}
+
+void rq_stop(struct nic *nic, struct wq *rq)
+{
+	while (!TAILQ_EMPTY(&rq->held))
+		drop_first(nic, rq);
+	if (rq->runnable)
+		TAILQ_REMOVE(&nic->rx_flush, rq, next_run);
+	rq->runnable = false;
+}
+
+/* in their order, as far as there are buffers */
+static void retry(struct nic *nic, struct wq *rq)
+{
+	struct held *h;
+	u16 pi;
+
+	/* one that cannot be delivered stops the queue */
+	while ((h = TAILQ_FIRST(&rq->held)) && !rq_empty(nic, rq, &pi)) {
+		deliver(nic, rq, h->frame, h->len, &h->hash);
+		if (!TAILQ_EMPTY(&rq->held))
+			drop_first(nic, rq);
+	}
+}
+
+/* After the first whose time is up the others wait for nothing, too. */
+void eth_retry_held(struct nic *nic)
+{
+	u64 now = TAILQ_EMPTY(&nic->holding) ? 0 : nic_now();
+	struct wq *rq, *next;
+	struct held *h;
+
+	for (rq = TAILQ_FIRST(&nic->holding); rq; rq = next) {
+		next = TAILQ_NEXT(rq, next_holding);
+		retry(nic, rq);
+		h = TAILQ_FIRST(&rq->held);
+		if (!h || now < h->until)
+			continue;
+		for (; !TAILQ_EMPTY(&rq->held); drop_first(nic, rq))
+			out_of_buffer(nic, rq);
+	}
+}
+
+static bool hold(struct nic *nic, struct wq *rq, const u8 *frame, u32 len,
+		 const struct rx_hash *hash)
+{
+	struct held *h;
+
+	if (rq->starved || len > HOLD_QUEUE - rq->held_bytes ||
+	    len > HOLD_BYTES - nic->held_bytes)
+		return false;
+	h = malloc(sizeof(*h) + len);
+	if (!h)
+		return false;
+	h->until = nic_now() + HOLD_NS;
+	h->len = len;
+	h->hash = *hash;
+	memcpy(h->frame, frame, len);
+	if (TAILQ_EMPTY(&rq->held))
+		TAILQ_INSERT_TAIL(&nic->holding, rq, next_holding);
+	TAILQ_INSERT_TAIL(&rq->held, h, next);
+	rq->held_bytes += len;
+	nic->held_bytes += len;
+	return true;
+}
+
+/* ---- one frame ---- */
+
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td)
+{
+	struct rx_hash hash = { 0 };
 	struct frame h;
 	struct tir *tir;
 	struct wq *rq;
-	u32 hash;
 	u16 pi;
 
 	frame_parse(frame, len, false, &h);
 	tir = flow_lookup(nic, frame, len, &h);
-	if (how == RX_LOOPBACK && (!tir || !wants_back(tir, frame, td)))
+	if (back && (!tir || !wants_back(tir, frame, td)))
 		return false;
 	if (!tir) {
 		nic->port.steer_missed++;
 		return true;
 	}
-	hash = rss_hash(tir->ctx, frame, &h, &cqe[16]);
-	rq = tir_to_rq(nic, tir, hash);
+	hash.value = rss_hash(tir->ctx, frame, &h, &hash.type);
+	rq = tir_to_rq(nic, tir, hash.value);
 	if (!rq || rq->state != WQ_RDY)
 		return true;
-	if (rq_empty(nic, rq, &pi)) {
-		if (how == RX_WIRE && !rq->starved)
-			return false;
-		out_of_buffer(nic, rq);
+	retry(nic, rq);
+	if (rq->state != WQ_RDY)
 		return true;
-	}
-	put_be32(cqe + 12, hash); /* rss_hash_result */
-	describe(cqe, frame, &h);
-	deliver(nic, rq, frame, len, cqe);
+	if (!rq_empty(nic, rq, &pi))
+		deliver(nic, rq, frame, len, &hash);
+	else if (back || !hold(nic, rq, frame, len, &hash))
+		out_of_buffer(nic, rq);
 	return true;
 }
 
@@ -269,65 +375,6 @@ static bool arrived(struct nic *nic, const u8 *frame, u32 len)
 		return false;
 	count_traffic(&nic->port.vport_rx, frame, len);
 	return true;
-}
-
-/* ---- frames that wait for a buffer ---- */
-
-struct held {
-	struct held *next;
-	u64 until;
-	u32 len;
-	u8 frame[];
-};
-
-static void drop_first(struct nic *nic)
-{
-	struct held *h = nic->held;
-
-	nic->held = h->next;
-	nic->held_bytes -= h->len;
-	free(h);
-}
-
-void eth_drop_held(struct nic *nic)
-{
-	while (nic->held)
-		drop_first(nic);
-}
-
-/* in their order, as far as there are buffers or time is up */
-void eth_retry_held(struct nic *nic)
-{
-	u64 now = nic->held ? nic_now() : 0;
-	struct held *h;
-
-	while ((h = nic->held) &&
-	       (eth_receive(nic, h->frame, h->len, RX_WIRE, 0) ||
-		(now >= h->until &&
-		 eth_receive(nic, h->frame, h->len, RX_LAST, 0))))
-		drop_first(nic);
-}
-
-static void hold(struct nic *nic, u8 *frame, u32 len)
-{
-	struct held *h = NULL;
-
-	if (len <= HOLD_BYTES - nic->held_bytes)
-		h = malloc(sizeof(*h) + len);
-	if (!h) {
-		eth_receive(nic, frame, len, RX_LAST, 0); /* to be counted */
-		return;
-	}
-	h->next = NULL;
-	h->until = nic_now() + HOLD_NS;
-	h->len = len;
-	memcpy(h->frame, frame, len);
-	if (nic->held)
-		nic->held_last->next = h;
-	else
-		nic->held = h;
-	nic->held_last = h;
-	nic->held_bytes += len;
 }
 
 /* ---- the wire ---- */
@@ -355,7 +402,6 @@ void nic_wire(struct nic *nic)
 		if (!arrived(nic, frame, len))
 			continue;
 		wire_sum(wire, frame, len);
-		if (nic->held || !eth_receive(nic, frame, len, RX_WIRE, 0))
-			hold(nic, frame, len);
+		eth_receive(nic, frame, len, false, 0);
 	}
 }

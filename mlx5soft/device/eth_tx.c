@@ -69,13 +69,13 @@ static bool transmit(struct nic *nic, const struct wq *sq, u8 *frame, u32 len)
 	u32 td = tis ? GET(tisc, tis->ctx, transport_domain) : 0;
 
 	if (len >= ETH_HEADER && is_own(nic, frame) &&
-	    eth_receive(nic, frame, len, RX_LOOPBACK, td))
+	    eth_receive(nic, frame, len, true, td))
 		return true;
 	if (!eth_transmit(nic, frame, len))
 		return false;
 	count_traffic(&nic->port.vport_tx, frame, len);
 	if (len >= ETH_HEADER && frame[0] & 1)
-		eth_receive(nic, frame, len, RX_LOOPBACK, td);
+		eth_receive(nic, frame, len, true, td);
 	return true;
 }
 

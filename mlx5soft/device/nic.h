@@ -408,9 +408,21 @@ struct wq {
 	u16 ci;
 	u32 sent;      /* segments that are out of the large send at ci */
 	bool starved;  /* frames were dropped, as there was no buffer */
-	bool runnable; /* a send queue, in nic.tx_run */
+	bool runnable; /* in nic.tx_run or nic.rx_flush */
 	TAILQ_ENTRY(wq) next_run;
+	/* a receive queue: frames without a buffer; it is in nic.holding then */
+	TAILQ_HEAD(, held) held;
+	TAILQ_ENTRY(wq) next_holding;
+	u32 held_bytes;
 	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
+};
+
+TAILQ_HEAD(wq_list, wq);
+
+/* what the CQE tells of a frame's hash */
+struct rx_hash {
+	u32 value;
+	u8 type;
 };
 
 enum wq_state {
@@ -442,27 +454,27 @@ void sq_kick(struct nic *nic, struct wq *sq);
 void sq_stop(struct nic *nic, struct wq *sq);
 /* Send for a while. Returns whether there is more. */
 bool eth_tick(struct nic *nic);
-/* The queue is in the error state now: its WQEs end with an error. */
+/*
+ * The queue is in the error state now: its WQEs end with an error, those that
+ * are posted later as well.
+ */
 void rq_flush(struct nic *nic, struct wq *rq);
+/* Nothing of it waits any more, frames or flushing. */
+void rq_stop(struct nic *nic, struct wq *rq);
 /* Look again at receive queues, whose posts ring no doorbell. */
 #define IDLE_RECV_NS 2000000
 void eth_flush(struct nic *nic);
 void qp_doorbell(struct nic *nic, struct qp *qp);
 /* A frame to the wire; false: it has no room, nic_wire() goes on later. */
 bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
-enum rx_how {
-	RX_WIRE,     /* false: there is no buffer, but it may wait */
-	RX_LAST,     /* it has waited long enough: true, delivered or not */
-	RX_LOOPBACK, /* false: nobody wants it back */
-};
 /*
- * A frame; changes it when it is delivered. One that comes back is from the
- * transport domain `td`, 0: unknown.
+ * A frame from the wire, or one of the guest's own that may come `back`, from
+ * the transport domain `td`, 0: unknown. It is changed when it is delivered.
+ * False: nobody wants it back.
  */
-/* Try again what waits for a buffer; forget it. */
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td);
+/* Try again what waits for a buffer. */
 void eth_retry_held(struct nic *nic);
-void eth_drop_held(struct nic *nic);
-bool eth_receive(struct nic *nic, u8 *frame, u32 len, enum rx_how how, u32 td);
 
 struct frame;
 /* whom a frame belongs to; NULL: nobody wants it */
@@ -539,9 +551,9 @@ struct nic {
 
 	/* the wire has no room: send queues wait */
 	bool tx_blocked;
-	TAILQ_HEAD(, wq) tx_run; /* send queues with something to do */
-	/* frames without a buffer, in their order */
-	struct held *held, *held_last;
+	struct wq_list tx_run;	 /* send queues with something to do */
+	struct wq_list rx_flush; /* receive queues in the error state */
+	struct wq_list holding;	 /* ...with frames that wait for a buffer */
 	u32 held_bytes;
 	struct wire wire;
 	u8 tx_frame[SEND_MAX]; /* of a large send, before it is cut */

@@ -26,7 +26,6 @@ void vport_reset(struct nic *nic)
 	for (i = 0; i < ROCE_ADDRESSES; i++)
 		roce_set_gid(nic->roce, i, NULL, NULL);
 	nic->uc_count = nic->mc_count = 0;
-	eth_drop_held(nic);
 	nic->tx_blocked = false;
 	nic->mtu = 1522;
 	nic->port_down = false;

@@ -219,6 +219,8 @@ static void test_flush(void)
 	p.rq = rig_id(r);
 	put_be32(rig_mem(r, db), 1);
 	to_state(MLX5_CMD_OP_MODIFY_RQ, p.rq, WQ_RST, WQ_ERR);
+	CHECK(!nic_due(r->nic), "due");
+	nic_tick(r->nic);
 	for (u32 i = 1; i < 4; i++) {
 		CHECK(rig_cqe(r, &p.rx_cq, cqe), "flushed");
 		CHECK(cqe[55] == 5 && cqe[63] >> 4 == CQE_RESP_ERR, "how");
@@ -269,12 +271,161 @@ static void test_held(void)
 	rig_stop(r); /* with one that waits: nothing leaks */
 }
 
+static void expect_frame(u32 len, const char *what)
+{
+	u8 cqe[64];
+
+	CHECK(rig_cqe(r, &p.rx_cq, cqe), "%s: nothing", what);
+	CHECK(get_be32(cqe + 44) == len, "%s: %u bytes", what,
+	      get_be32(cqe + 44));
+}
+
+/*
+ * A queue without buffers holds up nobody else: the others have their frames at
+ * once. Its own come in order when there are buffers, with those of the guest.
+ */
+static void test_held_apart(void)
+{
+	u8 frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64], *tirc;
+	struct q_counter *counter;
+	u64 starved_db;
+	u32 starved;
+
+	r = rig_start();
+	probe_run(r, &p);
+	r->nic->mtu = 1522;
+	starved = p.rq;
+	starved_db = p.rq_db;
+	fill_rq();
+	rig_begin(r, MLX5_CMD_OP_ALLOC_Q_COUNTER, 16, 16);
+	counter =
+		(struct q_counter *)obj_find(r->nic, OBJ_Q_COUNTER, rig_id(r));
+	rig_rq_in(r, p.rx_cq.id);
+	p.rq_buf = r->buf;
+	p.rq_db = r->db;
+	p.rq = rig_id(r);
+	to_state(MLX5_CMD_OP_MODIFY_RQ, p.rq, WQ_RST, WQ_RDY);
+	fill_rq();
+	put_be32(rig_mem(r, p.rq_db), 8);
+	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, starved))->ctx,
+	    counter_set_id, counter->obj.id);
+	tirc = ((struct tir *)obj_find(r->nic, OBJ_TIR, p.tir))->ctx;
+	for (u32 i = 0; i < 6; i++) {
+		/* by turns to the one without buffers and to the other one */
+		SET(tirc, tirc, disp_type, 0);
+		SET(tirc, tirc, inline_rqn, i & 1 ? p.rq : starved);
+		CHECK(write(r->wire, frame, FRAME - i) > 0, "frame");
+		nic_wire(r->nic);
+		if (i & 1)
+			expect_frame(FRAME - i, "another queue");
+		CHECK(!rig_cqe(r, &p.rx_cq, cqe), "no buffer");
+	}
+	put_be32(rig_mem(r, starved_db), 1);
+	nic_tick(r->nic);
+	expect_frame(FRAME, "the first that waited");
+	/* one that comes when there are buffers is behind those that wait */
+	put_be32(rig_mem(r, starved_db), 16);
+	SET(tirc, tirc, inline_rqn, starved);
+	CHECK(write(r->wire, frame, FRAME - 10) > 0, "frame");
+	nic_wire(r->nic);
+	expect_frame(FRAME - 2, "the second");
+	expect_frame(FRAME - 4, "the third");
+	expect_frame(FRAME - 10, "the last");
+	CHECK(nic_due(r->nic), "nothing waits");
+	CHECK(!counter->out_of_buffer, "nothing was lost");
+	/* a queue that is reset forgets its frames */
+	put_be32(rig_mem(r, starved_db), 4);
+	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+	nic_wire(r->nic);
+	to_state(MLX5_CMD_OP_MODIFY_RQ, starved, WQ_RDY, WQ_RST);
+	to_state(MLX5_CMD_OP_MODIFY_RQ, starved, WQ_RST, WQ_RDY);
+	nic_tick(r->nic);
+	CHECK(!rig_cqe(r, &p.rx_cq, cqe) && !r->nic->held_bytes, "forgotten");
+	rig_stop(r);
+}
+
+/* When the time of one is up, none is kept any more until there are buffers. */
+static void test_starved(void)
+{
+	u8 frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
+	struct q_counter *counter;
+
+	r = rig_start();
+	probe_run(r, &p);
+	r->nic->mtu = 1522;
+	fill_rq();
+	rig_begin(r, MLX5_CMD_OP_ALLOC_Q_COUNTER, 16, 16);
+	counter =
+		(struct q_counter *)obj_find(r->nic, OBJ_Q_COUNTER, rig_id(r));
+	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->ctx,
+	    counter_set_id, counter->obj.id);
+	for (u32 i = 0; i < 3; i++) {
+		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+		nic_wire(r->nic);
+	}
+	CHECK(!counter->out_of_buffer && r->nic->held_bytes == 3 * FRAME,
+	      "%u bytes wait", r->nic->held_bytes);
+	while (!counter->out_of_buffer) {
+		usleep(1000);
+		nic_tick(r->nic);
+	}
+	CHECK(counter->out_of_buffer == 3 && !r->nic->held_bytes, "%u",
+	      counter->out_of_buffer);
+	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+	nic_wire(r->nic);
+	CHECK(counter->out_of_buffer == 4 && !r->nic->held_bytes, "%u",
+	      counter->out_of_buffer);
+	put_be32(rig_mem(r, p.rq_db), 1);
+	for (u32 i = 0; i < 2; i++) {
+		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+		nic_wire(r->nic);
+	}
+	CHECK(rig_cqe(r, &p.rx_cq, cqe), "a buffer");
+	CHECK(counter->out_of_buffer == 4 && r->nic->held_bytes == FRAME,
+	      "the next waits again");
+	rig_stop(r);
+}
+
+/* A full ring in the error state does not hold up the loop. */
+static void test_flush_turns(void)
+{
+	u8 cqe[64];
+	u32 cqn, n;
+
+	r = rig_start();
+	probe_run(r, &p);
+	rig_cq_in(r, 12, p.comp_eq.id);
+	p.rx_cq = (struct rig_ring){ .log_size = 12, .buf = r->buf };
+	cqn = rig_id(r);
+	for (int i = 0; i < 2; i++) {
+		rig_rq_in(r, cqn);
+		db = r->db;
+		SET(rqc, AT(create_rq_in, r->in, ctx), flush_in_error_en, 1);
+		p.rq = rig_id(r);
+		/* as if its ring were of 2048 entries */
+		((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->log_size = 11;
+		put_be32(rig_mem(r, db), 1500 + i);
+		to_state(MLX5_CMD_OP_MODIFY_RQ, p.rq, WQ_RST, WQ_ERR);
+	}
+	CHECK(!rig_cqe(r, &p.rx_cq, cqe), "nothing within the command");
+	for (int i = 0; i < 3; i++) {
+		nic_tick(r->nic);
+		for (n = 0; rig_cqe(r, &p.rx_cq, cqe);)
+			n++;
+		CHECK(n == (i < 2 ? 1024 : 3001 - 2048), "turn %d: %u", i, n);
+	}
+	rig_stop(r);
+}
+
 int main(void)
 {
 	test_turns();
 	test_sq_flush();
 	test_loopback();
 	test_held();
+	test_held_apart();
+	test_starved();
 	test_flush();
+	test_flush_turns();
 	return check_result();
 }
