@@ -46,7 +46,10 @@ void comp_retire(struct roce_qp *qp)
 		if (slot->done && req->cur == req->head)
 			req->cur++;
 		req->head++;
-		req->rd_atomic -= slot->rd_atomic;
+		if (slot->rd_atomic) {
+			req->rd_atomic--;
+			req->rd_first = slot->rd_next;
+		}
 		qp_complete_send(qp, slot, ROCE_WC_SUCCESS, 0);
 	}
 	req_check_drained(qp);
@@ -72,14 +75,17 @@ static void advance(struct roce_qp *qp, uint32_t una)
 	comp_retire(qp);
 }
 
-/* the started WQE that has @psn */
-static struct slot *find_slot(struct roce_qp *qp, uint32_t psn)
+/* the READ or atomic that has @psn; mostly the oldest */
+static struct slot *find_rd_atomic(struct roce_qp *qp, uint32_t psn)
 {
-	for (uint32_t i = qp->req.head; i != qp->req.tail; i++) {
+	uint32_t i = qp->req.rd_first;
+
+	for (uint32_t n = qp->req.rd_atomic; n; n--) {
 		struct slot *slot = qp_slot(qp, i);
 
-		if (slot->started && psn_sub(psn, slot->psn) < slot->psns)
+		if (psn_sub(psn, slot->psn) < slot->psns)
 			return slot;
+		i = slot->rd_next;
 	}
 	return NULL;
 }
@@ -90,23 +96,15 @@ static struct slot *find_slot(struct roce_qp *qp, uint32_t psn)
  */
 static struct slot *open_response(struct roce_qp *qp, uint32_t end)
 {
-	uint32_t bytes = psn_sub(end, qp->req.una);
+	struct requester *req = &qp->req;
+	struct slot *slot = qp_slot(qp, req->rd_first);
 
-	if (!qp->req.rd_atomic)
+	if (!req->rd_atomic)
 		return NULL;
-	for (uint32_t i = qp->req.head; i != qp->req.tail; i++) {
-		struct slot *slot = qp_slot(qp, i);
-		bool before;
-
-		if (!slot->started && !slot->done)
-			break;
-		if (!slot->rd_atomic)
-			continue;
-		/* the head may have begun before una */
-		before = i == qp->req.head ||
-			 psn_sub(slot->psn, qp->req.una) < bytes;
-		return before ? slot : NULL;
-	}
+	if (req->rd_first == req->head) /* may have begun before una */
+		return slot;
+	if (psn_sub(slot->psn, req->una) < psn_sub(end, req->una))
+		return slot;
 	return NULL;
 }
 
@@ -260,7 +258,7 @@ static void atomic_response(struct roce_qp *qp, struct slot *slot,
 
 static void data_response(struct roce_qp *qp, const struct packet *pkt)
 {
-	struct slot *slot = find_slot(qp, pkt->psn);
+	struct slot *slot = find_rd_atomic(qp, pkt->psn);
 	bool read = pkt->flags & PKT_READ;
 
 	if (!slot || (read ? !is_read(slot) : !is_atomic(slot)) ||

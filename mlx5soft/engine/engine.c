@@ -350,22 +350,31 @@ void engine_make_runnable(struct roce_qp *qp)
 {
 	struct roce_engine *e = qp->engine;
 
-	if (qp->on_run_list)
+	if (qp->run_prev)
 		return;
-	qp->on_run_list = true;
 	qp->run_next = NULL;
+	qp->run_prev = e->run_tail;
 	*e->run_tail = qp;
 	e->run_tail = &qp->run_next;
+}
+
+void engine_remove_runnable(struct roce_qp *qp)
+{
+	if (!qp->run_prev)
+		return;
+	*qp->run_prev = qp->run_next;
+	if (qp->run_next)
+		qp->run_next->run_prev = qp->run_prev;
+	else
+		qp->engine->run_tail = qp->run_prev;
+	qp->run_prev = NULL;
 }
 
 static struct roce_qp *next_runnable(struct roce_engine *e)
 {
 	struct roce_qp *qp = e->run_head;
 
-	e->run_head = qp->run_next;
-	if (!e->run_head)
-		e->run_tail = &e->run_head;
-	qp->on_run_list = false;
+	engine_remove_runnable(qp);
 	return qp;
 }
 

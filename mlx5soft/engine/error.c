@@ -78,7 +78,7 @@ void qp_error(struct roce_qp *qp)
 	qp->req.rnr_deadline = NEVER;
 	qp->resp.ack_pending = false;
 	qp->resp.fatal = false;
-	qp->resp.res_pending = 0;
+	memset(qp->resp.res_pending, 0, sizeof(qp->resp.res_pending));
 	qp->flush_recv = true;
 	timer_remove(qp);
 	engine_make_runnable(qp);

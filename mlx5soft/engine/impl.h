@@ -26,8 +26,9 @@ struct slot {
 	uint32_t psns; /* how many it takes; 0 for local operations */
 	enum roce_wc_status status; /* not success: fails when its turn comes */
 	bool started;		    /* has its PSNs */
-	bool done;	/* local operation, or service without ACK */
-	bool rd_atomic; /* counts in req.rd_atomic */
+	bool done;	  /* local operation, or service without ACK */
+	bool rd_atomic;	  /* counts in req.rd_atomic */
+	uint32_t rd_next; /* index of the next such, if there is one */
 };
 
 struct requester {
@@ -36,12 +37,13 @@ struct requester {
 	uint32_t mask; /* of indices into slots */
 	/* free running: [head, cur) was sent, cur is next, of [head, tail) */
 	uint32_t head, cur, tail;
-	uint32_t pkt;	    /* the packet of cur to send next */
-	uint32_t psn;	    /* for the next WQE that starts */
-	uint32_t una;	    /* oldest PSN without ACK */
-	uint32_t high;	    /* behind the last PSN that was sent */
-	uint32_t rd_atomic; /* READs and atomics under way */
-	uint32_t rd_psns;   /* PSNs of READs that wait for their response */
+	uint32_t pkt;		    /* the packet of cur to send next */
+	uint32_t psn;		    /* for the next WQE that starts */
+	uint32_t una;		    /* oldest PSN without ACK */
+	uint32_t high;		    /* behind the last PSN that was sent */
+	uint32_t rd_atomic;	    /* READs and atomics under way... */
+	uint32_t rd_first, rd_last; /* ...indices of the oldest and newest */
+	uint32_t rd_psns; /* PSNs of READs that wait for their response */
 	uint32_t retries, rnr_retries; /* left */
 	uint64_t ack_deadline;	       /* NEVER if nothing is outstanding */
 	uint64_t rnr_deadline;	       /* NEVER if there is no RNR wait */
@@ -60,7 +62,6 @@ struct resource {
 	uint32_t msn;
 	uint64_t original; /* atomics */
 	bool atomic;
-	bool pending; /* not all of the response is sent */
 };
 
 struct responder {
@@ -89,15 +90,16 @@ struct responder {
 	uint32_t length;
 
 	struct resource *resources; /* a ring, in the order of PSNs */
-	uint32_t res_size, res_head, res_count, res_pending;
+	uint32_t res_size, res_head, res_count;
+	/* a bit for each: not all of the response is sent */
+	uint64_t res_pending[ROCE_MAX_RD_ATOMIC / 64];
 };
 
 struct roce_qp {
 	struct roce_engine *engine;
 	struct roce_qp *hash_next;
-	struct roce_qp *run_next;
+	struct roce_qp *run_next, **run_prev; /* run_prev NULL: not on it */
 	struct roce_qp *all_next, **all_prev;
-	bool on_run_list;
 	struct roce_qp_init init;
 	uint32_t wire_qpn;
 	struct roce_qp_attr attr;
@@ -223,6 +225,7 @@ static inline bool is_atomic(const struct slot *slot)
 
 /* engine.c */
 void engine_make_runnable(struct roce_qp *qp);
+void engine_remove_runnable(struct roce_qp *qp);
 struct roce_qp *engine_find_qp(struct roce_engine *engine, uint32_t qpn);
 /* 0 if the packet is away, or lost; -EAGAIN */
 int engine_send(struct roce_qp *qp, const struct roce_av *av,

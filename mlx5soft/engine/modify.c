@@ -157,7 +157,8 @@ static int set_resources(struct roce_qp *qp, uint32_t count)
 	free(resp->resources);
 	resp->resources = r;
 	resp->res_size = count;
-	resp->res_head = resp->res_count = resp->res_pending = 0;
+	resp->res_head = resp->res_count = 0;
+	memset(resp->res_pending, 0, sizeof(resp->res_pending));
 	return 0;
 }
 

@@ -90,21 +90,6 @@ int roce_qp_create(struct roce_engine *e, const struct roce_qp_init *init,
 	return 0;
 }
 
-static void remove_runnable(struct roce_qp *qp)
-{
-	struct roce_engine *e = qp->engine;
-	struct roce_qp **p = &e->run_head;
-
-	if (!qp->on_run_list)
-		return;
-	while (*p != qp)
-		p = &(*p)->run_next;
-	*p = qp->run_next;
-	if (e->run_tail == &qp->run_next)
-		e->run_tail = p;
-	qp->on_run_list = false;
-}
-
 void roce_qp_destroy(struct roce_qp *qp)
 {
 	struct roce_engine *e = qp->engine;
@@ -118,7 +103,7 @@ void roce_qp_destroy(struct roce_qp *qp)
 		qp->all_next->all_prev = qp->all_prev;
 	group_leave_all(qp);
 	timer_remove(qp);
-	remove_runnable(qp);
+	engine_remove_runnable(qp);
 	e->qps--;
 	free_qp(qp);
 }

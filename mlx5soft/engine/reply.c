@@ -12,20 +12,49 @@ static struct resource *nth_oldest(struct responder *resp, uint32_t n)
 	return &resp->resources[at % resp->res_size];
 }
 
-static struct resource *first_pending(struct responder *resp)
+/* Where the bit of a resource is */
+static uint64_t *pending_word(struct responder *resp, const struct resource *r)
 {
-	if (!resp->res_pending)
-		return NULL;
-	for (uint32_t i = 0; i < resp->res_count; i++)
-		if (nth_oldest(resp, i)->pending)
-			return nth_oldest(resp, i);
+	return &resp->res_pending[(r - resp->resources) / 64];
+}
+
+static uint64_t pending_bit(const struct responder *resp,
+			    const struct resource *r)
+{
+	return 1ULL << (r - resp->resources) % 64;
+}
+
+static bool is_pending(struct responder *resp, const struct resource *r)
+{
+	return *pending_word(resp, r) & pending_bit(resp, r);
+}
+
+/* the first one of the array, from @at on */
+static struct resource *pending_from(struct responder *resp, uint32_t at)
+{
+	uint64_t mask = ~0ULL << at % 64;
+
+	for (uint32_t i = at / 64; i < ROCE_MAX_RD_ATOMIC / 64; i++) {
+		uint64_t bits = resp->res_pending[i] & mask;
+
+		if (bits)
+			return &resp->resources[64 * i + __builtin_ctzll(bits)];
+		mask = ~0ULL;
+	}
 	return NULL;
 }
 
-static void make_pending(struct roce_qp *qp, struct resource *r)
+static struct resource *first_pending(struct responder *resp)
 {
-	qp->resp.res_pending += !r->pending;
-	r->pending = true;
+	bool full = resp->res_count == resp->res_size;
+	struct resource *r = pending_from(resp, full ? resp->res_head : 0);
+
+	return r || !full ? r : pending_from(resp, 0);
+}
+
+static void make_pending(struct roce_qp *qp, const struct resource *r)
+{
+	*pending_word(&qp->resp, r) |= pending_bit(&qp->resp, r);
 	engine_make_runnable(qp);
 }
 
@@ -38,7 +67,7 @@ static struct resource *new_resource(struct roce_qp *qp, uint32_t psns)
 	if (!resp->res_size)
 		return NULL;
 	r = &resp->resources[resp->res_head];
-	if (resp->res_count == resp->res_size && r->pending)
+	if (is_pending(resp, r))
 		return NULL;
 	memset(r, 0, sizeof(*r));
 	resp->res_head = (resp->res_head + 1) % resp->res_size;
@@ -181,7 +210,7 @@ void reply_duplicate(struct roce_qp *qp, const struct packet *pkt)
 			return;
 		}
 	}
-	if (r->pending && r->next <= at)
+	if (is_pending(resp, r) && r->next <= at)
 		return; /* on its way already */
 	r->next = at;
 	make_pending(qp, r);
@@ -262,19 +291,15 @@ static enum step send_response(struct roce_qp *qp, struct resource *r)
 		tx.ext_len += ATOMICACKETH_BYTES;
 	} else if (make_read_response(qp, r, &tx)) {
 		/* The key went away: what came later is not answered. */
-		for (uint32_t i = 0; i < resp->res_count; i++)
-			resp->resources[i].pending = false;
-		resp->res_pending = 0;
+		memset(resp->res_pending, 0, sizeof(resp->res_pending));
 		remote_access(qp);
 		resp->ack_psn = psn;
 		return STEP_IDLE;
 	}
 	if (engine_send(qp, &qp->attr.av, &tx))
 		return STEP_BLOCKED;
-	if (++r->next >= r->psns) {
-		r->pending = false;
-		resp->res_pending--;
-	}
+	if (++r->next >= r->psns)
+		*pending_word(resp, r) &= ~pending_bit(resp, r);
 	return STEP_SENT;
 }
 

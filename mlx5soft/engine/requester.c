@@ -112,6 +112,16 @@ static bool window_open(const struct roce_qp *qp, uint32_t psn)
 	return used < (int32_t)qp->engine->config.max_unacked;
 }
 
+static void append_rd_atomic(struct requester *req, struct slot *slot)
+{
+	slot->rd_atomic = true;
+	if (req->rd_atomic++)
+		req->slots[req->rd_last & req->mask].rd_next = req->cur;
+	else
+		req->rd_first = req->cur;
+	req->rd_last = req->cur;
+}
+
 /* Give a WQE its PSNs, if it may start already. */
 static bool start(struct roce_qp *qp, struct slot *slot)
 {
@@ -136,8 +146,8 @@ static bool start(struct roce_qp *qp, struct slot *slot)
 	}
 	slot->psn = req->psn;
 	slot->started = true;
-	slot->rd_atomic = rd_atomic;
-	req->rd_atomic += rd_atomic;
+	if (rd_atomic)
+		append_rd_atomic(req, slot);
 	req->rd_psns += is_read(slot) ? slot->psns : 0;
 	req->psn = psn_add(req->psn, slot->psns);
 	return true;

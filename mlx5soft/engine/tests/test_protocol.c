@@ -283,6 +283,40 @@ static void test_pending(void)
 	sim_destroy(sim);
 }
 
+/* Responses leave in the order of their PSNs, wherever in the ring they are. */
+static void test_order(uint32_t size)
+{
+	struct roce_qp_attr attr = { .state = ROCE_QPS_SQD,
+				     .max_dest_rd_atomic = size };
+	struct crafted read = { .opcode = OP_READ_REQUEST, RETH(0, 8) };
+
+	setup(ROCE_QPT_RC, false);
+	CHECK(!roce_qp_modify(b->qp, &attr, ROCE_QP_STATE) &&
+		      !roce_qp_modify(b->qp, &attr, ROCE_QP_MAX_DEST_RD_ATOMIC),
+	      "modify");
+	/* round once, to the second */
+	for (read.psn = PSN; read.psn < PSN + size + 1; read.psn++)
+		inject(1, &read);
+	CHECK(count[1] == size + 1, "%u of %u", count[1], size + 1);
+	/* all but the oldest, then that, too */
+	sim->nodes[1].room = 0;
+	for (uint32_t n = 1; n < size; n++, read.psn++)
+		inject(1, &read);
+	read.psn = PSN + size;
+	inject(1, &read);
+	for (uint32_t n = 0; n < size; n++, read.psn++) {
+		sim->nodes[1].room = 1;
+		sim_run(sim, 1000);
+		CHECK(answered(OP_READ_RESPONSE_ONLY, AETH_ACK,
+			       read.psn & PSN_MASK),
+		      "%u of %u", n, size);
+	}
+	sim->nodes[1].room = -1;
+	sim_run(sim, 1000);
+	CHECK(count[1] == 2 * size + 1, "%u of %u", count[1], 2 * size + 1);
+	sim_destroy(sim);
+}
+
 /* Answers that the requester did not ask for; a READ and a WRITE are out. */
 static const struct {
 	const char *name;
@@ -498,6 +532,8 @@ int main(void)
 	test_sequence();
 	test_duplicates();
 	test_pending();
+	test_order(4);
+	test_order(ROCE_MAX_RD_ATOMIC);
 	test_answers();
 	test_limits();
 	test_steps_back();

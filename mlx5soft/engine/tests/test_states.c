@@ -312,6 +312,37 @@ static void test_fair(void)
 	sim_destroy(sim);
 }
 
+/* QPs that have work go away, from all places of the list of those. */
+static void test_destroy_with_work(void)
+{
+	struct sim *sim = sim_create(4096, NULL);
+	struct sim_qp *q[2][12];
+	struct roce_qp_attr attr;
+	struct roce_send_wqe wqe;
+
+	sim_attributes(sim, &attr, 0, 0);
+	for (int i = 0; i < 12; i++) {
+		q[0][i] = sim_qp(&sim->nodes[0], ROCE_QPT_RC, NULL);
+		q[1][i] = sim_qp(&sim->nodes[1], ROCE_QPT_RC, NULL);
+		sim_connect(q[0][i], q[1][i], &attr);
+		wqe = sim_wqe(q[0][i], ROCE_WR_RDMA_WRITE, 0, 8, 0);
+		sim_post_send(q[0][i], &wqe);
+	}
+	for (int i = 0; i < 12; i += i == 4 ? 1 : 2) /* 0 2 4 5 7 9 11 */
+		roce_qp_destroy(q[0][i]->qp);
+	/* behind those that are left */
+	wqe = sim_wqe(q[0][1], ROCE_WR_RDMA_WRITE, 0, 8, 0);
+	sim_post_send(q[0][1], &wqe);
+	sim_run(sim, SIM_LONG);
+	for (int i = 0; i < 12; i++) {
+		bool gone = i < 5 ? i % 2 == 0 : i % 2 == 1;
+
+		CHECK(q[0][i]->num_send_wcs == (gone ? 0 : q[0][i]->num_sends),
+		      "QP %d: %u completions", i, q[0][i]->num_send_wcs);
+	}
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	test_transitions();
@@ -323,5 +354,6 @@ int main(void)
 	test_create();
 	test_blocked();
 	test_fair();
+	test_destroy_with_work();
 	return check_result();
 }
