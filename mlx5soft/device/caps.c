@@ -107,8 +107,8 @@ static void ethernet(u8 *cap)
 	ETH(csum_cap, 1);
 	ETH(cqe_checksum_full, 1); /* of padding too */
 	ETH(vlan_cap, 1);
-	ETH(max_lso_cap, 16);	       /* log, bytes */
-	ETH(self_lb_en_modifiable, 1); /* frames never come back anyway */
+	ETH(max_lso_cap, 16); /* log, bytes */
+	ETH(self_lb_en_modifiable, 1);
 	ETH(rss_ind_tbl_cap, MAX_LOG_RQT);
 	ETH(wqe_inline_mode, 1); /* as the vport's context says */
 }

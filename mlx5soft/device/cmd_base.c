@@ -119,7 +119,6 @@ static const struct cmd_desc rows[] = {
 	ROW(SET_ISSI, set_issi, BYTES(set_issi_in), 8, 0),
 	ROW(SET_DRIVER_VERSION, nothing, 16, 8, 0),
 	ROW(NOP, nothing, 8, 8, 0),
-	ROW(CONFIG_INT_MODERATION, nothing, 16, 16, 0),
 	ROW(QUERY_SPECIAL_CONTEXTS, query_special_contexts, 8,
 	    BYTE_OF(query_special_contexts_out, null_mkey), 0),
 	ROW(ALLOC_PD, alloc_number, 8, 16, OBJ_PD),

@@ -10,11 +10,61 @@
 #define OVERRUN_SYNDROME 1
 #define OP_MOD_RESIZE 1
 
+static void cancel(struct nic *nic, struct cq *cq)
+{
+	if (cq->timed)
+		TAILQ_REMOVE(&nic->cq_timed, cq, next_timed);
+	cq->timed = false;
+}
+
 static void notify(struct nic *nic, struct cq *cq)
 {
+	cancel(nic, cq);
+	if (cq->period)
+		cq->notified_at = nic_now();
 	cq->armed = cq->news = cq->solicited_news = false;
 	cq->notified_pi = cq->pi;
 	eq_post_cq(nic, cq->eq, cq);
+}
+
+/*
+ * Armed, with CQEs to tell of. Moderation: the event comes after max_count of
+ * them, or a time after the last event, or after the last CQE.
+ */
+static void moderate(struct nic *nic, struct cq *cq)
+{
+	u64 now;
+
+	if (!cq->period || !cq->max_count ||
+	    ((cq->pi - cq->notified_pi) & 0xffffff) >= cq->max_count) {
+		notify(nic, cq);
+		return;
+	}
+	now = nic_now();
+	cq->due = (cq->from_cqe ? now : cq->notified_at) + cq->period * 1000ULL;
+	if (cq->due <= now) {
+		notify(nic, cq);
+		return;
+	}
+	if (!cq->timed)
+		TAILQ_INSERT_TAIL(&nic->cq_timed, cq, next_timed);
+	cq->timed = true;
+	if (cq->due < nic->cq_due)
+		nic->cq_due = cq->due;
+}
+
+void cq_tick(struct nic *nic, u64 now)
+{
+	struct cq *cq, *next;
+
+	nic->cq_due = UINT64_MAX;
+	for (cq = TAILQ_FIRST(&nic->cq_timed); cq; cq = next) {
+		next = TAILQ_NEXT(cq, next_timed);
+		if (cq->due <= now)
+			notify(nic, cq);
+		else if (cq->due < nic->cq_due)
+			nic->cq_due = cq->due;
+	}
 }
 
 static void overrun(struct nic *nic, struct cq *cq)
@@ -80,7 +130,7 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 		cq->solicited_pi = cq->pi;
 	}
 	if (cq->armed && (solicited || !cq->armed_solicited))
-		notify(nic, cq);
+		moderate(nic, cq);
 	return true;
 }
 
@@ -106,22 +156,31 @@ void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number)
 
 	if (!cq || cq->failed || cq->uar != uar)
 		return;
+	cancel(nic, cq);
 	cq->armed = true;
 	cq->armed_solicited = first & DB_SOLICITED_ONLY;
 	if (cq->armed_solicited
 		    ? cq->solicited_news && behind(cq->solicited_pi, first)
 		    : cq->news && behind(cq->pi, first))
-		notify(nic, cq);
+		moderate(nic, cq);
 }
 
 static void cq_free(struct nic *nic, struct obj *obj)
 {
 	struct cq *cq = (struct cq *)obj;
 
-	(void)nic;
+	cancel(nic, cq);
 	eq_forget_cq(cq);
 	pas_free(&cq->pas);
 	free(cq);
+}
+
+static void set_moderation(struct cq *cq)
+{
+	cq->period = GET(cqc, cq->cqc, cq_period);
+	cq->max_count = GET(cqc, cq->cqc, cq_max_count);
+	cq->from_cqe = GET(cqc, cq->cqc, cq_period_mode) ==
+		       MLX5_CQ_PERIOD_MODE_START_FROM_CQE;
 }
 
 /* size, format and place of the entries; `list` is behind the command */
@@ -149,6 +208,7 @@ int create_cq(struct nic *nic, struct cmd *cmd)
 	cq->obj.free = cq_free;
 	memcpy(cq->cqc, cqc, sizeof(cq->cqc));
 	cq->ignore_overrun = GET(cqc, cqc, oi);
+	set_moderation(cq);
 	cq->db = GET(cqc, cqc, dbr_addr);
 	cq->uar = GET(cqc, cqc, uar_page);
 	cq->eq = (struct eq *)cmd_hold(nic, &cq->obj, OBJ_EQ,
@@ -196,14 +256,42 @@ static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 	return CMD_OK;
 }
 
-/* Moderation is accepted: every CQE counts. */
+/* what MODIFY_CQ changes */
+#define CHANGE_PERIOD (1 << 0)
+#define CHANGE_COUNT (1 << 1)
+#define CHANGE_OVERRUN (1 << 2)
+#define CHANGE_PERIOD_MODE (1 << 4)
+#define CHANGE_KNOWN \
+	(CHANGE_PERIOD | CHANGE_COUNT | CHANGE_OVERRUN | CHANGE_PERIOD_MODE)
+
 int modify_cq(struct nic *nic, struct cmd *cmd)
 {
+	const u8 *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, cmd_id(cmd));
+	u32 fields = get_be32(
+		cmd->in +
+		BYTE_OF(modify_cq_in, modify_field_select_resize_field_select));
 
 	if (!cq)
 		return FAIL(BAD_RES, "no such CQ");
-	return cmd->op_mod == OP_MOD_RESIZE ? resize(nic, cmd, cq) : CMD_OK;
+	if (cmd->op_mod == OP_MOD_RESIZE)
+		return resize(nic, cmd, cq);
+	if (fields & ~CHANGE_KNOWN)
+		return FAIL(BAD_PARAM, "fields that cannot change");
+	if (fields & CHANGE_PERIOD)
+		COPY(cqc, cq->cqc, cqc, cq_period);
+	if (fields & CHANGE_COUNT)
+		COPY(cqc, cq->cqc, cqc, cq_max_count);
+	if (fields & CHANGE_PERIOD_MODE)
+		COPY(cqc, cq->cqc, cqc, cq_period_mode);
+	if (fields & CHANGE_OVERRUN) {
+		COPY(cqc, cq->cqc, cqc, oi);
+		cq->ignore_overrun = GET(cqc, cqc, oi);
+	}
+	set_moderation(cq);
+	if (cq->timed)
+		moderate(nic, cq);
+	return CMD_OK;
 }
 
 int query_cq(struct nic *nic, struct cmd *cmd)

@@ -137,6 +137,8 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	if (!nic)
 		return ret;
 	nic->cfg = *cfg;
+	TAILQ_INIT(&nic->cq_timed);
+	nic->cq_due = UINT64_MAX;
 	TAILQ_INIT(&nic->tx_run);
 	TAILQ_INIT(&nic->rx_flush);
 	TAILQ_INIT(&nic->holding);
@@ -216,6 +218,8 @@ bool nic_tick(struct nic *nic)
 	eth_retry_held(nic); /* perhaps there are buffers now */
 	more = roce_tick(nic->roce, t);
 	more |= eth_tick(nic);
+	if (nic->cq_due <= t)
+		cq_tick(nic, t);
 	if (!wire_flush(&nic->wire))
 		nic->tx_blocked = true;
 	return more;
@@ -229,6 +233,8 @@ int64_t nic_due(const struct nic *nic)
 		return -1;
 	if (nic->idle && nic->idle_due < due)
 		due = nic->idle_due;
+	if (nic->cq_due < due)
+		due = nic->cq_due;
 	if (nic->flush_due && nic->flush_due < due)
 		due = nic->flush_due;
 	if (!TAILQ_EMPTY(&nic->tx_run) && !nic->tx_blocked)

@@ -260,6 +260,13 @@ struct cq {
 	u32 notified_pi;	   /* behind the last that had an event */
 	u32 uar;
 	u64 db;
+	/* moderation: CQEs and microseconds from event to event; 0: none */
+	u16 max_count, period;
+	bool from_cqe;	 /* the time counts from the last CQE */
+	u64 notified_at; /* ns, of the last event */
+	bool timed;	 /* in nic.cq_timed, an event is due at... */
+	u64 due;
+	TAILQ_ENTRY(cq) next_timed;
 	bool waiting; /* in eq->waiting */
 	TAILQ_ENTRY(cq) next_waiting;
 	u8 cqc[BYTES(cqc)];
@@ -304,6 +311,8 @@ static inline void cqe_set_user_index(u8 cqe[64], u32 index)
 bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
 	     bool solicited);
 void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number);
+/* Events that moderation has kept, from nic.cq_due on */
+void cq_tick(struct nic *nic, u64 now);
 
 /* ---- memory keys ---- */
 
@@ -539,6 +548,8 @@ struct nic {
 	u64 idle_due;
 	u64 flush_due; /* of Ethernet receive queues in ERR, 0: there are none */
 
+	TAILQ_HEAD(, cq) cq_timed;
+	u64 cq_due;
 	u32 cq_half, cq_half_uar; /* first half of a CQ doorbell */
 
 	struct {
