@@ -211,8 +211,6 @@ bool nic_tick(struct nic *nic)
 
 	if (!vfu_bus_master(nic->vfu))
 		return false;
-	if (nic->idle && t >= nic->idle_due)
-		rdma_look_again(nic);
 	if (nic->flush_due && t >= nic->flush_due)
 		eth_flush(nic);
 	eth_retry_held(nic); /* perhaps there are buffers now */
@@ -231,8 +229,6 @@ int64_t nic_due(const struct nic *nic)
 
 	if (!vfu_bus_master(nic->vfu))
 		return -1;
-	if (nic->idle && nic->idle_due < due)
-		due = nic->idle_due;
 	if (nic->cq_due < due)
 		due = nic->cq_due;
 	if (nic->flush_due && nic->flush_due < due)

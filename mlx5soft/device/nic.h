@@ -390,8 +390,6 @@ struct qp {
 	u32 sq_fetched;
 	struct roce_qp_counters counted; /* up to here in a Q counter */
 	struct inline_data *inl; /* of WQEs under way; NULL: never had any */
-	bool idle;		 /* in nic.idle */
-	struct qp *idle_next;
 	u8 qpc[BYTES(qpc)];
 };
 
@@ -507,8 +505,6 @@ int rdma_create(struct nic *nic);
 enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
 /* Is it for the transport? */
 bool rdma_receive(struct nic *nic, const void *frame, size_t len);
-/* Flush what was posted meanwhile to the receive queues in nic.idle. */
-void rdma_look_again(struct nic *nic);
 /* a QP that goes away */
 void rdma_forget(struct nic *nic, struct qp *qp);
 
@@ -544,8 +540,6 @@ struct nic {
 	bool port_down;
 
 	struct roce_engine *roce;
-	struct qp *idle; /* in ERR, with a receive queue that is empty */
-	u64 idle_due;
 	u64 flush_due; /* of Ethernet receive queues in ERR, 0: there are none */
 
 	TAILQ_HEAD(, cq) cq_timed;

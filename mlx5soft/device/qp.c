@@ -129,6 +129,7 @@ static int add_transport(struct nic *nic, struct cmd *cmd, struct qp *qp)
 		.qpn = qp->obj.id,
 		.pd = qp->pd,
 		.srq = qp->srq,
+		.poll_recv = !qp->no_rq,
 		.max_send_wr = 1U << qp->log_sq,
 		.max_send_sge = WQE_MAX_SGE,
 		.max_recv_sge = WQE_MAX_SGE,

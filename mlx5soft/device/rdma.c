@@ -144,18 +144,6 @@ static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
 
 /* ---- receive queues ---- */
 
-/* Look at it again later: its posts ring no doorbell. */
-static void look_again(struct nic *nic, struct qp *qp)
-{
-	if (qp->idle || roce_qp_state(qp->roce) != ROCE_QPS_ERR)
-		return;
-	if (!nic->idle)
-		nic->idle_due = nic_now() + IDLE_RECV_NS;
-	qp->idle = true;
-	qp->idle_next = nic->idle;
-	nic->idle = qp;
-}
-
 /* of its XRC domain, or NULL */
 static struct srq *xrc_srq(struct nic *nic, const struct qp *qp, u32 srqn)
 {
@@ -190,10 +178,8 @@ static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 	}
 	if (qp->no_rq || vfu_dma_read(nic->vfu, qp->db, db, sizeof(db)))
 		return 0;
-	if ((u16)get_be32(db) == qp->rq_ci) {
-		look_again(nic, qp);
+	if ((u16)get_be32(db) == qp->rq_ci)
 		return 0;
-	}
 	stride = 1U << qp->rq_shift;
 	out->cookie = qp->rq_ci++;
 	if (!pas_read(nic, &qp->pas,
@@ -352,29 +338,11 @@ void qp_doorbell(struct nic *nic, struct qp *qp)
 
 void rdma_forget(struct nic *nic, struct qp *qp)
 {
-	struct qp **p = &nic->idle;
 	int i;
 
-	if (qp->idle) {
-		while (*p != qp)
-			p = &(*p)->idle_next;
-		*p = qp->idle_next;
-	}
 	q_account(nic, qp);
 	roce_qp_destroy(qp->roce);
 	for (i = 0; qp->inl && i < ROCE_MAX_FETCHED; i++)
 		free(qp->inl[i].data);
 	free(qp->inl);
-}
-
-void rdma_look_again(struct nic *nic)
-{
-	struct qp *qp = nic->idle, *next;
-
-	nic->idle = NULL;
-	for (; qp; qp = next) {
-		next = qp->idle_next;
-		qp->idle = false;
-		roce_kick_recv(qp->roce);
-	}
 }

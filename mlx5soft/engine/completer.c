@@ -303,7 +303,9 @@ void comp_timeout(struct roce_qp *qp)
 	struct requester *req = &qp->req;
 	uint64_t now = qp->engine->now;
 
-	if (req->rnr_deadline <= now) {
+	if (qp->look_deadline <= now) {
+		qp_look_again(qp);
+	} else if (req->rnr_deadline <= now) {
 		req->rnr_deadline = NEVER;
 		engine_make_runnable(qp);
 	} else if (req->ack_deadline <= now) {

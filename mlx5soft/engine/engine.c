@@ -397,11 +397,11 @@ static uint32_t run(struct roce_qp *qp, uint32_t max)
 	bool more = true;
 	uint32_t n = 0;
 
-	if (qp->attr.state == ROCE_QPS_ERR || qp->attr.state == ROCE_QPS_SQE) {
-		if (qp_flush(qp, max))
-			engine_make_runnable(qp);
-		if (qp->attr.state == ROCE_QPS_ERR)
-			return max;
+	if (qp->attr.state == ROCE_QPS_ERR || qp->attr.state == ROCE_QPS_SQE)
+		n = qp_flush(qp, max);
+	if (qp->attr.state == ROCE_QPS_ERR) {
+		timer_update(qp);
+		return n;
 	}
 	while (n < max && more) {
 		enum step reply = reply_step(qp), req = STEP_IDLE;

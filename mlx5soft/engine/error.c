@@ -5,6 +5,10 @@
  */
 #include "impl.h"
 
+/* between looks at a receive queue in ERR, ns: longer each time it is empty */
+#define MIN_LOOK 2000000ULL
+#define MAX_LOOK (128 * MIN_LOOK)
+
 static void lost_completion(struct roce_qp *qp)
 {
 	if (qp->attr.state == ROCE_QPS_ERR)
@@ -80,6 +84,7 @@ void qp_error(struct roce_qp *qp)
 	qp->resp.fatal = false;
 	memset(qp->resp.res_pending, 0, sizeof(qp->resp.res_pending));
 	qp->flush_recv = true;
+	qp->look_wait = 0;
 	timer_remove(qp);
 	engine_make_runnable(qp);
 }
@@ -122,16 +127,34 @@ static uint32_t flush_recv(struct roce_qp *qp, uint32_t max)
 	}
 	for (; n < max && resp_get_wqe(qp); n++)
 		qp_recv_error(qp, ROCE_WC_WR_FLUSH_ERR);
+	if (n)
+		qp->look_wait = 0;
+	if (n < max && qp->init.poll_recv) {
+		qp->look_wait = qp->look_wait ? 2 * qp->look_wait : MIN_LOOK;
+		if (qp->look_wait > MAX_LOOK)
+			qp->look_wait = MAX_LOOK;
+		qp->look_deadline = qp->engine->now + qp->look_wait;
+	}
 	return n;
 }
 
-bool qp_flush(struct roce_qp *qp, uint32_t max)
+uint32_t qp_flush(struct roce_qp *qp, uint32_t max)
 {
-	bool more = flush_send(qp, max) >= max;
+	uint32_t n = flush_send(qp, max), received = 0;
 
 	if (qp->attr.state == ROCE_QPS_ERR && qp->flush_recv) {
-		qp->flush_recv = flush_recv(qp, max) >= max;
-		more |= qp->flush_recv;
+		received = flush_recv(qp, max);
+		qp->flush_recv = received >= max;
 	}
-	return more;
+	if (n >= max || received >= max)
+		engine_make_runnable(qp);
+	return n + received;
+}
+
+/* No turn of the run list is lost with it, if there is nothing. */
+void qp_look_again(struct roce_qp *qp)
+{
+	qp->look_deadline = NEVER;
+	qp->flush_recv = true;
+	qp_flush(qp, 1);
 }

@@ -106,10 +106,12 @@ struct roce_qp {
 	uint32_t mtu; /* bytes */
 	bool sq_draining;
 	bool comm_est;
-	bool flush_recv;     /* ERR: the receive queue may have something */
-	bool last_wqe;	     /* the event was given */
-	uint64_t deadline;   /* as in the heap */
-	uint32_t heap_index; /* + 1; 0: not in it */
+	bool flush_recv;	/* ERR: the receive queue may have something */
+	uint64_t look_deadline; /* when to look at it again, or NEVER */
+	uint64_t look_wait;	/* since last time; 0: there was something */
+	bool last_wqe;		/* the event was given */
+	uint64_t deadline;	/* as in the heap */
+	uint32_t heap_index;	/* + 1; 0: not in it */
 	struct requester req;
 	struct responder resp;
 	struct roce_qp_counters counters;
@@ -265,8 +267,10 @@ void qp_complete_send(struct roce_qp *qp, struct slot *slot,
 void qp_complete_recv(struct roce_qp *qp, struct roce_recv_wc *wc);
 void qp_event(struct roce_qp *qp, enum roce_event event);
 void qp_error(struct roce_qp *qp);
-/* true if there is more to flush */
-bool qp_flush(struct roce_qp *qp, uint32_t max);
+/* Returns the number of completions; if there may be more, it is runnable. */
+uint32_t qp_flush(struct roce_qp *qp, uint32_t max);
+/* ERR: has anything been posted to the receive queue? */
+void qp_look_again(struct roce_qp *qp);
 /* a completion or a WQE for a message that could not be received */
 void qp_recv_error(struct roce_qp *qp, enum roce_wc_status status);
 

@@ -132,6 +132,7 @@ void qp_reset(struct roce_qp *qp)
 	qp->sq_draining = false;
 	qp->comm_est = false;
 	qp->flush_recv = false;
+	qp->look_deadline = NEVER;
 	qp->last_wqe = false;
 }
 

@@ -386,6 +386,8 @@ struct roce_qp_init {
 	uint32_t pd;
 	/* receives come from a shared receive queue; XRC_RECV: always */
 	bool srq;
+	/* Receives ring no doorbell: in ERR the queue is looked at by itself. */
+	bool poll_recv;
 	uint32_t max_send_wr;  /* depth of the send queue; at least 1 */
 	uint32_t max_send_sge; /* 0 to ROCE_MAX_SGE */
 	uint32_t max_recv_sge;
@@ -461,7 +463,7 @@ void roce_kick(struct roce_qp *qp);
 
 /*
  * There is new work in the receive queue. Only needed in ERR, where it is
- * flushed.
+ * flushed, and without roce_qp_init.poll_recv.
  */
 void roce_kick_recv(struct roce_qp *qp);
 

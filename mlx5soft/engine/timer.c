@@ -60,9 +60,11 @@ int timer_reserve(struct roce_engine *e, uint32_t count)
 static uint64_t wanted(const struct roce_qp *qp)
 {
 	const struct requester *req = &qp->req;
+	uint64_t first = qp->look_deadline;
 
-	return req->ack_deadline < req->rnr_deadline ? req->ack_deadline
-						     : req->rnr_deadline;
+	if (req->ack_deadline < first)
+		first = req->ack_deadline;
+	return req->rnr_deadline < first ? req->rnr_deadline : first;
 }
 
 void timer_remove(struct roce_qp *qp)

@@ -159,6 +159,7 @@ static int sim_fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe)
 	uint32_t pd = wqe->pd;
 
 	(void)ctx;
+	q->recv_looks++;
 	if (q->type == ROCE_QPT_XRC_RECV)
 		q = xrc_srq(q, wqe->srqn);
 	if (q->next_recv == q->num_recvs)
@@ -436,6 +437,7 @@ struct sim_qp *sim_qp(struct sim_node *node, enum roce_qp_type type,
 		.qpn = 16 + 3 * node->num_qps + 100 * node->index,
 		.pd = 1,
 		.srq = shared,
+		.poll_recv = node->sim->poll_recv,
 		.max_send_wr = 64,
 		.max_send_sge = SIM_SGES,
 		.max_recv_sge = SIM_SGES,
@@ -536,7 +538,8 @@ void sim_post_recv(struct sim_qp *q, uint64_t cookie, uint64_t addr,
 				     .sge = copy_list(&sge, 1) };
 
 	APPEND(q->recvs, q->num_recvs, wqe);
-	roce_kick_recv(q->qp);
+	if (!q->node->sim->poll_recv)
+		roce_kick_recv(q->qp);
 }
 
 struct roce_send_wqe sim_wqe(struct sim_qp *q, enum roce_wr_opcode opcode,

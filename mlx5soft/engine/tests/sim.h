@@ -36,6 +36,7 @@ struct sim_qp {
 	uint32_t xrcd, pd;
 	struct roce_send_wc *send_wcs;
 	uint32_t num_send_wcs;
+	uint32_t recv_looks; /* at the receive queue */
 	struct roce_recv_wc *recv_wcs;
 	uint32_t num_recv_wcs;
 	enum roce_event events[16];
@@ -74,6 +75,7 @@ struct sim {
 	uint64_t frames, lost;
 	bool ipv6;
 	bool unplugged;
+	bool poll_recv; /* of QPs that are created */
 	/* sees each frame that is sent; true: it is lost */
 	bool (*filter)(struct sim *sim, int from, uint8_t *data, size_t len);
 	void *filter_arg;

@@ -282,6 +282,58 @@ static void test_srq(void)
 	sim_destroy(s.sim);
 }
 
+/*
+ * QPs in ERR, whose receive queues are looked at for what is posted late: it is
+ * flushed soon, the looks become rare, and turns of others are not theirs.
+ */
+static void test_dead(void)
+{
+	struct sim *sim = sim_create(1 << 20, NULL);
+	struct sim_node *node = &sim->nodes[0];
+	struct sim_qp *dead[32], *a, *b;
+	struct roce_qp_attr attr;
+	struct roce_send_wqe wqe;
+	uint32_t looks;
+
+	sim->poll_recv = true;
+	sim_attributes(sim, &attr, 0, 0);
+	for (int i = 0; i < 32; i++) {
+		dead[i] = sim_qp(node, ROCE_QPT_RC, NULL);
+		CHECK(!sim_modify(dead[i], &attr, ROCE_QPS_ERR), "ERR");
+	}
+	sim_run(sim, 1000000000);
+	looks = dead[0]->recv_looks;
+	CHECK(looks > 5 && looks < 20, "%u looks in the first second", looks);
+	sim_run(sim, 10000000000);
+	looks = dead[0]->recv_looks - looks;
+	CHECK(looks < 50, "%u looks in the next ten", looks);
+	for (int i = 0; i < 20; i++)
+		sim_post_recv(dead[0], i, 0, 8, 1000);
+	sim_run(sim, 300000000);
+	CHECK(dead[0]->num_recv_wcs == 20, "%u flushed", dead[0]->num_recv_wcs);
+	/* now there is somebody who looks soon again */
+	sim_post_recv(dead[0], 20, 0, 8, 1000);
+	looks = dead[0]->recv_looks;
+	sim_run(sim, 20000000000);
+	CHECK(dead[0]->num_recv_wcs == 21, "%u flushed", dead[0]->num_recv_wcs);
+	CHECK(dead[0]->recv_looks - looks > 80, "looks go on");
+
+	/* They are all to be looked at, and behind them is one with work. */
+	a = sim_qp(node, ROCE_QPT_RC, NULL);
+	b = sim_qp(&sim->nodes[1], ROCE_QPT_RC, NULL);
+	sim_connect(a, b, &attr);
+	wqe = sim_wqe(a, ROCE_WR_RDMA_WRITE, 0, 1 << 20, 0);
+	for (int i = 0; i < 32; i++)
+		roce_kick_recv(dead[i]->qp);
+	sim_post_send(a, &wqe);
+	roce_tick(node->engine, sim->now);
+	CHECK(roce_qp_counters(a->qp)->tx_packets == 128, "%d packets",
+	      (int)roce_qp_counters(a->qp)->tx_packets);
+	sim_run(sim, 1000000000);
+	CHECK(a->num_send_wcs == 1, "WRITE");
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	test_order_of_nak();
@@ -293,5 +345,6 @@ int main(void)
 	test_invalidate();
 	test_lost_completions();
 	test_srq();
+	test_dead();
 	return check_result();
 }
