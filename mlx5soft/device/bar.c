@@ -4,7 +4,13 @@
  * page per UAR.
  */
 
+#include "cmd.h"
+#include "cq.h"
+#include "eq.h"
 #include "nic.h"
+#include "qp.h"
+#include "rdma.h"
+#include "record.h"
 
 #define FW_MAJOR 16
 #define FW_MINOR 35

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
 #include "nic.h"
-#include "queue.h"
 #include "wqe.h"
 
 enum {
@@ -202,7 +202,7 @@ void caps_free(struct nic *nic)
 }
 
 /* What is, is also the most that could be: both halves are the same. */
-int query_hca_cap(struct nic *nic, struct cmd *cmd)
+static int query_hca_cap(struct nic *nic, struct cmd *cmd)
 {
 	unsigned int type = cmd->op_mod >> 1;
 	u32 len = cmd->out_len - 16;
@@ -216,9 +216,16 @@ int query_hca_cap(struct nic *nic, struct cmd *cmd)
 }
 
 /* A driver may ask for less; we stay as we are. */
-int set_hca_cap(struct nic *nic, struct cmd *cmd)
+static int set_hca_cap(struct nic *nic, struct cmd *cmd)
 {
 	if (nic->up)
 		return FAIL(BAD_SYS_STATE, "only before INIT_HCA");
 	return CMD_OK;
 }
+
+static const struct cmd_desc rows[] = {
+	ROW(QUERY_HCA_CAP, query_hca_cap, 16, 16, 0),
+	ROW(SET_HCA_CAP, set_hca_cap, 16, 16, 0),
+};
+
+const struct cmd_rows rows_caps = { rows, N_ELEM(rows) };

@@ -8,7 +8,10 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "eq.h"
 #include "nic.h"
+#include "record.h"
 
 #define SLOT 64
 #define BLOCK 512 /* of data in a mailbox */
@@ -37,8 +40,9 @@ struct slot {
 };
 
 static const struct cmd_rows *const all_rows[] = {
-	&rows_base,  &rows_queue, &rows_qp,	 &rows_eth,
-	&rows_vport, &rows_regs,  &rows_counter,
+	&rows_base,  &rows_caps, &rows_eq,	 &rows_cq,  &rows_mkey,
+	&rows_srq,   &rows_qp,	 &rows_qp_state, &rows_eth, &rows_flow,
+	&rows_vport, &rows_regs, &rows_counter,
 };
 
 const struct cmd_desc *cmd_find(u16 op)
@@ -147,7 +151,7 @@ static enum delivery read_in(struct nic *nic, const struct slot *s)
 
 	memcpy(nic->cmd_in, s->raw + 16, INLINE);
 	for (at = INLINE, block = 0; at < s->in_len; at += BLOCK, block++) {
-		if (ptr & 0x1ff || vfu_dma_read(nic->vfu, ptr, box, MAILBOX))
+		if (ptr & 0x1ff || !dma_read(nic, ptr, box, MAILBOX))
 			return DELIVERY_IN_PTR;
 		if (get_be32(box + 568) != block)
 			return DELIVERY_BLOCK;
@@ -167,8 +171,8 @@ static enum delivery write_out(struct nic *nic, const struct slot *s)
 
 	for (at = INLINE; at < s->out_len; at += BLOCK) {
 		if (ptr & 0x1ff ||
-		    vfu_dma_write(nic->vfu, ptr, nic->cmd_out + at, BLOCK) ||
-		    vfu_dma_read(nic->vfu, ptr + 560, next, sizeof(next)))
+		    !dma_write(nic, ptr, nic->cmd_out + at, BLOCK) ||
+		    !dma_read(nic, ptr + 560, next, sizeof(next)))
 			return DELIVERY_OUT_PTR;
 		ptr = get_be64(next);
 	}
@@ -222,7 +226,7 @@ static void run_slot(struct nic *nic, unsigned int index)
 	struct slot s;
 	u8 own;
 
-	if (vfu_dma_read(nic->vfu, at, s.raw, SLOT)) {
+	if (!dma_read(nic, at, s.raw, SLOT)) {
 		nic_log(nic, "command queue is not in memory");
 		return;
 	}
@@ -233,9 +237,9 @@ static void run_slot(struct nic *nic, unsigned int index)
 		nic_log(nic, "command slot %u: delivery status 0x%x", index,
 			result);
 	own = result << 1;
-	vfu_dma_write(nic->vfu, at + 32, s.raw + 32, INLINE);
+	dma_write(nic, at + 32, s.raw + 32, INLINE);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	vfu_dma_write(nic->vfu, at + 63, &own, 1);
+	dma_write(nic, at + 63, &own, 1);
 
 	/* The CREATE_EQ that made the EQ is polled for: an event after it
    * would come for whatever follows in the slot.

@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "mkey.h"
 #include "nic.h"
-#include "queue.h"
 
 #define VENDOR 0x2c9
 
@@ -103,11 +104,7 @@ static int alloc_number(struct nic *nic, struct cmd *cmd)
 	return cmd_created(nic, cmd, obj, cmd->desc->arg);
 }
 
-#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
-
 static const struct cmd_desc rows[] = {
-	ROW(QUERY_HCA_CAP, query_hca_cap, 16, 16, 0),
-	ROW(SET_HCA_CAP, set_hca_cap, 16, 16, 0),
 	ROW(QUERY_ADAPTER, query_adapter, 8, BYTES(query_adapter_out), 0),
 	ROW(INIT_HCA, init_hca, 8, 8, 0),
 	ROW(TEARDOWN_HCA, teardown_hca, 8, 8, 0),

@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "counter.h"
 #include "frame.h"
 #include "nic.h"
+#include "qp.h"
 
 #define FCS 4
 
@@ -309,8 +312,6 @@ static int query_q_counter(struct nic *nic, struct cmd *cmd)
 	}
 	return CMD_OK;
 }
-
-#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
 static const struct cmd_desc rows[] = {
 	ROW(QUERY_VPORT_COUNTER, query_vport_counter,

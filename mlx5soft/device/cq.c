@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "cq.h"
+#include "eq.h"
 #include "nic.h"
-#include "queue.h"
 
 #define DB_SOLICITED_ONLY (1U << 24)
 #define OVERRUN_SYNDROME 1
@@ -79,20 +81,20 @@ static void overrun(struct nic *nic, struct cq *cq)
 }
 
 /* as the consumer says in its doorbell record */
-static u32 unread(const struct cq *cq, const u8 *db)
+static u32 unread(const struct cq *cq, u32 ci)
 {
-	return (cq->pi - get_be32(db)) & 0xffffff;
+	return (cq->pi - ci) & 0xffffff;
 }
 
 static bool full(struct nic *nic, const struct cq *cq)
 {
-	u8 db[4];
+	u32 ci;
 
 	if (cq->ignore_overrun)
 		return false;
-	if (vfu_dma_read(nic->vfu, cq->db, db, sizeof(db)))
+	if (!dma_read_be32(nic, cq->db, &ci))
 		return true;
-	return unread(cq, db) >= 1U << cq->log_size;
+	return unread(cq, ci) >= 1U << cq->log_size;
 }
 
 /* The last byte of an entry makes it the consumer's. False: not in memory. */
@@ -100,7 +102,7 @@ static bool put(struct nic *nic, struct cq *cq, const u8 cqe[64], u8 op_own)
 {
 	u32 size = cq->big ? 128 : 64;
 	u64 at = (u64)(cq->pi & ((1U << cq->log_size) - 1)) * size;
-	u8 *to = pas_ptr(nic, &cq->pas, at + size - 64, 64);
+	u8 *to = pas_ptr_write(nic, &cq->pas, at + size - 64, 64);
 
 	if (!to)
 		return false;
@@ -198,7 +200,7 @@ static bool ring_init(struct cq *cq, const struct cmd *cmd, const u8 *cqc,
 			(cq->big ? 128ULL : 64ULL) << cq->log_size);
 }
 
-int create_cq(struct nic *nic, struct cmd *cmd)
+static int create_cq(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *cqc = AT_RO(create_cq_in, cmd->in, cq_context);
 	struct cq *cq = calloc(1, sizeof(*cq));
@@ -233,14 +235,15 @@ int create_cq(struct nic *nic, struct cmd *cmd)
 static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 {
 	const u8 *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
-	u8 cqe[64] = { 0 }, db[4];
+	u8 cqe[64] = { 0 };
 	struct cq to = { 0 };
+	u32 ci;
 
 	if (!ring_init(&to, cmd, cqc, BYTES(modify_cq_in)))
 		return FAIL(BAD_PARAM, "size or pages");
-	if (cq->failed || vfu_dma_read(nic->vfu, cq->db, db, sizeof(db)) ||
-	    unread(cq, db) >= 1U << cq->log_size ||
-	    unread(cq, db) > 1U << to.log_size ||
+	if (cq->failed || !dma_read_be32(nic, cq->db, &ci) ||
+	    unread(cq, ci) >= 1U << cq->log_size ||
+	    unread(cq, ci) > 1U << to.log_size ||
 	    !put(nic, cq, cqe, CQE_RESIZE << 4)) {
 		pas_free(&to.pas);
 		return FAIL(BAD_RES_STATE, "CQEs that do not fit");
@@ -264,7 +267,7 @@ static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 #define CHANGE_KNOWN \
 	(CHANGE_PERIOD | CHANGE_COUNT | CHANGE_OVERRUN | CHANGE_PERIOD_MODE)
 
-int modify_cq(struct nic *nic, struct cmd *cmd)
+static int modify_cq(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, cmd_id(cmd));
@@ -294,7 +297,7 @@ int modify_cq(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int query_cq(struct nic *nic, struct cmd *cmd)
+static int query_cq(struct nic *nic, struct cmd *cmd)
 {
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, cmd_id(cmd));
 	u8 *cqc = AT(query_cq_out, cmd->out, cq_context);
@@ -309,3 +312,13 @@ int query_cq(struct nic *nic, struct cmd *cmd)
 	SET(cqc, cqc, producer_counter, cq->pi);
 	return CMD_OK;
 }
+
+static const struct cmd_desc rows[] = {
+	ROW(CREATE_CQ, create_cq, BYTES(create_cq_in), 16, 0),
+	ROW(DESTROY_CQ, cmd_destroy, 16, 16, OBJ_CQ),
+	ROW(MODIFY_CQ, modify_cq,
+	    BYTE_OF(modify_cq_in, cq_context) + BYTES(cqc), 16, 0),
+	ROW(QUERY_CQ, query_cq, 16, BYTES(query_cq_out), 0),
+};
+
+const struct cmd_rows rows_cq = { rows, N_ELEM(rows) };

@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cmd.h"
+#include "cq.h"
+#include "eq.h"
 #include "nic.h"
+#include "rdma.h"
+#include "record.h"
 
 #define VENDOR_MELLANOX 0x15b3
 #define DEVICE_VF 0x101e /* "ConnectX Family mlx5Gen Virtual Function" */

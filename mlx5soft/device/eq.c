@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "cq.h"
+#include "eq.h"
 #include "nic.h"
-#include "queue.h"
 
 #define EQE 64
 
@@ -22,7 +24,8 @@ static bool put(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 
 	if (!vfu_bus_master(nic->vfu))
 		return false;
-	to = pas_ptr(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE, EQE);
+	to = pas_ptr_write(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE,
+			   EQE);
 	if (!to || full(eq))
 		return false;
 	eqe[1] = type;
@@ -152,7 +155,7 @@ static void eq_free(struct nic *nic, struct obj *obj)
 	free(eq);
 }
 
-int create_eq(struct nic *nic, struct cmd *cmd)
+static int create_eq(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *eqc = AT_RO(create_eq_in, cmd->in, eq_context_entry);
 	struct eq *eq = calloc(1, sizeof(*eq));
@@ -185,7 +188,7 @@ int create_eq(struct nic *nic, struct cmd *cmd)
 	return cmd_created(nic, cmd, &eq->obj, OBJ_EQ);
 }
 
-int query_eq(struct nic *nic, struct cmd *cmd)
+static int query_eq(struct nic *nic, struct cmd *cmd)
 {
 	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, cmd_id(cmd));
 	u8 *eqc = AT(query_eq_out, cmd->out, eq_context_entry);
@@ -199,3 +202,11 @@ int query_eq(struct nic *nic, struct cmd *cmd)
 	SET(eqc, eqc, producer_counter, eq->pi);
 	return CMD_OK;
 }
+
+static const struct cmd_desc rows[] = {
+	ROW(CREATE_EQ, create_eq, BYTES(create_eq_in), 16, 0),
+	ROW(DESTROY_EQ, cmd_destroy, 16, 16, OBJ_EQ),
+	ROW(QUERY_EQ, query_eq, 16, BYTES(query_eq_out), 0),
+};
+
+const struct cmd_rows rows_eq = { rows, N_ELEM(rows) };

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
 #include "nic.h"
-#include "queue.h"
 
 static void wq_free(struct nic *nic, struct obj *obj)
 {
@@ -252,8 +252,6 @@ static int modify_rqt(struct nic *nic, struct cmd *cmd)
 	return fill_rqt(nic, cmd, rqt, AT_RO(modify_rqt_in, cmd->in, ctx));
 }
 
-#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
-
 static const struct cmd_desc rows[] = {
 	ROW(CREATE_RQ, create_rq, BYTES(create_rq_in), 16, 0),
 	ROW(MODIFY_RQ, modify_wq, BYTES(modify_rq_in), 16, OBJ_RQ),
@@ -272,21 +270,6 @@ static const struct cmd_desc rows[] = {
 	ROW(CREATE_RQT, create_rqt, BYTES(create_rqt_in), 16, 0),
 	ROW(MODIFY_RQT, modify_rqt, BYTES(modify_rqt_in), 16, 0),
 	ROW(DESTROY_RQT, cmd_destroy, 16, 16, OBJ_RQT),
-	ROW(CREATE_FLOW_TABLE, create_flow_table, BYTES(create_flow_table_in),
-	    16, 0),
-	ROW(DESTROY_FLOW_TABLE, destroy_flow_table,
-	    BYTES(destroy_flow_table_in), 16, 0),
-	ROW(MODIFY_FLOW_TABLE, modify_flow_table, BYTES(modify_flow_table_in),
-	    16, 0),
-	ROW(SET_FLOW_TABLE_ROOT, set_flow_table_root, 32, 16, 0),
-	ROW(CREATE_FLOW_GROUP, create_flow_group, BYTES(create_flow_group_in),
-	    16, 0),
-	ROW(DESTROY_FLOW_GROUP, destroy_flow_group,
-	    BYTES(destroy_flow_group_in), 16, 0),
-	{ MLX5_CMD_OP_SET_FLOW_TABLE_ENTRY, "SET_FTE", set_fte,
-	  BYTES(set_fte_in), 16, 0 },
-	{ MLX5_CMD_OP_DELETE_FLOW_TABLE_ENTRY, "DELETE_FTE", delete_fte,
-	  BYTES(delete_fte_in), 16, 0 },
 };
 
 const struct cmd_rows rows_eth = { rows, N_ELEM(rows) };

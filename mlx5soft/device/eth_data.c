@@ -4,8 +4,13 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "cq.h"
+#include "flow.h"
 #include "frame.h"
+#include "mkey.h"
 #include "nic.h"
+#include "rdma.h"
+#include "record.h"
 #include "rss.h"
 #include "wqe.h"
 
@@ -108,14 +113,11 @@ static void describe(u8 *cqe, const u8 *f, const struct frame *h)
 		cqe[29] |= (h->version == 4 ? 2 : 1) << 2;
 }
 
-static bool rq_empty(struct nic *nic, const struct wq *rq, u16 *pi)
+static bool rq_empty(struct nic *nic, const struct wq *rq)
 {
-	u8 db[4];
+	u32 posted;
 
-	if (vfu_dma_read(nic->vfu, rq->db, db, sizeof(db)))
-		return true;
-	*pi = get_be32(db);
-	return *pi == rq->ci;
+	return !dma_read_be32(nic, rq->db, &posted) || (u16)posted == rq->ci;
 }
 
 static bool next_wqe(struct nic *nic, const struct wq *rq, u8 *wqe)
@@ -129,9 +131,8 @@ static bool next_wqe(struct nic *nic, const struct wq *rq, u8 *wqe)
 static int flush(struct nic *nic, struct wq *rq, int budget)
 {
 	u8 cqe[64];
-	u16 pi;
 
-	for (; budget && !rq_empty(nic, rq, &pi); budget--) {
+	for (; budget && !rq_empty(nic, rq); budget--) {
 		memset(cqe, 0, sizeof(cqe));
 		cqe[CQE_AT_SYNDROME] = SYND_FLUSH;
 		cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
@@ -271,10 +272,9 @@ void rq_stop(struct nic *nic, struct wq *rq)
 static void retry(struct nic *nic, struct wq *rq)
 {
 	struct held *h;
-	u16 pi;
 
 	/* one that cannot be delivered stops the queue */
-	while ((h = TAILQ_FIRST(&rq->held)) && !rq_empty(nic, rq, &pi)) {
+	while ((h = TAILQ_FIRST(&rq->held)) && !rq_empty(nic, rq)) {
 		deliver(nic, rq, h->frame, h->len, &h->hash);
 		if (!TAILQ_EMPTY(&rq->held))
 			drop_first(nic, rq);
@@ -330,7 +330,6 @@ bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td)
 	struct frame h;
 	struct tir *tir;
 	struct wq *rq;
-	u16 pi;
 
 	frame_parse(frame, len, false, &h);
 	tir = flow_lookup(nic, frame, len, &h);
@@ -347,7 +346,7 @@ bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td)
 	retry(nic, rq);
 	if (rq->state != WQ_RDY)
 		return true;
-	if (!rq_empty(nic, rq, &pi))
+	if (!rq_empty(nic, rq))
 		deliver(nic, rq, frame, len, &hash);
 	else if (back || !hold(nic, rq, frame, len, &hash))
 		out_of_buffer(nic, rq);

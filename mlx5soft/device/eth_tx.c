@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Ethernet frames from send queues to the wire. */
 
+#include "cq.h"
 #include "frame.h"
+#include "mkey.h"
 #include "nic.h"
 
 #define MAX_PIECES 32
 #define MIN_FRAME 60U
+#define FRAME_MAX 65536U
 
 #define OP_NOP 0x00
 #define OP_SEND 0x0a
@@ -165,11 +168,11 @@ static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size,
 /* False: not to be read, or more than there is room for. */
 static bool read_pi(struct nic *nic, const struct wq *sq, u16 *pi)
 {
-	u8 db[4];
+	u32 posted;
 
-	if (vfu_dma_read(nic->vfu, sq->db + 4, db, sizeof(db)))
+	if (!dma_read_be32(nic, sq->db + 4, &posted))
 		return false;
-	*pi = get_be32(db);
+	*pi = posted;
 	if ((u16)(*pi - sq->ci) <= 1U << sq->log_size)
 		return true;
 	nic_log(nic, "SQ %u: %u posted after %u", sq->obj.id, *pi, sq->ci);

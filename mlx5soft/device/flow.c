@@ -6,8 +6,9 @@
 
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "flow.h"
 #include "nic.h"
-#include "queue.h"
 #include "steer.h"
 
 #define MAX_LEVELS 64
@@ -55,7 +56,7 @@ static void ft_free(struct nic *nic, struct obj *obj)
 	free(ft);
 }
 
-int create_flow_table(struct nic *nic, struct cmd *cmd)
+static int create_flow_table(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *c = AT_RO(create_flow_table_in, cmd->in, flow_table_context);
 	struct ft *ft;
@@ -83,7 +84,7 @@ static struct ft *table(struct nic *nic, const struct cmd *cmd)
 					 table_id));
 }
 
-int destroy_flow_table(struct nic *nic, struct cmd *cmd)
+static int destroy_flow_table(struct nic *nic, struct cmd *cmd)
 {
 	struct ft *ft = table(nic, cmd);
 
@@ -97,7 +98,7 @@ int destroy_flow_table(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int modify_flow_table(struct nic *nic, struct cmd *cmd)
+static int modify_flow_table(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *c = AT_RO(modify_flow_table_in, cmd->in, flow_table_context);
 	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
@@ -111,7 +112,7 @@ int modify_flow_table(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int set_flow_table_root(struct nic *nic, struct cmd *cmd)
+static int set_flow_table_root(struct nic *nic, struct cmd *cmd)
 {
 	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
 					      GET(set_flow_table_root_in,
@@ -123,7 +124,7 @@ int set_flow_table_root(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int create_flow_group(struct nic *nic, struct cmd *cmd)
+static int create_flow_group(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *mask = AT_RO(create_flow_group_in, cmd->in, match_criteria);
 	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
@@ -146,7 +147,7 @@ int create_flow_group(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int destroy_flow_group(struct nic *nic, struct cmd *cmd)
+static int destroy_flow_group(struct nic *nic, struct cmd *cmd)
 {
 	u32 id = GET(destroy_flow_group_in, cmd->in, group_id);
 	struct ft *ft = table(nic, cmd);
@@ -166,7 +167,7 @@ int destroy_flow_group(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int set_fte(struct nic *nic, struct cmd *cmd)
+static int set_fte(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *ctx = AT_RO(set_fte_in, cmd->in, flow_context);
 	const u8 *list = cmd->in + BYTES(set_fte_in);
@@ -211,7 +212,7 @@ int set_fte(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int delete_fte(struct nic *nic, struct cmd *cmd)
+static int delete_fte(struct nic *nic, struct cmd *cmd)
 {
 	u32 index = GET(delete_fte_in, cmd->in, flow_index);
 	struct ft *ft = table(nic, cmd);
@@ -274,3 +275,23 @@ struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash)
 		return NULL;
 	return (struct wq *)obj_find(nic, OBJ_RQ, rqt->rqn[hash % rqt->count]);
 }
+
+static const struct cmd_desc rows[] = {
+	ROW(CREATE_FLOW_TABLE, create_flow_table, BYTES(create_flow_table_in),
+	    16, 0),
+	ROW(DESTROY_FLOW_TABLE, destroy_flow_table,
+	    BYTES(destroy_flow_table_in), 16, 0),
+	ROW(MODIFY_FLOW_TABLE, modify_flow_table, BYTES(modify_flow_table_in),
+	    16, 0),
+	ROW(SET_FLOW_TABLE_ROOT, set_flow_table_root, 32, 16, 0),
+	ROW(CREATE_FLOW_GROUP, create_flow_group, BYTES(create_flow_group_in),
+	    16, 0),
+	ROW(DESTROY_FLOW_GROUP, destroy_flow_group,
+	    BYTES(destroy_flow_group_in), 16, 0),
+	{ MLX5_CMD_OP_SET_FLOW_TABLE_ENTRY, "SET_FTE", set_fte,
+	  BYTES(set_fte_in), 16, 0 },
+	{ MLX5_CMD_OP_DELETE_FLOW_TABLE_ENTRY, "DELETE_FTE", delete_fte,
+	  BYTES(delete_fte_in), 16, 0 },
+};
+
+const struct cmd_rows rows_flow = { rows, N_ELEM(rows) };

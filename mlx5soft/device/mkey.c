@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "mkey.h"
 #include "nic.h"
-#include "queue.h"
 
 #define MODE_PA 0
 #define MODE_MTT 1
@@ -67,7 +68,7 @@ static int parse(struct nic *nic, struct cmd *cmd, struct mkey *mkey)
 	return CMD_OK;
 }
 
-int create_mkey(struct nic *nic, struct cmd *cmd)
+static int create_mkey(struct nic *nic, struct cmd *cmd)
 {
 	struct mkey *mkey = calloc(1, sizeof(*mkey));
 	int ret;
@@ -88,7 +89,7 @@ int create_mkey(struct nic *nic, struct cmd *cmd)
 	return ret;
 }
 
-int query_mkey(struct nic *nic, struct cmd *cmd)
+static int query_mkey(struct nic *nic, struct cmd *cmd)
 {
 	struct mkey *mkey = (struct mkey *)obj_find(nic, OBJ_MKEY, cmd_id(cmd));
 	u8 *mkc = AT(query_mkey_out, cmd->out, memory_key_mkey_entry);
@@ -125,8 +126,15 @@ static bool in_range(const struct mkey *mkey, u64 addr, u32 len)
 			     addr - mkey->start <= mkey->len - len);
 }
 
+static void *place(struct nic *nic, u64 addr, u32 len, bool write)
+{
+	return write ? dma_ptr_write(nic, addr, len)
+		     : (void *)dma_ptr_read(nic, addr, len);
+}
+
 /* the largest piece at `addr` that lies in one place */
-static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr, u32 *len)
+static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr, u32 *len,
+		   bool write)
 {
 	u64 pa = addr, in, size;
 	void *p;
@@ -142,20 +150,21 @@ static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr, u32 *len)
 		if (*len > size - in)
 			*len = size - in;
 	}
-	p = vfu_dma_ptr(nic->vfu, pa, *len);
+	p = place(nic, pa, *len, write);
 	if (p)
 		return p;
 	/* perhaps over the border of two maps */
 	in = SMALL_PAGE - pa % SMALL_PAGE;
 	if (*len > in)
 		*len = in;
-	return vfu_dma_ptr(nic->vfu, pa, *len);
+	return place(nic, pa, *len, write);
 }
 
 int mkey_translate(struct nic *nic, u32 pd, u32 key, u64 addr, u32 len,
 		   unsigned int access, bool reserved, struct iovec *iov,
 		   int max)
 {
+	bool write = access & ~(unsigned int)MKEY_REMOTE_READ;
 	struct mkey *mkey = NULL;
 	int used = 0;
 	u32 n;
@@ -173,10 +182,19 @@ int mkey_translate(struct nic *nic, u32 pd, u32 key, u64 addr, u32 len,
 		if (used == max)
 			return -E2BIG;
 		n = len;
-		iov[used].iov_base = piece(nic, mkey, addr, &n);
+		iov[used].iov_base = piece(nic, mkey, addr, &n, write);
 		if (!iov[used].iov_base)
 			return -EFAULT;
 		iov[used++].iov_len = n;
 	}
 	return used;
 }
+
+static const struct cmd_desc rows[] = {
+	ROW(CREATE_MKEY, create_mkey, BYTES(create_mkey_in), 16, 0),
+	ROW(DESTROY_MKEY, cmd_destroy, 16, 16, OBJ_MKEY),
+	ROW(QUERY_MKEY, query_mkey, 16,
+	    BYTE_OF(query_mkey_out, memory_key_mkey_entry) + BYTES(mkc), 0),
+};
+
+const struct cmd_rows rows_mkey = { rows, N_ELEM(rows) };

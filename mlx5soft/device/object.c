@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Objects, their numbers, and who needs whom; lists of pages. */
+/* Objects, their numbers, and who needs whom. */
 
 #include <stdlib.h>
 
 #include "nic.h"
+#include "object.h"
 
 /* Kinds that share a name space: events and CQEs have only the number. */
 static const u8 space_of[OBJ_KINDS] = {
@@ -155,64 +156,4 @@ void obj_destroy_all(struct nic *nic)
 		memset(t, 0, sizeof(*t));
 	}
 	objs_init(nic);
-}
-
-bool pas_init(struct pas *pas, const u8 *list, size_t avail, unsigned int shift,
-	      u64 offset, u64 size)
-{
-	u64 count, i;
-
-	/* the sum below must not wrap */
-	if (shift < PAGE_SHIFT_MIN || shift > MAX_LOG_MR - 1 ||
-	    offset >> MAX_LOG_MR || size > 1ULL << MAX_LOG_MR)
-		return false;
-	count = (offset + size + (1ULL << shift) - 1) >> shift;
-	if (count > avail / 8)
-		return false;
-	pas->page = calloc(count ? count : 1, sizeof(*pas->page));
-	if (!pas->page)
-		return false;
-	for (i = 0; i < count; i++) /* low bits are flags */
-		pas->page[i] = get_be64(list + 8 * i) & ~0xfffULL;
-	pas->count = count;
-	pas->shift = shift;
-	pas->offset = offset;
-	return true;
-}
-
-void pas_free(struct pas *pas)
-{
-	free(pas->page);
-	memset(pas, 0, sizeof(*pas));
-}
-
-void *pas_ptr(struct nic *nic, const struct pas *pas, u64 at, u32 len)
-{
-	u64 in, index;
-
-	at += pas->offset;
-	index = at >> pas->shift;
-	in = at & ((1ULL << pas->shift) - 1);
-	if (index >= pas->count || len > (1ULL << pas->shift) - in)
-		return NULL;
-	return vfu_dma_ptr(nic->vfu, pas->page[index] + in, len);
-}
-
-bool pas_read(struct nic *nic, const struct pas *pas, u64 at, void *buf,
-	      u32 len)
-{
-	u64 in, index, n;
-
-	for (at += pas->offset; len; at += n, len -= n) {
-		index = at >> pas->shift;
-		in = at & ((1ULL << pas->shift) - 1);
-		n = (1ULL << pas->shift) - in;
-		if (n > len)
-			n = len;
-		if (index >= pas->count ||
-		    vfu_dma_read(nic->vfu, pas->page[index] + in, buf, n))
-			return false;
-		buf = (u8 *)buf + n;
-	}
-	return true;
 }

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cmd.h"
 #include "nic.h"
-#include "queue.h"
+#include "qp.h"
+#include "rdma.h"
+#include "srq.h"
 #include "wqe.h"
 
 enum qp_type {
@@ -188,24 +191,11 @@ static int change_mcg(struct nic *nic, struct cmd *cmd)
 	return ret ? FAIL(BAD_PARAM, "no UD QP, or no multicast GID") : CMD_OK;
 }
 
-#define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
-#define STATE_IN (BYTE_OF(rst2init_qp_in, qpc) + BYTES(qpc))
-
 static const struct cmd_desc rows[] = {
 	ROW(CREATE_QP, create_qp, BYTES(create_qp_in), 16, 0),
 	ROW(DESTROY_QP, cmd_destroy, 16, 16, OBJ_QP),
-	ROW(RST2INIT_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(INIT2INIT_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(INIT2RTR_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(RTR2RTS_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(RTS2RTS_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(SQERR2RTS_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(SQD_RTS_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(2ERR_QP, modify_qp, 16, 16, 0),
-	ROW(2RST_QP, modify_qp, 16, 16, 0),
 	ROW(ATTACH_TO_MCG, change_mcg, BYTES(attach_to_mcg_in), 16, 0),
 	ROW(DETACH_FROM_MCG, change_mcg, BYTES(detach_from_mcg_in), 16, 0),
-	ROW(QUERY_QP, query_qp, 16, BYTE_OF(query_qp_out, qpc) + BYTES(qpc), 0),
 };
 
 const struct cmd_rows rows_qp = { rows, N_ELEM(rows) };

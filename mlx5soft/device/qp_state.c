@@ -4,8 +4,9 @@
  * context and handed to the transport.
  */
 
+#include "cmd.h"
 #include "nic.h"
-#include "queue.h"
+#include "qp.h"
 
 #define IN(state) (1U << (state))
 #define ANY_STATE 0xffU
@@ -216,7 +217,7 @@ static const u8 roce_state_of[] = {
 
 /* ---- commands ---- */
 
-int modify_qp(struct nic *nic, struct cmd *cmd)
+static int modify_qp(struct nic *nic, struct cmd *cmd)
 {
 	u8 qpc[BYTES(qpc)];
 	struct roce_qp_attr attr;
@@ -249,7 +250,7 @@ int modify_qp(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int query_qp(struct nic *nic, struct cmd *cmd)
+static int query_qp(struct nic *nic, struct cmd *cmd)
 {
 	struct qp *qp = (struct qp *)obj_find(nic, OBJ_QP, cmd_id(cmd));
 	u8 *qpc = AT(query_qp_out, cmd->out, qpc);
@@ -262,3 +263,20 @@ int query_qp(struct nic *nic, struct cmd *cmd)
 	SET(qpc, qpc, hw_rq_counter, qp->rq_ci);
 	return CMD_OK;
 }
+
+#define STATE_IN (BYTE_OF(rst2init_qp_in, qpc) + BYTES(qpc))
+
+static const struct cmd_desc rows[] = {
+	ROW(RST2INIT_QP, modify_qp, STATE_IN, 16, 0),
+	ROW(INIT2INIT_QP, modify_qp, STATE_IN, 16, 0),
+	ROW(INIT2RTR_QP, modify_qp, STATE_IN, 16, 0),
+	ROW(RTR2RTS_QP, modify_qp, STATE_IN, 16, 0),
+	ROW(RTS2RTS_QP, modify_qp, STATE_IN, 16, 0),
+	ROW(SQERR2RTS_QP, modify_qp, STATE_IN, 16, 0),
+	ROW(SQD_RTS_QP, modify_qp, STATE_IN, 16, 0),
+	ROW(2ERR_QP, modify_qp, 16, 16, 0),
+	ROW(2RST_QP, modify_qp, 16, 16, 0),
+	ROW(QUERY_QP, query_qp, 16, BYTE_OF(query_qp_out, qpc) + BYTES(qpc), 0),
+};
+
+const struct cmd_rows rows_qp_state = { rows, N_ELEM(rows) };

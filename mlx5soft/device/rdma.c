@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cq.h"
+#include "eq.h"
+#include "mkey.h"
 #include "nic.h"
+#include "qp.h"
+#include "rdma.h"
+#include "srq.h"
 #include "wqe.h"
 
 /* ---- send queue ---- */
@@ -53,18 +59,15 @@ static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
 
 static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 {
-	u8 db[4], wqe[WQE_MAX], data[WQE_MAX];
+	u8 wqe[WQE_MAX], data[WQE_MAX];
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
-	u32 size, inl = 0;
-	u16 posted;
+	u32 size, posted, inl = 0;
 	void *kept = NULL;
 	int ret;
 
-	if (qp->no_sq || vfu_dma_read(nic->vfu, qp->db + 4, db, sizeof(db)))
-		return 0;
-	posted = get_be32(db);
-	if (posted == qp->sq_ci)
+	if (qp->no_sq || !dma_read_be32(nic, qp->db + 4, &posted) ||
+	    (u16)posted == qp->sq_ci)
 		return 0;
 	memset(wqe, 0, WQE_DS); /* has an opcode also if it cannot be read */
 	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
@@ -164,11 +167,11 @@ static int find_srq(void *ctx, void *qp_ctx, u32 srqn, u32 *pd)
 
 static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 {
-	u8 db[4], list[1U << MAX_LOG_RQ_STRIDE];
+	u8 list[1U << MAX_LOG_RQ_STRIDE];
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
 	struct srq *srq = qp->srq;
-	u32 stride;
+	u32 stride, posted;
 
 	if (qp->roce_type == ROCE_QPT_XRC_RECV)
 		srq = xrc_srq(nic, qp, out->srqn);
@@ -176,9 +179,8 @@ static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 		out->pd = srq->pd;
 		return srq_take(nic, srq, out);
 	}
-	if (qp->no_rq || vfu_dma_read(nic->vfu, qp->db, db, sizeof(db)))
-		return 0;
-	if ((u16)get_be32(db) == qp->rq_ci)
+	if (qp->no_rq || !dma_read_be32(nic, qp->db, &posted) ||
+	    (u16)posted == qp->rq_ci)
 		return 0;
 	stride = 1U << qp->rq_shift;
 	out->cookie = qp->rq_ci++;

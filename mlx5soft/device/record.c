@@ -7,6 +7,7 @@
 
 #include "cmd_ops.h"
 #include "nic.h"
+#include "record.h"
 
 #define RECORD_MAX (1 << 20) /* bytes of a file */
 

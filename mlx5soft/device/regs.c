@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Registers of the port. */
 
+#include "cmd.h"
 #include "nic.h"
 
 #define MAX_MTU 9978
@@ -134,10 +135,8 @@ static int access_reg(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-#define ROW(op, run, in, out) { MLX5_CMD_OP_##op, #op, run, in, out, 0 }
-
 static const struct cmd_desc rows[] = {
-	ROW(ACCESS_REG, access_reg, 16, 16),
+	ROW(ACCESS_REG, access_reg, 16, 16, 0),
 };
 
 const struct cmd_rows rows_regs = { rows, N_ELEM(rows) };

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cmd.h"
+#include "eq.h"
 #include "nic.h"
-#include "queue.h"
+#include "srq.h"
 #include "wqe.h"
 
 /* what the three contexts say */
@@ -65,7 +67,7 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 	return cmd_created(nic, cmd, &srq->obj, kind);
 }
 
-int create_srq(struct nic *nic, struct cmd *cmd)
+static int create_srq(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *c = AT_RO(create_srq_in, cmd->in, srq_context_entry);
 	struct params p = {
@@ -83,7 +85,7 @@ int create_srq(struct nic *nic, struct cmd *cmd)
 	return create(nic, cmd, &p, OBJ_SRQ);
 }
 
-int create_xrc_srq(struct nic *nic, struct cmd *cmd)
+static int create_xrc_srq(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *c = AT_RO(create_xrc_srq_in, cmd->in, xrc_srq_context_entry);
 	struct params p = {
@@ -106,7 +108,7 @@ int create_xrc_srq(struct nic *nic, struct cmd *cmd)
 	return create(nic, cmd, &p, OBJ_XRC_SRQ);
 }
 
-int create_rmp(struct nic *nic, struct cmd *cmd)
+static int create_rmp(struct nic *nic, struct cmd *cmd)
 {
 	const u8 *c = AT_RO(create_rmp_in, cmd->in, ctx);
 	const u8 *wq = AT_RO(rmpc, c, wq);
@@ -132,14 +134,11 @@ int create_rmp(struct nic *nic, struct cmd *cmd)
  */
 int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out)
 {
-	u8 db[4], wqe[1U << MAX_LOG_RQ_STRIDE];
-	u32 stride = 1U << srq->log_stride;
-	u16 index, posted;
+	u32 stride = 1U << srq->log_stride, posted;
+	u8 wqe[1U << MAX_LOG_RQ_STRIDE];
+	u16 index;
 
-	if (vfu_dma_read(nic->vfu, srq->db, db, sizeof(db)))
-		return 0;
-	posted = get_be32(db);
-	if (posted == srq->ci)
+	if (!dma_read_be32(nic, srq->db, &posted) || (u16)posted == srq->ci)
 		return 0;
 	index = srq->next & ((1U << srq->log_size) - 1);
 	if (!pas_read(nic, &srq->pas, (u64)index << srq->log_stride, wqe,
@@ -165,7 +164,7 @@ static struct srq *srq_get(struct nic *nic, u32 id)
 	return (struct srq *)(obj ? obj : obj_find(nic, OBJ_XRC_SRQ, id));
 }
 
-int modify_rmp(struct nic *nic, struct cmd *cmd)
+static int modify_rmp(struct nic *nic, struct cmd *cmd)
 {
 	struct srq *srq = (struct srq *)obj_find(nic, OBJ_RMP, cmd_id(cmd));
 	const u8 *wq = AT_RO(rmpc, AT_RO(modify_rmp_in, cmd->in, ctx), wq);
@@ -177,7 +176,7 @@ int modify_rmp(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int arm_srq(struct nic *nic, struct cmd *cmd)
+static int arm_srq(struct nic *nic, struct cmd *cmd)
 {
 	struct srq *srq = srq_get(nic, cmd_id(cmd));
 
@@ -187,7 +186,7 @@ int arm_srq(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-int query_srq(struct nic *nic, struct cmd *cmd)
+static int query_srq(struct nic *nic, struct cmd *cmd)
 {
 	struct srq *srq =
 		(struct srq *)obj_find(nic, cmd->desc->arg, cmd_id(cmd));
@@ -207,3 +206,20 @@ int query_srq(struct nic *nic, struct cmd *cmd)
 		SET(xrc_srqc, c, lwm, srq->limit);
 	return CMD_OK;
 }
+
+static const struct cmd_desc rows[] = {
+	ROW(CREATE_SRQ, create_srq, BYTES(create_srq_in), 16, 0),
+	ROW(DESTROY_SRQ, cmd_destroy, 16, 16, OBJ_SRQ),
+	ROW(QUERY_SRQ, query_srq, 16, 16 + BYTES(srqc), OBJ_SRQ),
+	ROW(ARM_RQ, arm_srq, 16, 16, 0),
+	ROW(CREATE_XRC_SRQ, create_xrc_srq, BYTES(create_xrc_srq_in), 16, 0),
+	ROW(DESTROY_XRC_SRQ, cmd_destroy, 16, 16, OBJ_XRC_SRQ),
+	ROW(QUERY_XRC_SRQ, query_srq, 16, 16 + BYTES(xrc_srqc), OBJ_XRC_SRQ),
+	ROW(ARM_XRC_SRQ, arm_srq, 16, 16, 0),
+	ROW(CREATE_RMP, create_rmp, BYTES(create_rmp_in), 16, 0),
+	ROW(MODIFY_RMP, modify_rmp, BYTES(modify_rmp_in), 16, 0),
+	ROW(DESTROY_RMP, cmd_destroy, 16, 16, OBJ_RMP),
+	ROW(QUERY_RMP, query_srq, 16, BYTES(query_rmp_out), OBJ_RMP),
+};
+
+const struct cmd_rows rows_srq = { rows, N_ELEM(rows) };

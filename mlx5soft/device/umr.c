@@ -5,7 +5,9 @@
  * the capabilities say.
  */
 
+#include "mkey.h"
 #include "nic.h"
+#include "rdma.h"
 #include "wqe.h"
 
 /* the WQE: control segment, UMR control segment, mkey context */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The port, its addresses, registers. */
 
+#include "cmd.h"
+#include "eq.h"
 #include "nic.h"
-#include "queue.h"
 
 enum list_type {
 	LIST_UC = 0,
@@ -198,20 +199,19 @@ static int mad_ifc(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-#define ROW(op, run, in, out) { MLX5_CMD_OP_##op, #op, run, in, out, 0 }
-
 static const struct cmd_desc rows[] = {
 	ROW(QUERY_NIC_VPORT_CONTEXT, query_nic_vport, 16,
-	    BYTES(query_nic_vport_context_out)),
+	    BYTES(query_nic_vport_context_out), 0),
 	ROW(MODIFY_NIC_VPORT_CONTEXT, modify_nic_vport,
-	    BYTES(modify_nic_vport_context_in), 16),
-	ROW(QUERY_VPORT_STATE, query_vport_state, 16, 16),
-	ROW(MODIFY_VPORT_STATE, modify_vport_state, 16, 16),
-	ROW(SET_ROCE_ADDRESS, set_roce_address, BYTES(set_roce_address_in), 16),
+	    BYTES(modify_nic_vport_context_in), 16, 0),
+	ROW(QUERY_VPORT_STATE, query_vport_state, 16, 16, 0),
+	ROW(MODIFY_VPORT_STATE, modify_vport_state, 16, 16, 0),
+	ROW(SET_ROCE_ADDRESS, set_roce_address, BYTES(set_roce_address_in), 16,
+	    0),
 	ROW(QUERY_ROCE_ADDRESS, query_roce_address, 16,
-	    BYTES(query_roce_address_out)),
-	ROW(QUERY_HCA_VPORT_PKEY, query_pkeys, 16, 16),
-	ROW(MAD_IFC, mad_ifc, BYTES(mad_ifc_in), BYTES(mad_ifc_out)),
+	    BYTES(query_roce_address_out), 0),
+	ROW(QUERY_HCA_VPORT_PKEY, query_pkeys, 16, 16, 0),
+	ROW(MAD_IFC, mad_ifc, BYTES(mad_ifc_in), BYTES(mad_ifc_out), 0),
 };
 
 const struct cmd_rows rows_vport = { rows, N_ELEM(rows) };

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 
 #include "cmd_ops.h"
+#include "cq.h"
+#include "mkey.h"
 #include "nic.h"
 #include "rig.h"
 

@@ -73,6 +73,11 @@ void host_map(struct host *h, uint64_t from, uint64_t at, uint64_t size)
 	dma_map(&h->f, h->mem, from, at, size, RW);
 }
 
+void host_map_ro(struct host *h, uint64_t from, uint64_t at, uint64_t size)
+{
+	dma_map(&h->f, h->mem, from, at, size, VFU_DMA_READ);
+}
+
 void host_unmap(struct host *h, uint64_t at, uint64_t size)
 {
 	struct vfu_msg_unmap m = { sizeof(m), 0, at, size };

@@ -28,6 +28,8 @@ uint8_t *host_mem(struct host *h, uint64_t at, size_t len);
 void host_unmap(struct host *h, uint64_t at, uint64_t size);
 /* ...and give memory from `from` on to it at `at` */
 void host_map(struct host *h, uint64_t from, uint64_t at, uint64_t size);
+/* ...that it may only read */
+void host_map_ro(struct host *h, uint64_t from, uint64_t at, uint64_t size);
 
 void host_read(struct host *h, uint64_t off, void *buf, size_t len);
 void host_write(struct host *h, uint64_t off, const void *buf, size_t len);

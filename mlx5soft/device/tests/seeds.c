@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include "cmd_ops.h"
+#include "cq.h"
+#include "mkey.h"
 #include "nic.h"
 #include "probe.h"
 

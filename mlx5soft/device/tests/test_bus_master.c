@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "eq.h"
 #include "nic.h"
 #include "probe.h"
 #include "rig.h"

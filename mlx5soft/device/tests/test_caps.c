@@ -3,6 +3,8 @@
  * Capabilities: what is announced works, up to the numbers that are announced,
  * and what does not work is not announced.
  */
+#include "cmd.h"
+#include "cq.h"
 #include "nic.h"
 #include "rig.h"
 #include "wqe.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Doorbells, which count through the page of their object alone */
+#include "cq.h"
+#include "eq.h"
 #include "nic.h"
 #include "rig.h"
 

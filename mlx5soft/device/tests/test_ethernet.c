@@ -2,8 +2,10 @@
 /* Ethernet queues: turns of senders, their own frames, frames without a buffer */
 #include <unistd.h>
 
+#include "cq.h"
 #include "nic.h"
 #include "probe.h"
+#include "rdma.h"
 #include "wqe.h"
 
 #define FRAME 64U

@@ -2,6 +2,8 @@
 /* Memory keys: who may reach what, and where it is */
 #include <errno.h>
 
+#include "cmd.h"
+#include "mkey.h"
 #include "nic.h"
 #include "rig.h"
 
@@ -83,6 +85,21 @@ static void test_range(void)
 	CHECK(translate(START, 0, 0) == 0, "nothing");
 	CHECK(translate(START + LEN, 0, 0) == 0, "nothing at the end");
 	CHECK(translate(START + LEN + 1, 0, 0) == -EACCES, "nothing outside");
+	rig_stop(r);
+}
+
+/* Memory that the device may only read */
+static void test_read_only(void)
+{
+	setup();
+	host_map_ro(r->host, 0, HOST_MEMORY, RIG_FREE);
+	rig_mkey_in(r, HOST_MEMORY + RIG_FREE - RIG_PAGE, 0, RIG_PAGE);
+	create();
+	CHECK(translate(0, 64, 0) == 1, "local read");
+	CHECK(translate(0, 64, MKEY_REMOTE_READ) == 1, "remote read");
+	CHECK(translate(0, 64, MKEY_LOCAL_WRITE) == -EFAULT, "local write");
+	CHECK(translate(0, 64, MKEY_REMOTE_WRITE) == -EFAULT, "remote write");
+	CHECK(translate(0, 8, MKEY_REMOTE_ATOMIC) == -EFAULT, "atomic");
 	rig_stop(r);
 }
 
@@ -336,6 +353,7 @@ static void test_contexts(void)
 int main(void)
 {
 	test_range();
+	test_read_only();
 	test_pieces();
 	test_rights();
 	test_identity();

@@ -5,6 +5,8 @@
  */
 #include <sys/socket.h>
 
+#include "cmd.h"
+#include "cq.h"
 #include "nic.h"
 #include "packet.h"
 #include "rig.h"

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "cmd.h"
 #include "nic.h"
 #include "probe.h"
 

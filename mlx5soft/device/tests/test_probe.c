@@ -3,6 +3,7 @@
  * A driver's life: registers, the commands of a probe, polled and with events,
  * and what is left after a removal and after resets.
  */
+#include "eq.h"
 #include "nic.h"
 #include "probe.h"
 

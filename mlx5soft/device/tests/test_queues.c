@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Event and completion queues: owner bits, arming, overrun */
+#include "cmd.h"
+#include "cq.h"
+#include "eq.h"
 #include "nic.h"
 #include "rig.h"
 

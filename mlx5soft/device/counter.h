@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the port counts */
-#ifndef MLX5SOFT_PORT_H
-#define MLX5SOFT_PORT_H
+/* Counters: of the port, and of queues */
+#ifndef MLX5SOFT_COUNTER_H
+#define MLX5SOFT_COUNTER_H
 
-#include "bits.h"
+#include "object.h"
+#include "roce.h"
 
-struct nic;
+struct qp;
 
 enum cast {
 	UNICAST,
@@ -37,4 +38,16 @@ void count_tx(struct nic *nic, const u8 *frame, u32 len);
 void count_traffic(struct traffic *t, const u8 *frame, u32 len);
 void ppcnt_fill(struct nic *nic, u8 *reg);
 
-#endif /* MLX5SOFT_PORT_H */
+struct q_counter {
+	struct obj obj;
+	u32 out_of_buffer; /* Ethernet's */
+	struct roce_qp_counters rdma;
+	u32 retries_exceeded, rnr_retries_exceeded;
+};
+
+/* What it has counted since last time goes to its Q counter. */
+void q_account(struct nic *nic, struct qp *qp);
+/* A send WQE of it has failed. */
+void q_failed(struct nic *nic, const struct qp *qp, enum roce_wc_status why);
+
+#endif /* MLX5SOFT_COUNTER_H */

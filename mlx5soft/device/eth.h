@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Ethernet: queues, what leads to them, and their frames */
+#ifndef MLX5SOFT_ETH_H
+#define MLX5SOFT_ETH_H
+
+#include <sys/queue.h>
+
+#include "dma.h"
+#include "object.h"
+
+struct cq;
+struct held;
+
+/* an Ethernet queue, send or receive */
+struct wq {
+	struct obj obj;
+	struct cq *cq;
+	struct pas pas;
+	u8 log_size, log_stride, state;
+	bool rlky;
+	u32 pd;
+	u64 db;
+	u16 ci;
+	u32 sent;      /* segments that are out of the large send at ci */
+	bool starved;  /* frames were dropped, as there was no buffer */
+	bool runnable; /* in nic.tx_run or nic.rx_flush */
+	TAILQ_ENTRY(wq) next_run;
+	/* a receive queue: frames without a buffer; it is in nic.holding then */
+	TAILQ_HEAD(, held) held;
+	TAILQ_ENTRY(wq) next_holding;
+	u32 held_bytes;
+	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
+};
+
+TAILQ_HEAD(wq_list, wq);
+
+/* what the CQE tells of a frame's hash */
+struct rx_hash {
+	u32 value;
+	u8 type;
+};
+
+enum wq_state {
+	WQ_RST = 0,
+	WQ_RDY = 1,
+	WQ_ERR = 3
+};
+
+struct tir {
+	struct obj obj;
+	u8 ctx[BYTES(tirc)];
+};
+
+struct tis {
+	struct obj obj;
+	u8 ctx[BYTES(tisc)];
+};
+
+#define MAX_LOG_RQT 8U
+struct rqt {
+	struct obj obj;
+	u32 count, max;
+	u32 rqn[1U << MAX_LOG_RQT];
+};
+
+/* There may be something to send, or to flush: with the next eth_tick() */
+void sq_kick(struct nic *nic, struct wq *sq);
+/* ...no more */
+void sq_stop(struct nic *nic, struct wq *sq);
+/* Send for a while. Returns whether there is more. */
+bool eth_tick(struct nic *nic);
+/*
+ * The queue is in the error state now: its WQEs end with an error, those that
+ * are posted later as well.
+ */
+void rq_flush(struct nic *nic, struct wq *rq);
+/* Nothing of it waits any more, frames or flushing. */
+void rq_stop(struct nic *nic, struct wq *rq);
+/* Look again at receive queues, whose posts ring no doorbell. */
+#define IDLE_RECV_NS 2000000
+void eth_flush(struct nic *nic);
+/* A frame to the wire; false: it has no room, nic_wire() goes on later. */
+bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
+/*
+ * A frame from the wire, or one of the guest's own that may come `back`, from
+ * the transport domain `td`, 0: unknown. It is changed when it is delivered.
+ * False: nobody wants it back.
+ */
+bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td);
+/* Try again what waits for a buffer. */
+void eth_retry_held(struct nic *nic);
+
+#endif /* MLX5SOFT_ETH_H */
