@@ -4,12 +4,12 @@
  * page per UAR.
  */
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "eq.h"
 #include "nic.h"
-#include "qp.h"
-#include "rdma.h"
+#include "rdma/qp.h"
+#include "rdma/rdma.h"
 #include "record.h"
 
 #define FW_MAJOR 16

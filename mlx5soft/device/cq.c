@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "eq.h"
 #include "nic.h"

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "eq.h"
 #include "nic.h"
-#include "rdma.h"
+#include "rdma/rdma.h"
 #include "record.h"
 
 #define VENDOR_MELLANOX 0x15b3

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "mkey.h"
 #include "nic.h"
 

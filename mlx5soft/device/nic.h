@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "counter.h"
+#include "commands/counter.h"
 #include "device.h"
-#include "eth.h"
+#include "ethernet/eth.h"
 #include "object.h"
 #include "vfu.h"
 #include "wire.h"

@@ -12,7 +12,7 @@
 #include <linux/virtio_net.h>
 #include <stdbool.h>
 
-#include "frame.h"
+#include "ethernet/frame.h"
 
 #define WIRE_ETH 14U
 #define WIRE_MAX (WIRE_ETH + 65535U) /* bytes of a train */

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "../../../tests/check.h"
 #include "bits.h"
+#include "../../../tests/check.h"
 
 static void known(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Headers, checksums and segmentation of frames, good and hostile */
 
-#include "../../../tests/check.h"
 #include "packets.h"
+#include "../../../tests/check.h"
 
 /* RFC 1071, the plain way */
 static u16 slow_sum(const u8 *p, u32 len, u32 sum)

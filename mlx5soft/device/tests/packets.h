@@ -3,7 +3,7 @@
 #ifndef MLX5SOFT_PACKETS_H
 #define MLX5SOFT_PACKETS_H
 
-#include "frame.h"
+#include "ethernet/frame.h"
 
 struct recipe {
 	u8 version, proto;

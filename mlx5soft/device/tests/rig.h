@@ -11,8 +11,8 @@
 
 #include "bits.h"
 #include "device.h"
-#include "../../../tests/check.h"
 #include "host.h"
+#include "../../../tests/check.h"
 
 #define RIG_CMD (1U << 20) /* bytes of a command at most */
 #define RIG_PAGE 4096U

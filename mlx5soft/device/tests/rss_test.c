@@ -4,9 +4,9 @@
  * and what a TIR selects
  */
 
-#include "../../../tests/check.h"
+#include "ethernet/rss.h"
 #include "packets.h"
-#include "rss.h"
+#include "../../../tests/check.h"
 
 static const u8 key[40] = {
 	0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,

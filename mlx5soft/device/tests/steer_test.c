@@ -3,9 +3,9 @@
 
 #include <time.h>
 
-#include "../../../tests/check.h"
+#include "ethernet/steer.h"
 #include "packets.h"
-#include "steer.h"
+#include "../../../tests/check.h"
 
 #define ROUNDS 10
 #define MAX_RULES 600

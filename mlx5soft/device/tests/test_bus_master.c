@@ -9,8 +9,8 @@
 #include "eq.h"
 #include "nic.h"
 #include "probe.h"
+#include "rdma/wqe.h"
 #include "rig.h"
-#include "wqe.h"
 
 #define RC 0
 #define SIZE 100U

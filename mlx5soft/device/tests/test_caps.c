@@ -3,11 +3,11 @@
  * Capabilities: what is announced works, up to the numbers that are announced,
  * and what does not work is not announced.
  */
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "nic.h"
+#include "rdma/wqe.h"
 #include "rig.h"
-#include "wqe.h"
 
 #define CAP_BYTES_OUT (16 + 4096)
 #define SIZE 100U

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "nic.h"
 #include "probe.h"
 

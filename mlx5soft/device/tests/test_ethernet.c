@@ -5,8 +5,8 @@
 #include "cq.h"
 #include "nic.h"
 #include "probe.h"
-#include "rdma.h"
-#include "wqe.h"
+#include "rdma/rdma.h"
+#include "rdma/wqe.h"
 
 #define FRAME 64U
 

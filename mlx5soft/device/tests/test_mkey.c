@@ -2,7 +2,7 @@
 /* Memory keys: who may reach what, and where it is */
 #include <errno.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "mkey.h"
 #include "nic.h"
 #include "rig.h"

@@ -5,7 +5,7 @@
  */
 #include <sys/socket.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "nic.h"
 #include "packet.h"

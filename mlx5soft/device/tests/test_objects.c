@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "nic.h"
 #include "probe.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Event and completion queues: owner bits, arming, overrun */
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "eq.h"
 #include "nic.h"

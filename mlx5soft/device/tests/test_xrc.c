@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* XRC as the drivers make it: an initiator and a target, connected in the NIC */
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "eq.h"
 #include "nic.h"

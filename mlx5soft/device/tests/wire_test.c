@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../tests/check.h"
 #include "packets.h"
 #include "wire.h"
+#include "../../../tests/check.h"
 
 #define FIRST_ID 0xfffe /* it wraps soon */
 #define FRAMES 80

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Send and receive WQEs: what is understood, and what a hostile one gets */
+#include "rdma/wqe.h"
 #include "../../../tests/check.h"
-#include "wqe.h"
 
 static u8 wqe[WQE_MAX], data[WQE_MAX];
 static struct roce_sge sge[WQE_MAX_SGE];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Registers of the port. */
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "nic.h"
 
 #define MAX_MTU 9978

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "nic.h"
 
 static void wq_free(struct nic *nic, struct obj *obj)

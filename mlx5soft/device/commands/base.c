@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "mkey.h"
 #include "nic.h"
 

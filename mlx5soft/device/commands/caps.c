@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "nic.h"
-#include "wqe.h"
+#include "rdma/wqe.h"
 
 enum {
 	CAP_GENERAL = 0,

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "eq.h"
 #include "nic.h"
-#include "srq.h"
-#include "wqe.h"
+#include "rdma/srq.h"
+#include "rdma/wqe.h"
 
 /* what the three contexts say */
 struct params {

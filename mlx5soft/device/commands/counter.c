@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-#include "cmd.h"
-#include "counter.h"
-#include "frame.h"
+#include "commands/cmd.h"
+#include "commands/counter.h"
+#include "ethernet/frame.h"
 #include "nic.h"
-#include "qp.h"
+#include "rdma/qp.h"
 
 #define FCS 4
 

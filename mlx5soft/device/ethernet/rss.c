@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Receive side scaling. */
 
-#include "rss.h"
+#include "ethernet/rss.h"
 
 enum {
 	FN_NONE = 0,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Ethernet frames: headers, checksums, segmentation. */
 
-#include "frame.h"
+#include "ethernet/frame.h"
 
 #define MAX_EXTENSIONS 8
 #define IP6_HOP_BY_HOP 0

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "nic.h"
-#include "qp.h"
-#include "rdma.h"
-#include "srq.h"
-#include "wqe.h"
+#include "rdma/qp.h"
+#include "rdma/rdma.h"
+#include "rdma/srq.h"
+#include "rdma/wqe.h"
 
 enum qp_type {
 	ST_RC = 0x0,

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 #include "cq.h"
-#include "flow.h"
-#include "frame.h"
+#include "ethernet/flow.h"
+#include "ethernet/frame.h"
+#include "ethernet/rss.h"
 #include "mkey.h"
 #include "nic.h"
-#include "rdma.h"
+#include "rdma/rdma.h"
+#include "rdma/wqe.h"
 #include "record.h"
-#include "rss.h"
-#include "wqe.h"
 
 #define BURST 64
 #define MAX_PIECES 32

@@ -12,10 +12,10 @@
 #include "eq.h"
 #include "mkey.h"
 #include "nic.h"
-#include "qp.h"
-#include "rdma.h"
-#include "srq.h"
-#include "wqe.h"
+#include "rdma/qp.h"
+#include "rdma/rdma.h"
+#include "rdma/srq.h"
+#include "rdma/wqe.h"
 
 /* ---- send queue ---- */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The port, its addresses, registers. */
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "eq.h"
 #include "nic.h"
 

@@ -3,7 +3,7 @@
 #ifndef MLX5SOFT_RSS_H
 #define MLX5SOFT_RSS_H
 
-#include "frame.h"
+#include "ethernet/frame.h"
 
 /* The key has at least len + 4 bytes. */
 u32 rss_toeplitz(const u8 *key, const u8 *data, u32 len);

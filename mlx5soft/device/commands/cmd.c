@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "eq.h"
 #include "nic.h"
 #include "record.h"

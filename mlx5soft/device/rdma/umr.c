@@ -7,8 +7,8 @@
 
 #include "mkey.h"
 #include "nic.h"
-#include "rdma.h"
-#include "wqe.h"
+#include "rdma/rdma.h"
+#include "rdma/wqe.h"
 
 /* the WQE: control segment, UMR control segment, mkey context */
 #define AT_CTRL 16U

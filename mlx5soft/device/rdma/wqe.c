@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "wqe.h"
+#include "rdma/wqe.h"
 
 /* control segment, byte 11 */
 #define FENCE_MODE 0xe0

@@ -7,7 +7,7 @@
 #ifndef MLX5SOFT_STEER_H
 #define MLX5SOFT_STEER_H
 
-#include "frame.h"
+#include "ethernet/frame.h"
 
 #define MATCH BYTES(fte_match_param)
 #define GROUP_BUCKETS 64U

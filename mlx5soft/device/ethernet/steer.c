@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "steer.h"
+#include "ethernet/steer.h"
 
 struct group *group_add(struct group **groups, u32 id, u32 first, u32 last,
 			const u8 mask[MATCH])

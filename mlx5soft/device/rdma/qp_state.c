@@ -4,9 +4,9 @@
  * context and handed to the transport.
  */
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "nic.h"
-#include "qp.h"
+#include "rdma/qp.h"
 
 #define IN(state) (1U << (state))
 #define ANY_STATE 0xffU

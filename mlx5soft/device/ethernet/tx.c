@@ -2,7 +2,7 @@
 /* Ethernet frames from send queues to the wire. */
 
 #include "cq.h"
-#include "frame.h"
+#include "ethernet/frame.h"
 #include "mkey.h"
 #include "nic.h"
 

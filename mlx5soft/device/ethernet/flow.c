@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-#include "cmd.h"
-#include "flow.h"
+#include "commands/cmd.h"
+#include "ethernet/flow.h"
+#include "ethernet/steer.h"
 #include "nic.h"
-#include "steer.h"
 
 #define MAX_LEVELS 64
 #define ACTION_DROP 2
