@@ -8,9 +8,6 @@
 
 #include "wire.h"
 
-#define IPV4 20U
-#define IPV6 40U
-#define UDP 8U
 #define MAX_SEGMENTS 64U /* Linux's UDP_MAX_SEGMENTS until it became 128 */
 
 /* ---- sending ---- */
@@ -44,14 +41,14 @@ bool wire_write(struct wire *w, const void *frame, u32 len)
 /* The length of a train in its headers, and what the kernel is to do with it */
 static void seal(struct wire *w)
 {
-	u8 *frame = w->tx.frame, *ip = frame + WIRE_ETH;
-	u8 *udp = frame + w->headers - UDP;
-	u32 udp_len = w->len - w->headers + UDP;
-	bool v4 = w->headers == WIRE_ETH + IPV4 + UDP;
+	u8 *frame = w->tx.frame, *ip = frame + ETH_BYTES;
+	u8 *udp = frame + w->headers - UDP_BYTES;
+	u32 udp_len = w->len - w->headers + UDP_BYTES;
+	bool v4 = w->headers == ETH_BYTES + IPV4_BYTES + UDP_BYTES;
 	struct frame h;
 
 	if (v4)
-		put_be16(ip + 2, IPV4 + udp_len);
+		put_be16(ip + 2, IPV4_BYTES + udp_len);
 	else
 		put_be16(ip + 4, udp_len);
 	frame_parse(frame, w->len, false, &h);
@@ -59,14 +56,14 @@ static void seal(struct wire *w)
 	put_be16(udp + 4, udp_len);
 	/* of the pseudo header, the kernel adds the rest of each segment */
 	put_be16(udp + 6,
-		 csum_fold(csum_add(PROTO_UDP + udp_len, v4 ? ip + 12 : ip + 8,
-				    v4 ? 8 : 32)));
+		 csum_fold(csum_add(PROTOCOL_UDP + udp_len,
+				    v4 ? ip + 12 : ip + 8, v4 ? 8 : 32)));
 	w->tx.v = (struct virtio_net_hdr){
 		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
 		.hdr_len = w->headers,
 		.gso_size = w->segment,
-		.csum_start = w->headers - UDP,
+		.csum_start = w->headers - UDP_BYTES,
 		.csum_offset = 6,
 	};
 }
@@ -91,11 +88,11 @@ bool wire_flush(struct wire *w)
 static bool follows(const struct wire *w, const u8 *head)
 {
 	const u8 *first = w->tx.frame;
-	u32 ip = WIRE_ETH, n = w->headers;
-	u8 same[WIRE_ETH + IPV6 + UDP];
+	u32 ip = ETH_BYTES, n = w->headers;
+	u8 same[ETH_BYTES + IPV6_BYTES + UDP_BYTES];
 
 	memcpy(same, head, n);
-	if (n == ip + IPV4 + UDP) {
+	if (n == ip + IPV4_BYTES + UDP_BYTES) {
 		if (get_be16(head + ip + 4) !=
 		    (u16)(get_be16(first + ip + 4) + w->count))
 			return false;
@@ -110,9 +107,9 @@ static bool follows(const struct wire *w, const u8 *head)
 
 static u32 headers_of(const u8 *head)
 {
-	bool v4 = get_be16(head + WIRE_ETH - 2) == TYPE_IPV4;
+	bool v4 = get_be16(head + ETH_BYTES - 2) == ETHERTYPE_IPV4;
 
-	return WIRE_ETH + (v4 ? IPV4 : IPV6) + UDP;
+	return ETH_BYTES + (v4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
 }
 
 bool wire_put(struct wire *w, const u8 *frame, u32 len)
@@ -147,9 +144,10 @@ static void start_train(struct wire *w)
 
 	frame_parse(w->rx.frame, w->rx_len, false, h);
 	if (v->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 || !v->gso_size ||
-	    h->l4_type != PROTO_UDP || h->l4 + UDP > WIRE_MAX_HEADERS || h->cut)
+	    h->l4_type != PROTOCOL_UDP ||
+	    h->l4 + UDP_BYTES > WIRE_MAX_HEADERS || h->cut)
 		return;
-	w->rx_headers = h->l4 + UDP;
+	w->rx_headers = h->l4 + UDP_BYTES;
 	w->rx_segment = v->gso_size;
 	w->rx_at = w->rx_headers;
 	w->rx_len = h->l4_end; /* without padding */
@@ -172,7 +170,7 @@ static u8 *cut(struct wire *w, u32 *len)
 	u32 rest = w->rx_len - w->rx_at;
 	u32 n = rest < w->rx_segment ? rest : w->rx_segment;
 	u8 *frame = w->rx.frame + w->rx_at - w->rx_headers;
-	u8 *udp = frame + w->rx_headers - UDP;
+	u8 *udp = frame + w->rx_headers - UDP_BYTES;
 	const struct frame *h = &w->rx_h;
 	u8 *ip = frame + h->l3;
 
@@ -183,9 +181,9 @@ static u8 *cut(struct wire *w, u32 *len)
 		put_be16(ip + 4, get_be16(ip + 4) + w->rx_index++);
 		frame_fill_l3(frame, h);
 	} else {
-		put_be16(ip + 4, *len - h->l3 - IPV6);
+		put_be16(ip + 4, *len - h->l3 - IPV6_BYTES);
 	}
-	put_be16(udp + 4, UDP + n);
+	put_be16(udp + 4, UDP_BYTES + n);
 	put_be16(udp + 6, 0);
 	w->rx_at += n;
 	w->rx_unsummed = true;

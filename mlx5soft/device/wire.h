@@ -14,10 +14,9 @@
 
 #include "ethernet/frame.h"
 
-#define WIRE_ETH 14U
-#define WIRE_MAX (WIRE_ETH + 65535U) /* bytes of a train */
-#define WIRE_TAGS 8U		     /* of VLANs, in one that comes */
-#define WIRE_MAX_HEADERS 256U	     /* in front of a UDP payload */
+#define WIRE_MAX (ETH_BYTES + 65535U) /* bytes of a train */
+#define WIRE_TAGS 8U		      /* of VLANs, in one that comes */
+#define WIRE_MAX_HEADERS 256U	      /* in front of a UDP payload */
 
 /* A frame, or a train, as it is read and written */
 struct wire_unit {

@@ -7,9 +7,6 @@
 #include "packet.h"
 #include "roce.h"
 
-#define ETHERTYPE_IPV4 0x0800
-#define ETHERTYPE_IPV6 0x86dd
-#define PROTOCOL_UDP 17
 #define DEFAULT_HOP_LIMIT 64
 /* CRC of the 8 bytes of ones that stand for the missing LRH, A17.3.3 */
 #define ICRC_SEED 0x2144df1cU
@@ -124,7 +121,7 @@ static uint16_t ipv4_checksum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
 
-	for (int i = 0; i < IPV4_BYTES; i += 2)
+	for (unsigned int i = 0; i < IPV4_BYTES; i += 2)
 		sum += get_be16(ip + i);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum += sum >> 16;

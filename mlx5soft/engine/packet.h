@@ -10,11 +10,8 @@
 #include <stdint.h>
 
 #include "../be.h"
+#include "../headers.h"
 
-#define ETH_BYTES 14
-#define IPV4_BYTES 20
-#define IPV6_BYTES 40
-#define UDP_BYTES 8
 #define BTH_BYTES 12
 #define DETH_BYTES 8
 #define XRCETH_BYTES 4

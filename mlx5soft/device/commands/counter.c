@@ -41,7 +41,8 @@ void count_traffic(struct traffic *t, const u8 *frame, u32 len)
 
 static unsigned int prio_of(const u8 *frame, u32 len)
 {
-	if (len < ETH_HEADER + VLAN_TAG || get_be16(frame + 12) != TYPE_CVLAN)
+	if (len < ETH_BYTES + VLAN_BYTES ||
+	    get_be16(frame + 12) != ETHERTYPE_CVLAN)
 		return 0;
 	return frame[14] >> 5;
 }

@@ -24,13 +24,13 @@ static bool parse_ipv4(const u8 *f, u32 len, bool lso, struct frame *h)
 {
 	const u8 *ip = f + h->l3;
 
-	if (len < h->l3 + 20 || ip[0] >> 4 != 4)
+	if (len < h->l3 + IPV4_BYTES || ip[0] >> 4 != 4)
 		return false;
 	h->l4 = h->l3 + (ip[0] & 15) * 4;
 	set_end(h, lso ? len : h->l3 + get_be16(ip + 2), len);
 	h->proto = ip[9];
 	h->fragment = get_be16(ip + 6) & 0x3fff; /* more, or not the first */
-	return h->l4 >= h->l3 + 20 && h->end >= h->l4;
+	return h->l4 >= h->l3 + IPV4_BYTES && h->end >= h->l4;
 }
 
 /* What we cannot look through stays as the protocol. */
@@ -40,9 +40,9 @@ static bool parse_ipv6(const u8 *f, u32 len, bool lso, struct frame *h)
 	u32 n;
 	int i;
 
-	if (len < h->l3 + 40 || ip[0] >> 4 != 6)
+	if (len < h->l3 + IPV6_BYTES || ip[0] >> 4 != 6)
 		return false;
-	h->l4 = h->l3 + 40;
+	h->l4 = h->l3 + IPV6_BYTES;
 	set_end(h, lso ? len : h->l4 + get_be16(ip + 4), len);
 	h->proto = ip[6];
 	for (i = 0; i < MAX_EXTENSIONS && h->l4 + 8 <= h->end; i++) {
@@ -75,13 +75,13 @@ static void parse_l4(const u8 *f, bool lso, struct frame *h)
 	h->l4_end = h->end;
 	if (h->fragment)
 		return;
-	if (h->proto == PROTO_TCP && room >= 20) {
-		h->l4_type = PROTO_TCP;
-	} else if (h->proto == PROTO_UDP && room >= 8) {
+	if (h->proto == PROTOCOL_TCP && room >= 20) {
+		h->l4_type = PROTOCOL_TCP;
+	} else if (h->proto == PROTOCOL_UDP && room >= UDP_BYTES) {
 		n = lso ? room : get_be16(f + h->l4 + 4);
-		if (n < 8 || n > room)
+		if (n < UDP_BYTES || n > room)
 			return;
-		h->l4_type = PROTO_UDP;
+		h->l4_type = PROTOCOL_UDP;
 		h->l4_end = h->l4 + n;
 	}
 }
@@ -91,19 +91,20 @@ void frame_parse(const u8 *f, u32 len, bool lso, struct frame *h)
 	int tags;
 
 	memset(h, 0, sizeof(*h));
-	if (len < ETH_HEADER)
+	if (len < ETH_BYTES)
 		return;
-	h->l3 = ETH_HEADER;
+	h->l3 = ETH_BYTES;
 	for (tags = 0;; tags++) {
 		h->type = get_be16(f + h->l3 - 2);
-		if ((h->type != TYPE_CVLAN && h->type != TYPE_SVLAN) ||
-		    tags == VLAN_MAX_TAGS || len < h->l3 + VLAN_TAG)
+		if ((h->type != ETHERTYPE_CVLAN &&
+		     h->type != ETHERTYPE_SVLAN) ||
+		    tags == VLAN_MAX_TAGS || len < h->l3 + VLAN_BYTES)
 			break;
-		h->l3 += VLAN_TAG;
+		h->l3 += VLAN_BYTES;
 	}
-	if (h->type == TYPE_IPV4 && parse_ipv4(f, len, lso, h))
+	if (h->type == ETHERTYPE_IPV4 && parse_ipv4(f, len, lso, h))
 		h->version = 4;
-	else if (h->type == TYPE_IPV6 && parse_ipv6(f, len, lso, h))
+	else if (h->type == ETHERTYPE_IPV6 && parse_ipv6(f, len, lso, h))
 		h->version = 6;
 	if (h->version)
 		parse_l4(f, lso, h);
@@ -157,7 +158,7 @@ bool frame_l3_ok(const u8 *f, const struct frame *h)
 bool frame_l4_ok(const u8 *f, const struct frame *h)
 {
 	if (!h->l4_type || h->cut ||
-	    (h->l4_type == PROTO_UDP && !get_be16(f + h->l4 + 6)))
+	    (h->l4_type == PROTOCOL_UDP && !get_be16(f + h->l4 + 6)))
 		return false;
 	return sum_l4(f, h) == 0xffff;
 }
@@ -174,14 +175,14 @@ void frame_fill_l3(u8 *f, const struct frame *h)
 
 void frame_fill_l4(u8 *f, const struct frame *h)
 {
-	u8 *at = f + h->l4 + (h->l4_type == PROTO_TCP ? 16 : 6);
+	u8 *at = f + h->l4 + (h->l4_type == PROTOCOL_TCP ? 16 : 6);
 	u16 sum;
 
 	if (!h->l4_type || h->cut)
 		return;
 	put_be16(at, 0);
 	sum = ~sum_l4(f, h);
-	if (!sum && h->l4_type == PROTO_UDP)
+	if (!sum && h->l4_type == PROTOCOL_UDP)
 		sum = 0xffff; /* 0 would say: none */
 	put_be16(at, sum);
 }
@@ -228,9 +229,9 @@ u32 lso_segment(const struct lso *lso, u32 i, u8 *f)
 		put_be16(ip + 2, h.end - h.l3);
 		put_be16(ip + 4, get_be16(ip + 4) + i);
 	} else {
-		put_be16(ip + 4, h.end - h.l3 - 40);
+		put_be16(ip + 4, h.end - h.l3 - IPV6_BYTES);
 	}
-	if (h.l4_type == PROTO_UDP) {
+	if (h.l4_type == PROTOCOL_UDP) {
 		put_be16(l4 + 4, h.end - h.l4);
 	} else {
 		put_be32(l4 + 4, get_be32(l4 + 4) + at);

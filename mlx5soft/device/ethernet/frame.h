@@ -8,17 +8,10 @@
 
 #include <stdbool.h>
 
+#include "../headers.h"
 #include "bits.h"
 
-#define ETH_HEADER 14U
-#define VLAN_TAG 4U
 #define VLAN_MAX_TAGS 2
-#define TYPE_IPV4 0x0800
-#define TYPE_IPV6 0x86dd
-#define TYPE_CVLAN 0x8100
-#define TYPE_SVLAN 0x88a8
-#define PROTO_TCP 6
-#define PROTO_UDP 17
 
 struct frame {
 	u32 l3;	    /* behind the Ethernet header and its tags */
@@ -28,7 +21,7 @@ struct frame {
 	u16 type;   /* EtherType, of what the tags enclose */
 	u8 version; /* 4 or 6; 0: not IP, or not a whole header */
 	u8 proto;
-	u8 l4_type; /* PROTO_TCP or PROTO_UDP with a whole header, or 0 */
+	u8 l4_type; /* PROTOCOL_TCP or PROTOCOL_UDP with a whole header, or 0 */
 	bool fragment;
 	bool cut; /* It says it is longer: its checksums tell nothing. */
 };

@@ -90,7 +90,8 @@ u32 rss_hash(const u8 *tirc, const u8 *f, const struct frame *h, u8 *type)
 
 	*type = 0;
 	if (fn == FN_NONE || !fields || h->version != (v6 ? 6 : 4) ||
-	    (fields & PORTS && h->l4_type != (udp ? PROTO_UDP : PROTO_TCP)))
+	    (fields & PORTS &&
+	     h->l4_type != (udp ? PROTOCOL_UDP : PROTOCOL_TCP)))
 		return 0;
 	n = take(data, addr, addr + alen, alen, fields & 3, symmetric);
 	n += take(data + n, f + h->l4, f + h->l4 + 2, 2, fields >> 2 & 3,

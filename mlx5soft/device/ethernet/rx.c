@@ -100,9 +100,9 @@ static void describe(u8 *cqe, const u8 *f, const struct frame *h)
 		cqe[28] |= CQE_OK_L3;
 	if (frame_l4_ok(f, h))
 		cqe[28] |= CQE_OK_L4;
-	if (h->l4_type == PROTO_UDP) {
+	if (h->l4_type == PROTOCOL_UDP) {
 		l4 = 2;
-	} else if (h->l4_type == PROTO_TCP) {
+	} else if (h->l4_type == PROTOCOL_TCP) {
 		flags = f[h->l4 + 13];
 		l4 = !(flags & 0x10)				     ? 1
 		     : h->l4_end - h->l4 > (f[h->l4 + 12] >> 4) * 4U ? 4
@@ -195,17 +195,17 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 	describe(cqe, frame, &h);
 	put_be32(cqe + 12, hash->value); /* rss_hash_result */
 	cqe[16] = hash->type;
-	if (get_be16(frame + 12) == TYPE_CVLAN && len >= 18 &&
+	if (get_be16(frame + 12) == ETHERTYPE_CVLAN && len >= 18 &&
 	    !GET(rqc, rq->ctx, vsd)) {
 		memcpy(cqe + 30, frame + 14, 2);
 		cqe[29] |= CQE_VLAN;
-		memmove(frame + VLAN_TAG, frame, 12);
-		frame += VLAN_TAG;
-		len -= VLAN_TAG;
+		memmove(frame + VLAN_BYTES, frame, 12);
+		frame += VLAN_BYTES;
+		len -= VLAN_BYTES;
 	}
 	/* cqe_checksum_full: all behind the Ethernet header */
 	put_be16(cqe + 20,
-		 csum_fold(csum_add(0, frame + ETH_HEADER, len - ETH_HEADER)));
+		 csum_fold(csum_add(0, frame + ETH_BYTES, len - ETH_BYTES)));
 	cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
 	put_be32(cqe + CQE_AT_BYTE_CNT, len);
 	put_be32(cqe + CQE_AT_QPN, rq->obj.id);
@@ -356,7 +356,7 @@ bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td)
 /* A frame has come; false: it is not for a receive queue. */
 static bool arrived(struct nic *nic, const u8 *frame, u32 len)
 {
-	if (len < ETH_HEADER || !vfu_bus_master(nic->vfu))
+	if (len < ETH_BYTES || !vfu_bus_master(nic->vfu))
 		return false;
 	if (nic->port_down) {
 		nic->port.rx_down++;

@@ -133,16 +133,16 @@ void steer_describe(u8 pkt[MATCH], const u8 *f, u32 len, const struct frame *h)
 {
 	u16 tag;
 
-	if (len < ETH_HEADER)
+	if (len < ETH_BYTES)
 		return;
 	HDR(dmac_47_16, get_be32(f));
 	HDR(dmac_15_0, get_be16(f + 4));
 	HDR(smac_47_16, get_be32(f + 6));
 	HDR(smac_15_0, get_be16(f + 10));
 	HDR(ethertype, h->type);
-	if (h->l3 > ETH_HEADER) {
+	if (h->l3 > ETH_BYTES) {
 		tag = get_be16(f + 14);
-		if (get_be16(f + 12) == TYPE_CVLAN)
+		if (get_be16(f + 12) == ETHERTYPE_CVLAN)
 			HDR(cvlan_tag, 1);
 		else
 			HDR(svlan_tag, 1);
@@ -162,10 +162,10 @@ void steer_describe(u8 pkt[MATCH], const u8 *f, u32 len, const struct frame *h)
 		memcpy(HDR_AT(src_ipv4_src_ipv6), f + h->l3 + 8, 16);
 		memcpy(HDR_AT(dst_ipv4_dst_ipv6), f + h->l3 + 24, 16);
 	}
-	if (h->l4_type == PROTO_TCP) {
+	if (h->l4_type == PROTOCOL_TCP) {
 		HDR(tcp_sport, get_be16(f + h->l4));
 		HDR(tcp_dport, get_be16(f + h->l4 + 2));
-	} else if (h->l4_type == PROTO_UDP) {
+	} else if (h->l4_type == PROTOCOL_UDP) {
 		HDR(udp_sport, get_be16(f + h->l4));
 		HDR(udp_dport, get_be16(f + h->l4 + 2));
 	}

@@ -42,7 +42,7 @@ bool eth_transmit(struct nic *nic, const u8 *frame, u32 len)
 {
 	u8 padded[MIN_FRAME] = { 0 };
 
-	if (nic->wire.fd < 0 || nic->port_down || len < ETH_HEADER) {
+	if (nic->wire.fd < 0 || nic->port_down || len < ETH_BYTES) {
 		nic->port.tx_down += nic->port_down;
 		nic->port.tx_discards++;
 		return true;
@@ -71,13 +71,13 @@ static bool transmit(struct nic *nic, const struct wq *sq, u8 *frame, u32 len)
 				       GET(sqc, sq->ctx, tis_num_0));
 	u32 td = tis ? GET(tisc, tis->ctx, transport_domain) : 0;
 
-	if (len >= ETH_HEADER && is_own(nic, frame) &&
+	if (len >= ETH_BYTES && is_own(nic, frame) &&
 	    eth_receive(nic, frame, len, true, td))
 		return true;
 	if (!eth_transmit(nic, frame, len))
 		return false;
 	count_traffic(&nic->port.vport_tx, frame, len);
-	if (len >= ETH_HEADER && frame[0] & 1)
+	if (len >= ETH_BYTES && frame[0] & 1)
 		eth_receive(nic, frame, len, true, td);
 	return true;
 }

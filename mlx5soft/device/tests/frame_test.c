@@ -55,7 +55,7 @@ static void checksums(void)
 
 	for (i = 0; i < 4 * 3 * 3 * 130; i++) {
 		r.version = i & 1 ? 6 : 4;
-		r.proto = i & 2 ? PROTO_UDP : PROTO_TCP;
+		r.proto = i & 2 ? PROTOCOL_UDP : PROTOCOL_TCP;
 		r.tags = i / 4 % 3;
 		r.options = i / 12 % 3 * 8;
 		r.payload = i / 36;
@@ -87,14 +87,14 @@ static void checksums(void)
 static void special(void)
 {
 	u8 f[2000];
-	struct recipe r = { .version = 4, .proto = PROTO_UDP, .payload = 2 };
+	struct recipe r = { .version = 4, .proto = PROTOCOL_UDP, .payload = 2 };
 	struct frame h;
 	u32 len, i;
 
 	/* UDP without a checksum is not known to be right... */
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
-	MUST(h.l4_type == PROTO_UDP && !frame_l4_ok(f, &h));
+	MUST(h.l4_type == PROTOCOL_UDP && !frame_l4_ok(f, &h));
 	/* ...and a sum of zero goes out as ones */
 	for (i = 0; i < 65536; i++) {
 		put_be16(f + h.l4 + 8, i);
@@ -114,7 +114,7 @@ static void special(void)
 	r.fragment = 0x4000; /* do not fragment */
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
-	MUST(!h.fragment && h.l4_type == PROTO_UDP);
+	MUST(!h.fragment && h.l4_type == PROTOCOL_UDP);
 	/* a datagram shorter, and one longer than its packet */
 	put_be16(f + h.l4 + 4, 9);
 	frame_parse(f, len, false, &h);
@@ -126,7 +126,7 @@ static void special(void)
 	 */
 	for (i = 0; i < 2; i++) {
 		r = (struct recipe){ .version = i & 1 ? 6 : 4,
-				     .proto = PROTO_TCP,
+				     .proto = PROTOCOL_TCP,
 				     .payload = 10 };
 		len = packet_make(f, &r);
 		frame_parse(f, len, false, &h);
@@ -134,19 +134,21 @@ static void special(void)
 		frame_fill_l4(f, &h);
 		frame_parse(f, len - 1, false, &h);
 		MUST(h.cut && h.version == r.version && h.end == len - 1);
-		MUST(h.l4_type == PROTO_TCP && h.l4_end == h.end);
+		MUST(h.l4_type == PROTOCOL_TCP && h.l4_end == h.end);
 		MUST(!frame_l3_ok(f, &h) && !frame_l4_ok(f, &h));
 		/* but a whole header it must have */
 		frame_parse(f, h.l4 - 1, false, &h);
 		MUST(!h.version && !h.cut);
 	}
 	/* an IPv6 fragment, whole and not */
-	r = (struct recipe){ .version = 6, .proto = PROTO_TCP, .options = 8 };
+	r = (struct recipe){ .version = 6,
+			     .proto = PROTOCOL_TCP,
+			     .options = 8 };
 	len = packet_make(f, &r);
 	f[14 + 6] = 44;
 	f[14 + 41] = 0;
 	frame_parse(f, len, false, &h);
-	MUST(!h.fragment && h.l4_type == PROTO_TCP && h.l4 == 14 + 48);
+	MUST(!h.fragment && h.l4_type == PROTOCOL_TCP && h.l4 == 14 + 48);
 	put_be16(f + 14 + 42, 1);
 	frame_parse(f, len, false, &h);
 	MUST(h.fragment && !h.l4_type);
@@ -158,9 +160,9 @@ static void special(void)
 	/* three tags, an address resolution, nothing */
 	memset(f, 0, sizeof(f));
 	for (i = 12; i < 24; i += 4)
-		put_be16(f + i, TYPE_CVLAN);
+		put_be16(f + i, ETHERTYPE_CVLAN);
 	frame_parse(f, 100, false, &h);
-	MUST(!h.version && h.type == TYPE_CVLAN && h.l3 == 22);
+	MUST(!h.version && h.type == ETHERTYPE_CVLAN && h.l3 == 22);
 	put_be16(f + 12, 0x0806);
 	frame_parse(f, 60, false, &h);
 	MUST(!h.version && h.type == 0x0806 && h.l3 == 14);
@@ -189,7 +191,7 @@ static void large(const struct recipe *r, u32 mss)
 		MUST(frame_l3_ok(out, &h) && l4_right(out, &h));
 		if (r->version == 4)
 			MUST(get_be16(out + h.l3 + 4) == (u16)(0xfffe + i));
-		if (r->proto == PROTO_TCP) {
+		if (r->proto == PROTOCOL_TCP) {
 			flags = out[h.l4 + 13];
 			MUST(get_be32(out + h.l4 + 4) == 0xfffff000 + at);
 			MUST(!(flags & 0x09) == (i + 1 < lso.segments));
@@ -208,15 +210,16 @@ static void large_sends(void)
 
 	for (i = 0; i < 300; i++) {
 		r.version = i & 1 ? 6 : 4;
-		r.proto = i & 2 ? PROTO_UDP : PROTO_TCP;
+		r.proto = i & 2 ? PROTOCOL_UDP : PROTOCOL_TCP;
 		r.tags = i % 3;
 		r.tcp_options = i % 5 * 4;
 		r.payload = 1 + rand() % 60000;
 		large(&r, 1 + rand() % LSO_MAX_MSS);
 	}
-	r = (struct recipe){
-		.version = 4, .proto = PROTO_TCP, .flags = 0x99, .payload = 100
-	};
+	r = (struct recipe){ .version = 4,
+			     .proto = PROTOCOL_TCP,
+			     .flags = 0x99,
+			     .payload = 100 };
 	large(&r, 1);
 	large(&r, 99);
 	large(&r, 100);
@@ -277,7 +280,8 @@ static void hostile(void)
 
 	for (i = 0; i < 200000; i++) {
 		r = (struct recipe){ .version = i & 1 ? 6 : 4,
-				     .proto = i & 2 ? PROTO_UDP : PROTO_TCP,
+				     .proto = i & 2 ? PROTOCOL_UDP
+						    : PROTOCOL_TCP,
 				     .tags = i % 3,
 				     .options = i / 7 % 4 * 8,
 				     .payload = rand() % 100 };

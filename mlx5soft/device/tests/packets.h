@@ -19,17 +19,18 @@ struct recipe {
 /* Make a frame with right lengths and no checksums; returns its length. */
 static inline u32 packet_make(u8 *f, const struct recipe *r)
 {
-	u32 l4_hdr = r->proto == PROTO_TCP ? 20U + r->tcp_options : 8, at, i;
+	u32 l4_hdr = r->proto == PROTOCOL_TCP ? 20U + r->tcp_options : 8, at, i;
 	u32 l4_len = l4_hdr + r->payload, l3;
 
 	for (i = 0; i < 12; i++)
 		f[i] = 0x52 + i;
 	at = 12;
 	for (i = 0; i < (u32)r->tags; i++, at += 4) {
-		put_be16(f + at, r->tags == 2 && !i ? TYPE_SVLAN : TYPE_CVLAN);
+		put_be16(f + at, r->tags == 2 && !i ? ETHERTYPE_SVLAN
+						    : ETHERTYPE_CVLAN);
 		put_be16(f + at + 2, 0x6000 + 100 + i);
 	}
-	put_be16(f + at, r->version == 4 ? TYPE_IPV4 : TYPE_IPV6);
+	put_be16(f + at, r->version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
 	l3 = at += 2;
 	if (r->version == 4) {
 		memset(f + at, 0, 20 + r->options);
@@ -61,7 +62,7 @@ static inline u32 packet_make(u8 *f, const struct recipe *r)
 	memset(f + at, 0, l4_hdr);
 	put_be16(f + at, 1000);
 	put_be16(f + at + 2, 2000);
-	if (r->proto == PROTO_TCP) {
+	if (r->proto == PROTOCOL_TCP) {
 		put_be32(f + at + 4, 0xfffff000);
 		f[at + 12] = l4_hdr / 4 << 4;
 		f[at + 13] = r->flags;

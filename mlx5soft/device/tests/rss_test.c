@@ -121,14 +121,14 @@ static void verification_suite(void)
 
 	for (i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		v = &vectors[i];
-		make_frame(f, &h, v, PROTO_TCP);
+		make_frame(f, &h, v, PROTOCOL_TCP);
 		make_tirc(tirc, v->version == 6, false, 0x3);
 		MUST(rss_hash(tirc, f, &h, &type) == v->ip_hash);
 		MUST(type == (v->version == 6 ? 0x0a : 0x05));
 		make_tirc(tirc, v->version == 6, false, 0xf);
 		MUST(rss_hash(tirc, f, &h, &type) == v->tcp_hash);
 		MUST(type == (v->version == 6 ? 0x5a : 0x55));
-		make_frame(f, &h, v, PROTO_UDP);
+		make_frame(f, &h, v, PROTOCOL_UDP);
 		make_tirc(tirc, v->version == 6, true, 0xf);
 		MUST(rss_hash(tirc, f, &h, &type) == v->tcp_hash);
 		MUST(type == (v->version == 6 ? 0xaa : 0xa5));
@@ -142,7 +142,7 @@ static void selection(void)
 	struct frame h, other;
 	u32 hash;
 
-	make_frame(f, &h, &v, PROTO_TCP);
+	make_frame(f, &h, &v, PROTOCOL_TCP);
 	/* fields that the frame has not */
 	make_tirc(tirc, true, false, 0x3);
 	MUST(!rss_hash(tirc, f, &h, &type) && !type);
@@ -172,7 +172,7 @@ static void selection(void)
 	make_tirc(tirc, false, false, 0xf);
 	SET(tirc, tirc, rx_hash_symmetric, 1);
 	hash = rss_hash(tirc, f, &h, &type);
-	make_frame(f, &h, &back, PROTO_TCP);
+	make_frame(f, &h, &back, PROTOCOL_TCP);
 	MUST(hash && rss_hash(tirc, f, &h, &type) == hash);
 }
 

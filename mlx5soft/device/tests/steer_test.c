@@ -92,7 +92,7 @@ static void against_plain(void)
 
 static void description(void)
 {
-	struct recipe r = { .version = 4, .proto = PROTO_TCP, .tags = 1 };
+	struct recipe r = { .version = 4, .proto = PROTOCOL_TCP, .tags = 1 };
 	u8 f[200], pkt[MATCH] = { 0 };
 	struct frame h;
 	u32 len = packet_make(f, &r);
@@ -101,19 +101,19 @@ static void description(void)
 	steer_describe(pkt, f, len, &h);
 	MUST(FIELD(cvlan_tag) == 1 && !FIELD(svlan_tag));
 	MUST(FIELD(first_vid) == 100 && FIELD(first_prio) == 3);
-	MUST(FIELD(ethertype) == TYPE_IPV4 && FIELD(ip_version) == 4);
+	MUST(FIELD(ethertype) == ETHERTYPE_IPV4 && FIELD(ip_version) == 4);
 	MUST(FIELD(tcp_sport) == 1000 && FIELD(tcp_dport) == 2000);
-	MUST(!FIELD(udp_dport) && FIELD(ip_protocol) == PROTO_TCP);
+	MUST(!FIELD(udp_dport) && FIELD(ip_protocol) == PROTOCOL_TCP);
 	MUST(FIELD(dmac_47_16) == get_be32(f));
 	MUST(FIELD(smac_15_0) == get_be16(f + 10));
 
-	r = (struct recipe){ .version = 6, .proto = PROTO_UDP, .tags = 2 };
+	r = (struct recipe){ .version = 6, .proto = PROTOCOL_UDP, .tags = 2 };
 	memset(pkt, 0, sizeof(pkt));
 	len = packet_make(f, &r);
 	frame_parse(f, len, false, &h);
 	steer_describe(pkt, f, len, &h);
 	MUST(FIELD(svlan_tag) == 1 && !FIELD(cvlan_tag));
-	MUST(FIELD(ethertype) == TYPE_IPV6 && FIELD(ip_version) == 6);
+	MUST(FIELD(ethertype) == ETHERTYPE_IPV6 && FIELD(ip_version) == 6);
 	MUST(FIELD(udp_sport) == 1000 && !FIELD(tcp_sport));
 
 	memset(pkt, 0, sizeof(pkt));

@@ -39,7 +39,7 @@ static void disconnect_wires(void)
 static u32 make(u8 *f, u8 version, u32 payload, u32 i)
 {
 	struct recipe r = { .version = version,
-			    .proto = PROTO_UDP,
+			    .proto = PROTOCOL_UDP,
 			    .payload = payload };
 	u32 len = packet_make(f, &r);
 	struct frame h;
@@ -240,7 +240,9 @@ static void full(void)
  */
 static void unsummed(void)
 {
-	struct recipe r = { .version = 4, .proto = PROTO_TCP, .payload = 333 };
+	struct recipe r = { .version = 4,
+			    .proto = PROTOCOL_TCP,
+			    .payload = 333 };
 	struct wire_unit u = { .v.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM };
 	u32 len, n, inner;
 	struct frame h;
@@ -253,8 +255,8 @@ static void unsummed(void)
 	u.v.csum_start = h.l4;
 	u.v.csum_offset = 16;
 	put_be16(u.frame + h.l4 + 16,
-		 csum_fold(csum_add(PROTO_TCP + len - h.l4, u.frame + h.l3 + 12,
-				    8)));
+		 csum_fold(csum_add(PROTOCOL_TCP + len - h.l4,
+				    u.frame + h.l3 + 12, 8)));
 	MUST(send(tx.fd, &u, sizeof(u.v) + len, 0) > 0);
 	f = wire_get(&rx, &n);
 	MUST(f && n == len);
@@ -287,7 +289,7 @@ static void nonsense(void)
 	connect_wires(true, 0);
 	for (i = 0; i < 100000; i++) {
 		r.version = rand() & 1 ? 6 : 4;
-		r.proto = rand() & 3 ? PROTO_UDP : PROTO_TCP;
+		r.proto = rand() & 3 ? PROTOCOL_UDP : PROTOCOL_TCP;
 		r.tags = rand() % 3;
 		r.options = r.version == 4 ? rand() % 11 * 4 : rand() % 3 * 8;
 		r.payload = rand() % 300;
