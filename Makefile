@@ -36,6 +36,13 @@ module: toolbox
 		rxe-migr/build build/rxe; \
 		install -C -m 644 build/rxe/rdma_rxe.ko $(STAGE)/'
 
+# The stock rxe with its bugs mended, for comparison
+fixes: toolbox
+	@$(TURN) sh -ec '\
+		RXE_FIXES_ONLY=1 rxe-migr/build build/rxe-fixes; \
+		mkdir -p $(STAGE)/fixes; \
+		install -C -m 644 build/rxe-fixes/rdma_rxe.ko $(STAGE)/fixes/'
+
 user: toolbox
 	@$(TURN) $(TOOLBOX) sh -ec '\
 		[ -e build/user/build.ninja ] || cmake -S . -B build/user -G Ninja; \
@@ -84,6 +91,7 @@ soak: tried
 demo: tried
 	@tests/demo
 
+bench-hotpath: fixes
 bench-hotpath bench-scale bench-mlx5: bench-%: tried
 	@bench/$*
 
@@ -97,10 +105,11 @@ format: toolbox
 
 clean:
 	@./lab down || true # it may have something to complain of
-	@rm -rf build/user build/asan build/rxe build/sparse build/stage build/tests
+	@rm -rf build/user build/asan build/rxe build/rxe-fixes build/sparse build/stage build/tests
 
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox images module user asan scripts key tried check soak demo lint format clean \
-	distclean bench-hotpath bench-scale bench-mlx5
+.PHONY: build toolbox images module user asan scripts key tried fixes \
+	check soak demo lint format clean distclean \
+	bench-hotpath bench-scale bench-mlx5

@@ -1,26 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Lines of "name unit mlx5 rxe cpu-before(user system) cpu-after(user system)
-# messages": medians to standard output, to the file $json and as bars to $svg.
-# A message of a test of bandwidth has 64 KiB.
-
-function median(key, i, j, t, n)
-{
-	n = count[key]
-	for (i = 1; i <= n; i++)
-		for (j = i + 1; j <= n; j++)
-			if (v[key, j] < v[key, i]) {
-				t = v[key, i]
-				v[key, i] = v[key, j]
-				v[key, j] = t
-			}
-	return (v[key, int((n + 1) / 2)] + v[key, int(n / 2) + 1]) / 2
-}
-
-function add(key, value)
-{
-	v[key, ++count[key]] = value
-}
+# messages": medians (see median.awk) to standard output, to the file $json and as
+# bars to $svg. A message of a test of bandwidth has 64 KiB.
 
 function bar(x, height, color, label)
 {
@@ -64,6 +46,8 @@ END {
 		printf "    {\"name\": \"%s\", \"unit\": \"%s\", " \
 			"\"mlx5soft\": %.2f, \"rdma_rxe\": %.2f, " \
 			"\"ratio\": %.2f", name, unit[name], a, b, ratio >json
+		printf ", \"mlx5soft_spread\": %.3f, \"rdma_rxe_spread\": %.3f",
+			spread(name " mlx5"), spread(name " rxe") >json
 		if (unit[name] != "us") {
 			printf "  %.2f, %.2f", user, system_
 			printf ", \"user_s_per_gib\": %.2f, " \

@@ -84,8 +84,9 @@ static void write_json(FILE *out, const struct scale *s, const char *command)
 			"    {\"qps\": %u, \"runs\": %u, \"image_bytes\": %zu",
 			z->qps, z->runs, z->image_bytes);
 		for (int k = 0; k < N_STEPS; k++)
-			fprintf(out, ", \"%s_ms\": %.3f", step_names[k],
-				z->ms[k]);
+			fprintf(out, ", \"%s_ms\": %.3f, \"%s_spread\": %.3f",
+				step_names[k], z->ms[k], step_names[k],
+				z->spread[k]);
 		fprintf(out, "}%s\n", i + 1 < s->sizes ? "," : "");
 	}
 	fprintf(out, "  ],\n  \"fits\": [\n");

@@ -79,6 +79,15 @@ static void add(struct scale *s, const char *json)
 	}
 }
 
+static void finish(struct size *z, int step)
+{
+	double *v = z->run[step];
+
+	z->ms[step] = median(v, z->runs);
+	if (z->ms[step] > 0)
+		z->spread[step] = (v[z->runs - 1] - v[0]) / z->ms[step];
+}
+
 /* Returns how many sizes there are */
 int runs_read(struct scale *s, FILE *in)
 {
@@ -92,8 +101,7 @@ int runs_read(struct scale *s, FILE *in)
 	free(text);
 	for (unsigned int i = 0; i < s->sizes; i++)
 		for (int k = 0; k < N_STEPS; k++)
-			s->size[i].ms[k] =
-				median(s->size[i].run[k], s->size[i].runs);
+			finish(&s->size[i], k);
 	return (int)s->sizes;
 }
 

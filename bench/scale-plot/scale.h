@@ -43,6 +43,7 @@ struct size {
 	unsigned int qps, runs;
 	double run[N_STEPS][MAX_RUNS];
 	double ms[N_STEPS];
+	double spread[N_STEPS]; /* of the runs, as a share of the median */
 	size_t image_bytes;
 	struct object object[N_TYPES];
 };
