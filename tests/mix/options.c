@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "options.h"
 
@@ -15,7 +16,6 @@ static const struct options defaults = {
 		.retry_cnt = 3,
 	},
 	.shape = {
-		.seed = 1,
 		.qps = 1,
 		.window = 16,
 		.max = 16384,
@@ -32,7 +32,7 @@ static const char usage[] =
 	"  -q N		QPs (1)\n"
 	"  -m BYTES	longest message (16384)\n"
 	"  -w N		window: operations in flight per QP, a power of two (16)\n"
-	"  -S N		seed (1)\n"
+	"  -S N		seed, to repeat a run (a new one each time, see the result)\n"
 	"  -x LIST	leave out these, to see what it takes to fail: send, send_imm,\n"
 	"		write, write_imm, read, fetch_add, cmp_swap, fence, empty\n"
 	"each side:\n"
@@ -46,6 +46,7 @@ static const char usage[] =
 	"  -t SECONDS	stop after so long (0: on SIGTERM or SIGINT)\n"
 	"  -D SECONDS	fail when nothing completes for so long (120)\n"
 	"  -l PORT	TCP port (18600)\n"
+	"  -V		find a violation where there is none: is this side heard?\n"
 	"  -P FILE	progress, ten times a second\n"
 	"  -O FILE	result\n";
 
@@ -91,14 +92,26 @@ static enum page_kind page_kind(const char *s)
 	exit(2);
 }
 
+/* Few digits, as somebody may have to type them. */
+static uint64_t draw_seed(void)
+{
+	uint32_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+		perror("getrandom");
+		exit(1);
+	}
+	return seed;
+}
+
 void options_parse(struct options *o, int argc, char **argv)
 {
-	bool server = false;
+	bool server = false, seeded = false;
 	int c;
 
 	*o = defaults;
 	while ((c = getopt(argc, argv,
-			   "sq:m:w:S:x:d:g:c:T:p:r:o:t:D:l:P:O:h")) != -1) {
+			   "sq:m:w:S:x:d:g:c:T:p:r:o:t:D:l:VP:O:h")) != -1) {
 		switch (c) {
 		case 's':
 			server = true;
@@ -114,6 +127,7 @@ void options_parse(struct options *o, int argc, char **argv)
 			break;
 		case 'S':
 			o->shape.seed = strtoull(optarg, NULL, 0);
+			seeded = true;
 			break;
 		case 'x':
 			o->shape.without = without(optarg);
@@ -148,6 +162,9 @@ void options_parse(struct options *o, int argc, char **argv)
 		case 'l':
 			o->port = optarg;
 			break;
+		case 'V':
+			o->violate = true;
+			break;
 		case 'P':
 			o->progress = optarg;
 			break;
@@ -162,6 +179,8 @@ void options_parse(struct options *o, int argc, char **argv)
 			exit(2);
 		}
 	}
+	if (!seeded)
+		o->shape.seed = draw_seed();
 	o->host = argv[optind];
 	if (server == !!o->host || argc - optind > 1 ||
 	    o->shape.window & (o->shape.window - 1)) {

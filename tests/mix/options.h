@@ -3,6 +3,8 @@
 #ifndef MIX_OPTIONS_H
 #define MIX_OPTIONS_H
 
+#include <stdbool.h>
+
 #include "memory.h"
 #include "stream.h"
 #include "verbs.h"
@@ -15,6 +17,7 @@ struct options {
 	const char *progress, *result;
 	enum page_kind pages;
 	unsigned int threads, seconds, stuck_seconds;
+	bool violate;
 };
 
 /* Exits with 2 if the command line is wrong. */

@@ -88,7 +88,8 @@ int report_progress(const char *path, struct traffic *t,
 	int n, fd, rc;
 
 	sum_up(t, &s);
-	n = snprintf(line, sizeof(line), "{\"ms\":%" PRIu64 ",",
+	n = snprintf(line, sizeof(line),
+		     "{\"seed\":%" PRIu64 ",\"ms\":%" PRIu64 ",", t->shape.seed,
 		     c->elapsed / NS_PER_MS);
 	n += format_totals(line + n, sizeof(line) - n, &s);
 	n += snprintf(line + n, sizeof(line) - n, "}\n");
@@ -136,11 +137,11 @@ void report_result(FILE *f, struct traffic *t, const struct run_clock *c)
 	sum_up(t, &s);
 	format_totals(line, sizeof(line), &s);
 	fprintf(f,
-		"{\"result\":\"%s\",%s,\"qps\":%u,\"seconds\":%.3f,"
-		"\"max_gap_ms\":%.3f,\"huge_kb\":%" PRIu64,
-		s.violations ? "FAIL" : "PASS", line, t->shape.qps,
-		(double)c->elapsed / NS_PER_S, (double)c->max_gap / NS_PER_MS,
-		huge_kb());
+		"{\"result\":\"%s\",%s,\"seed\":%" PRIu64 ",\"qps\":%u,"
+		"\"seconds\":%.3f,\"max_gap_ms\":%.3f,\"huge_kb\":%" PRIu64,
+		s.violations ? "FAIL" : "PASS", line, t->shape.seed,
+		t->shape.qps, (double)c->elapsed / NS_PER_S,
+		(double)c->max_gap / NS_PER_MS, huge_kb());
 	for (i = 0; i < s.violations && i < VERDICT_KEPT; i++) {
 		fputs(i ? "," : ",\"first\":[", f);
 		put_string(f, t->verdict.text[i]);
