@@ -58,8 +58,9 @@ asan: toolbox
 		cmake --build build/asan'
 
 scripts:
-	@mkdir -p $(STAGE)/bin
+	@mkdir -p $(STAGE)/bin $(STAGE)/libexec
 	@install -C vm-images/migr-ctr $(STAGE)/bin/
+	@install -C vm-images/migr-criu $(STAGE)/libexec/criu
 
 # The key under which nodes believe each other that something has moved; made
 # once, at random.

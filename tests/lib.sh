@@ -78,6 +78,7 @@ ctr_create() # NODE NAME IP -- CMD...
 ctr_checkpoint() { on "$1" "migr-ctr checkpoint ${*:2}"; } # NODE NAME [OPT...]
 ctr_send() { on "$1" "migr-ctr send $2 $3"; }              # NODE NAME TO
 ctr_restore() { on "$1" "migr-ctr restore ${*:2}"; }       # NODE NAME IP [OPT...]
+ctr_move() { on "$1" "migr-ctr move --timing $2 $3"; }     # NODE NAME TO
 ctr_out() { ask "$1" "migr-ctr out $2"; }                  # NODE NAME
 
 ctr_delete_mine()

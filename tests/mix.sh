@@ -68,18 +68,22 @@ mix_move()
 	local to=n3
 
 	[ $mix_at = n1 ] || to=n1
-	ctr_checkpoint $mix_at mix ||
-		mix_log_and_fail $mix_at dump
-	ctr_send $mix_at mix $to
-	ctr_restore $to mix $mix_ip ||
+	ctr_move $mix_at mix $to | tail -n 1 || {
+		mix_log $mix_at dump
 		mix_log_and_fail $to restore
+	}
 	mix_at=$to
+}
+
+mix_log() # NODE dump|restore
+{
+	ask "$1" "grep -a 'rdma:\|Error' /var/lib/migr-ctr/mix/logs/$2.log" ||
+		true
 }
 
 mix_log_and_fail() # NODE dump|restore
 {
-	ask "$1" "grep -a 'rdma:\|Error' /var/lib/migr-ctr/mix/logs/$2.log" ||
-		true
+	mix_log "$1" "$2"
 	fail "$2 on $1"
 }
 
