@@ -6,9 +6,10 @@
  * the file (ib_safe_file_access()), so that nobody can trick a more privileged
  * process into writing to it. A restored process has other credentials than
  * the restorer that opened its files, and each of its threads has a struct
- * cred of its own. So the file of a restored context, and no other, gets
- * file operations whose write lets in callers whose credentials equal, in
- * every respect, those with which the process attached itself to the context.
+ * cred of its own. So when the process attaches itself to a restored context,
+ * the file's credentials become its own, and the file gets operations whose
+ * write lets in callers with credentials that are equal to these in every
+ * respect. Such a caller borrows nothing that it does not have.
  */
 #include <linux/cred.h>
 #include <linux/file.h>
@@ -62,41 +63,14 @@ static bool creds_equal(const struct cred *a, const struct cred *b)
 	       secid_a == secid_b;
 }
 
-/* --- files with an open doorbell --- */
-
-struct doorbell {
-	struct hlist_node	node;
-	struct file		*file;	/* not a reference; release removes */
-	const struct cred	*cred;
-	struct rcu_head		rcu;
-};
-
-static DEFINE_HASHTABLE(doorbells, 6);
-static DEFINE_SPINLOCK(doorbells_lock);
-
-/* Context: caller holds @file, or the lock; the entry lives as long as it */
-static struct doorbell *find_doorbell(struct file *file)
-{
-	struct doorbell *db;
-
-	rcu_read_lock();
-	hash_for_each_possible_rcu(doorbells, db, node, (unsigned long)file)
-		if (db->file == file)
-			break;
-	rcu_read_unlock();
-
-	return db;
-}
-
 static ssize_t doorbell_write(struct file *file, const char __user *buf,
 			      size_t len, loff_t *pos)
 {
-	struct doorbell *db = find_doorbell(file);
 	const struct cred *old;
 	ssize_t ret;
 
 	/* everybody else meets the stock check */
-	if (!db || !creds_equal(current_cred(), db->cred))
+	if (!creds_equal(current_cred(), file->f_cred))
 		return stock_fops->write(file, buf, len, pos);
 
 	old = override_creds(file->f_cred);
@@ -106,33 +80,54 @@ static ssize_t doorbell_write(struct file *file, const char __user *buf,
 	return ret;
 }
 
+/* --- what the credentials replaced --- */
+
+/*
+ * Whoever holds the file may look at f_cred without a lock, so the credentials
+ * that opened it stay until nobody does.
+ */
+struct opener {
+	struct hlist_node	node;
+	struct file		*file;	/* not a reference; release removes */
+	const struct cred	*cred;
+};
+
+static DEFINE_HASHTABLE(openers, 6);
+static DEFINE_SPINLOCK(openers_lock);	/* also: who attaches a file */
+
+/* Context: openers_lock held */
+static struct opener *find_opener(struct file *file)
+{
+	struct opener *o;
+
+	hash_for_each_possible(openers, o, node, (unsigned long)file)
+		if (o->file == file)
+			return o;
+
+	return NULL;
+}
+
 static int doorbell_release(struct inode *inode, struct file *file)
 {
-	struct doorbell *db = find_doorbell(file);
+	struct opener *o;
 
-	if (db) {
-		spin_lock(&doorbells_lock);
-		hash_del_rcu(&db->node);
-		spin_unlock(&doorbells_lock);
-		put_cred(db->cred);
-		kfree_rcu(db, rcu);
-	}
+	spin_lock(&openers_lock);
+	o = find_opener(file);
+	if (o)
+		hash_del(&o->node);
+	spin_unlock(&openers_lock);
+
+	if (o)
+		put_cred(o->cred);
+	kfree(o);
 
 	return stock_fops->release(inode, file);
 }
 
-/**
- * rxe_migr_open_doorbell - let the caller's credentials ring the doorbell
- * @file: the uverbs file of a restored context, held by the caller
- *
- * Context: process, the application itself; rxe_migr_mutex held.
- * Return: 0, -EALREADY or -ENOMEM
- */
-int rxe_migr_open_doorbell(struct file *file)
+/* Context: openers_lock held */
+static int replace_cred(struct file *file, struct opener *o)
 {
-	struct doorbell *db;
-
-	if (find_doorbell(file))
+	if (find_opener(file))
 		return -EALREADY;
 
 	if (!stock_fops) {
@@ -145,21 +140,42 @@ int rxe_migr_open_doorbell(struct file *file)
 	if (WARN_ON_ONCE(file->f_op != stock_fops))
 		return -EALREADY;
 
-	db = kzalloc(sizeof(*db), GFP_KERNEL);
-	if (!db)
-		return -ENOMEM;
-	db->file = file;
-	db->cred = get_current_cred();
+	o->file = file;
+	o->cred = file->f_cred;
+	hash_add(openers, &o->node, (unsigned long)file);
 
-	spin_lock(&doorbells_lock);
-	hash_add_rcu(doorbells, &db->node, (unsigned long)file);
-	spin_unlock(&doorbells_lock);
+	/* first the credentials, then the write that relies on them */
+	smp_store_release(&file->f_cred, get_current_cred());
 
 	/* the module stays as long as a file uses its operations */
 	__module_get(THIS_MODULE);
 	replace_fops(file, &doorbell_fops);
 
 	return 0;
+}
+
+/**
+ * rxe_migr_open_doorbell - make the caller's credentials those of the file
+ * @file: the uverbs file of a restored context, held by the caller
+ *
+ * Context: process, the application itself.
+ * Return: 0, -EALREADY or -ENOMEM
+ */
+int rxe_migr_open_doorbell(struct file *file)
+{
+	struct opener *o = kzalloc(sizeof(*o), GFP_KERNEL);
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+
+	spin_lock(&openers_lock);
+	err = replace_cred(file, o);
+	spin_unlock(&openers_lock);
+	if (err)
+		kfree(o);
+
+	return err;
 }
 
 /**

@@ -153,9 +153,9 @@ struct rxe_migr_restore {
 
 /*
  * ATTACH: called by the restored task itself: pin the pages of all MR shells
- * of the context in the caller's memory and take the caller's credentials as
- * those for which the doorbell (write) is open. Needs a restored context
- * instead of the capability. IN: struct rxe_migr_attach, OUT: status.
+ * of the context in the caller's memory and make the caller's credentials those
+ * of the file, for write(). Needs a restored context instead of the capability.
+ * IN: struct rxe_migr_attach, OUT: status.
  */
 struct rxe_migr_attach {
 	__s32 fd; /* the context's own file, in the caller's table */

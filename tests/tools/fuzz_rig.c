@@ -2,6 +2,7 @@
 /*
  * What migr_fuzz attacks: see migr_fuzz.h.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,4 +323,24 @@ int raw_destroy_qp(int fd, uint32_t handle)
 	};
 
 	return migr_write_run(fd, &cmd);
+}
+
+int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,
+	      size_t out_length)
+{
+	struct ib_uverbs_cmd_hdr hdr = {
+		.command = command,
+		.in_words = (uint16_t)((sizeof(hdr) + in_length) / 4),
+		.out_words = (uint16_t)(out_length / 4),
+	};
+	const uint64_t response = (uintptr_t)out;
+	char cmd[256];
+	size_t length = sizeof(hdr) + in_length;
+
+	MUST(length <= sizeof(cmd));
+	if (out)
+		memcpy(in, &response, sizeof(response));
+	memcpy(cmd, &hdr, sizeof(hdr));
+	memcpy(cmd + sizeof(hdr), in, in_length);
+	return write(fd, cmd, length) == (ssize_t)length ? 0 : -errno;
 }

@@ -88,6 +88,9 @@ void copy_close(struct copy *c);
 int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	       size_t length);
 int raw_destroy_qp(int fd, uint32_t handle);
+/* by write() itself; `in` begins with the address of the response, if any */
+int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,
+	      size_t out_length);
 
 static inline int refill_qp(int fd, uint32_t handle, const void *rec,
 			    size_t length)
@@ -108,6 +111,7 @@ void attack_crafted(struct rig *rig);		      /* fuzz_records.c */
 void attack_arguments(struct rig *rig);		      /* fuzz_args.c */
 void attack_restore(struct rig *rig);		      /* fuzz_create.c */
 void attack_unprivileged(struct rig *rig);	      /* fuzz_create.c */
+void attack_doorbell(struct rig *rig);		      /* fuzz_doorbell.c */
 void attack_races(struct rig *rig, double seconds);   /* fuzz_races.c */
 
 #endif /* MIGR_FUZZ_H */
