@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/module.h>
+#include <linux/vmalloc.h>
 
 #define UVERBS_MODULE_NAME rdma_rxe
 #include <rdma/uverbs_named_ioctl.h>
@@ -18,15 +19,15 @@
 /* longer than this nobody who destroys a QP waits for references to it */
 #define MAX_TIMEOUT_MS	30000
 
-/* links between contexts and guards; taken before the locks of QPs */
-DEFINE_MUTEX(rxe_migr_mutex);
+/* links between contexts and guards, rxe_migr_uc.guard and rxe_migr_guard.uc */
+static DEFINE_SPINLOCK(links_lock);
 
 /**
  * struct rxe_migr_guard - as long as this is open the context is Stopped
- * @uc: the context; NULL once it is gone. Under rxe_migr_mutex
+ * @uc: the context; NULL once it is gone. Under links_lock
  * @dev: its device, with a reference
  * @file: the context's own file, with a reference
- * @committed: closing does not mean UNSTOP
+ * @committed: closing does not mean UNSTOP. Under links_lock
  */
 struct rxe_migr_guard {
 	struct ib_ucontext	*uc;
@@ -56,7 +57,7 @@ static struct file *get_own_file(struct uverbs_attr_bundle *attrs, int fd)
 
 /* --- guard --- */
 
-/* undo whatever STOP did. Context: rxe_migr_mutex held */
+/* undo whatever STOP did. Context: lock of the context held */
 static void unstop(struct ib_ucontext *uc)
 {
 	struct rxe_qp **qps;
@@ -76,17 +77,40 @@ static void guard_free(struct rxe_migr_guard *guard)
 	kfree(guard);
 }
 
+static void guard_unlink(struct rxe_migr_guard *guard)
+{
+	spin_lock(&links_lock);
+	if (guard->uc)
+		to_migr_uc(guard->uc)->guard = NULL;
+	spin_unlock(&links_lock);
+}
+
+/* the context of a guard, with a reference: dealloc_ucontext waits for it */
+static struct rxe_migr_uc *guard_context(struct rxe_migr_guard *guard)
+{
+	struct rxe_migr_uc *muc = NULL;
+
+	spin_lock(&links_lock);
+	if (guard->uc && rxe_get(to_ruc(guard->uc)))
+		muc = to_migr_uc(guard->uc);
+	spin_unlock(&links_lock);
+
+	return muc;
+}
+
 static int guard_release(struct inode *inode, struct file *file)
 {
 	struct rxe_migr_guard *guard = file->private_data;
+	struct rxe_migr_uc *muc = guard_context(guard);
 
-	mutex_lock(&rxe_migr_mutex);
-	if (guard->uc) {
-		to_migr_uc(guard->uc)->guard = NULL;
+	if (muc) {
+		mutex_lock(&muc->lock);
 		if (!guard->committed)
-			unstop(guard->uc);
+			unstop(&muc->uc.ibuc);
+		guard_unlink(guard);
+		mutex_unlock(&muc->lock);
+		rxe_put(&muc->uc);
 	}
-	mutex_unlock(&rxe_migr_mutex);
 
 	guard_free(guard);
 	return 0;
@@ -121,25 +145,25 @@ static struct rxe_migr_guard *guard_new(struct ib_ucontext *uc,
 	guard->dev = uc->device;
 	guard->file = file;
 
-	mutex_lock(&rxe_migr_mutex);
+	spin_lock(&links_lock);
 	if (muc->guard) {
-		mutex_unlock(&rxe_migr_mutex);
+		spin_unlock(&links_lock);
 		guard_free(guard);
 		return ERR_PTR(-EALREADY);
 	}
 	muc->guard = guard;
-	mutex_unlock(&rxe_migr_mutex);
+	spin_unlock(&links_lock);
 
 	return guard;
 }
 
-static void guard_unlink(struct rxe_migr_guard *guard)
+/**
+ * rxe_migr_uc_init - hook in rxe_alloc_ucontext()
+ * @uc: the context
+ */
+void rxe_migr_uc_init(struct rxe_ucontext *uc)
 {
-	mutex_lock(&rxe_migr_mutex);
-	if (guard->uc)
-		to_migr_uc(guard->uc)->guard = NULL;
-	mutex_unlock(&rxe_migr_mutex);
-	guard_free(guard);
+	mutex_init(&to_migr_uc(&uc->ibuc)->lock);
 }
 
 /**
@@ -150,10 +174,10 @@ void rxe_migr_uc_cleanup(struct rxe_ucontext *uc)
 {
 	struct rxe_migr_uc *muc = to_migr_uc(&uc->ibuc);
 
-	mutex_lock(&rxe_migr_mutex);
+	spin_lock(&links_lock);
 	if (muc->guard)
 		muc->guard->uc = NULL;
-	mutex_unlock(&rxe_migr_mutex);
+	spin_unlock(&links_lock);
 }
 
 /* --- STOP, COMMIT, DUMP --- */
@@ -240,6 +264,7 @@ err_qps:
 	rxe_migr_release(qps, n);
 err_guard:
 	guard_unlink(guard);
+	guard_free(guard);
 	return err;
 }
 
@@ -283,6 +308,7 @@ static void tell_peers(struct ib_ucontext *uc)
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	struct rxe_migr_uc *muc;
 	int err;
 
 	if (IS_ERR(uc))
@@ -291,32 +317,18 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *att
 	if (err)
 		return err;
 
-	mutex_lock(&rxe_migr_mutex);
-	if (to_migr_uc(uc)->guard) {
-		to_migr_uc(uc)->guard->committed = true;
-		tell_peers(uc);
-	} else {
+	muc = to_migr_uc(uc);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	spin_lock(&links_lock);
+	if (muc->guard)
+		muc->guard->committed = true;
+	else
 		err = -EINVAL;
-	}
-	mutex_unlock(&rxe_migr_mutex);
-
-	return err;
-}
-
-/* every QP of the context must be Stopped, also one made after STOP */
-static int all_stopped(struct ib_ucontext *uc)
-{
-	struct rxe_qp **qps;
-	unsigned int n, i;
-	int err;
-
-	err = rxe_migr_collect(uc, &qps, &n);
-	if (err)
-		return err;
-	for (i = 0; i < n && !err; i++)
-		if (qps[i]->migr != RXE_MIGR_STOPPED)
-			err = -EINVAL;
-	rxe_migr_release(qps, n);
+	spin_unlock(&links_lock);
+	if (!err)
+		tell_peers(uc);
+	mutex_unlock(&muc->lock);
 
 	return err;
 }
@@ -326,6 +338,8 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
 	struct rxe_migr_dump_resp resp = {};
 	struct rxe_migr_buf buf;
+	struct rxe_migr_uc *muc;
+	void *image = NULL;
 	int err;
 
 	if (IS_ERR(uc))
@@ -337,15 +351,17 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
 		return err;
 
 	/* the guard cannot go while the image is taken */
-	mutex_lock(&rxe_migr_mutex);
-	if (!to_migr_uc(uc)->guard)
-		err = -EINVAL;
-	if (!err)
-		err = all_stopped(uc);
-	if (!err)
-		err = rxe_migr_dump(uc, &buf, &resp);
-	mutex_unlock(&rxe_migr_mutex);
+	muc = to_migr_uc(uc);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	err = muc->guard ? rxe_migr_dump(uc, buf.length, &image, &resp) :
+			   -EINVAL;
+	mutex_unlock(&muc->lock);
 
+	if (!err && copy_to_user(u64_to_user_ptr(buf.addr), image,
+				 resp.needed))
+		err = -EFAULT;
+	vfree(image);
 	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &resp, sizeof(resp)))
 		err = -EFAULT;
 
@@ -465,7 +481,10 @@ static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 
-	mutex_lock(&rxe_migr_mutex);
+	if (mutex_lock_killable(&muc->lock)) {
+		err = -EINTR;
+		goto out;
+	}
 	if (!muc->restored)
 		err = -EINVAL;
 	else if (muc->attached)
@@ -476,8 +495,9 @@ static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 		err = rxe_migr_open_doorbell(file);
 	if (!err)
 		muc->attached = true;
-	mutex_unlock(&rxe_migr_mutex);
+	mutex_unlock(&muc->lock);
 
+out:
 	fput(file);
 	return err;
 }
@@ -508,6 +528,7 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *att
 {
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
 	struct rxe_migr_status st = { .guard_fd = -1 };
+	struct rxe_migr_uc *muc;
 	int err;
 
 	if (IS_ERR(uc))
@@ -516,9 +537,11 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *att
 	if (err)
 		return err;
 
-	mutex_lock(&rxe_migr_mutex);
+	muc = to_migr_uc(uc);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
 	err = rxe_migr_resume(uc, &st);
-	mutex_unlock(&rxe_migr_mutex);
+	mutex_unlock(&muc->lock);
 
 	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &st, sizeof(st)))
 		err = -EFAULT;

@@ -72,13 +72,16 @@ struct rxe_migr_guard;
 /**
  * struct rxe_migr_uc - what every ucontext of this driver is
  * @uc: the stock object
- * @guard: keeps the QPs Stopped; under rxe_migr_mutex
+ * @lock: serializes the methods; taken before the locks of QPs. ATTACH holds it
+ *        while it waits for memory, so nothing of another context may
+ * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr.c
  * @restored: a RESTORE attribute was used
  * @attached: ATTACH succeeded
  * @resumed: RESUME succeeded
  */
 struct rxe_migr_uc {
 	struct rxe_ucontext	uc;
+	struct mutex		lock;	/* the methods */
 	struct rxe_migr_guard	*guard;
 	bool			restored;
 	bool			attached;
@@ -118,7 +121,6 @@ static inline bool rxe_migr_is_special(struct rxe_pkt_info *pkt)
 }
 
 /* rxe_migr.c */
-extern struct mutex rxe_migr_mutex;
 extern const struct uapi_definition rxe_migr_uapi_defs[];
 int rxe_migr_init(void);
 void rxe_migr_exit(void);
@@ -141,10 +143,17 @@ void rxe_migr_proto_init_qp(struct rxe_migr_qp *m);
 int rxe_migr_proto_init(void);
 void rxe_migr_proto_exit(void);
 
-/* rxe_migr_stop.c */
+/* rxe_migr_walk.c */
+struct ib_uobject *rxe_migr_uobject(struct rxe_pool_elem *elem);
+struct rxe_pool_elem *rxe_migr_next(struct rxe_pool *pool,
+				    struct ib_ucontext *uc,
+				    unsigned long *index);
+void rxe_migr_set_pd(struct rxe_mr *mr, struct ib_pd *pd);
 int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
 		     unsigned int *n);
 void rxe_migr_release(struct rxe_qp **qps, unsigned int n);
+
+/* rxe_migr_stop.c */
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n);
@@ -154,10 +163,11 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 			 unsigned int n, struct rxe_migr_status *st);
 void rxe_migr_qp_destroy(struct rxe_qp *qp);
 void rxe_migr_qp_cleanup(struct rxe_qp *qp);
+void rxe_migr_uc_init(struct rxe_ucontext *uc);
 void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
 
 /* rxe_migr_dump.c */
-int rxe_migr_dump(struct ib_ucontext *uc, struct rxe_migr_buf *buf,
+int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
 		  struct rxe_migr_dump_resp *resp);
 
 /* rxe_migr_restore.c: creation hooks */
@@ -166,9 +176,10 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata);
 int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata);
 int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
-		    struct ib_udata *udata);
+		    struct ib_udata *udata, struct rxe_migr_restore *restore);
 int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
-		     struct rxe_mr *mr, struct ib_udata *udata);
+		     struct rxe_mr *mr,
+		     const struct rxe_migr_restore *restore);
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st);
 int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st);
 

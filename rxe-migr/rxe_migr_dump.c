@@ -18,6 +18,7 @@ struct out {
 	size_t	used;	/* bytes written or wanted */
 	u32	count;
 	u32	max_handle;
+	u32	objects; /* CRC-32 over the identities of all objects */
 	bool	changed; /* objects came after STOP */
 };
 
@@ -144,13 +145,21 @@ out:
 static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
 {
 	struct rxe_mr *mr = obj;
+	struct xarray *xa = &mr->elem.pool->xa;
 	struct rxe_migr_rec_mr *rec;
+	u32 pd;
+
+	/* the application can still give it another one: rxe_migr_set_pd() */
+	xa_lock(xa);
+	pd = mr->ibmr.pd->uobject->id;
+	xa_unlock(xa);
+	out->objects = crc32_le(out->objects, (u8 *)&pd, sizeof(pd));
 
 	rec = out_object(out, RXE_MIGR_MR, sizeof(*rec), 0, uobj);
 	if (!rec)
 		return;
 
-	rec->pd = mr->ibmr.pd->uobject->id;
+	rec->pd = pd;
 	rec->key = mr->rkey;
 	rec->access = mr->access;
 	/* a shell that was made after STOP: see rxe_migr_mr_init() */
@@ -341,43 +350,25 @@ static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
 
 /* --- all objects of a context --- */
 
-static struct ib_uobject *pd_uobject(void *obj)
-{
-	return ((struct rxe_pd *)obj)->ibpd.uobject;
-}
-
-static struct ib_uobject *cq_uobject(void *obj)
-{
-	return (struct ib_uobject *)((struct rxe_cq *)obj)->ibcq.uobject;
-}
-
-static struct ib_uobject *mr_uobject(void *obj)
-{
-	return ((struct rxe_mr *)obj)->ibmr.uobject;
-}
-
-static struct ib_uobject *qp_uobject(void *obj)
-{
-	return (struct ib_uobject *)((struct rxe_qp *)obj)->ibqp.uobject;
-}
-
 static void dump_pool(struct out *out, struct rxe_pool *pool,
 		      struct ib_ucontext *uc,
-		      struct ib_uobject *(*uobject)(void *),
 		      void (*dump)(struct out *, void *, struct ib_uobject *))
 {
 	struct rxe_pool_elem *elem;
 	struct ib_uobject *uobj;
-	unsigned long i;
+	unsigned long index = 0;
 
-	xa_for_each(&pool->xa, i, elem) {
-		void *obj = rxe_pool_get_index(pool, i);
+	while ((elem = rxe_migr_next(pool, uc, &index))) {
+		uobj = rxe_migr_uobject(elem);
+		if (uobj) {
+			u32 ids[] = { pool->type, elem->index, uobj->id };
 
-		if (!obj)
-			continue;
-		uobj = uobject(obj);
-		if (uobj && uobj->context == uc)
-			dump(out, obj, uobj);
+			out->objects = crc32_le(out->objects, (u8 *)ids,
+						sizeof(ids));
+			dump(out, elem->obj, uobj);
+		} else {
+			out->changed = true;	/* the core is at it */
+		}
 		__rxe_put(elem);
 		cond_resched();
 	}
@@ -389,10 +380,10 @@ static void dump_context(struct out *out, struct ib_ucontext *uc)
 	struct rxe_migr_image_hdr *hdr = out_reserve(out, sizeof(*hdr));
 	struct rxe_migr_rec_context *rec = out_reserve(out, sizeof(*rec));
 
-	dump_pool(out, &rxe->pd_pool, uc, pd_uobject, dump_pd);
-	dump_pool(out, &rxe->cq_pool, uc, cq_uobject, dump_cq);
-	dump_pool(out, &rxe->mr_pool, uc, mr_uobject, dump_mr);
-	dump_pool(out, &rxe->qp_pool, uc, qp_uobject, dump_qp);
+	dump_pool(out, &rxe->pd_pool, uc, dump_pd);
+	dump_pool(out, &rxe->cq_pool, uc, dump_cq);
+	dump_pool(out, &rxe->mr_pool, uc, dump_mr);
+	dump_pool(out, &rxe->qp_pool, uc, dump_qp);
 
 	if (out->changed || out->used > out->room)
 		return;
@@ -411,45 +402,79 @@ static void dump_context(struct out *out, struct ib_ucontext *uc)
 	hdr->crc32 = ~crc32_le(~0, out->buf, out->used);
 }
 
+/* is the context one that STOP would accept, every QP stopped? */
+static int chk_stopped(struct ib_ucontext *uc)
+{
+	struct rxe_migr_status st;
+	struct rxe_qp **qps;
+	unsigned int n, i;
+	int err;
+
+	err = rxe_migr_collect(uc, &qps, &n);
+	if (err)
+		return err;
+	for (i = 0; i < n && !err; i++)
+		if (qps[i]->migr != RXE_MIGR_STOPPED)
+			err = -EINVAL;
+	if (!err && rxe_migr_chk_context(uc, qps, n, &st))
+		err = -EAGAIN;
+	rxe_migr_release(qps, n);
+
+	return err;
+}
+
 /**
- * rxe_migr_dump - write the image of a context
- * @uc: context whose QPs are all Stopped
- * @buf: where to, in user space
+ * rxe_migr_dump - make the image of a context
+ * @uc: the context
+ * @length: room for it, in bytes
+ * @image: receives the image, to be given to vfree()
  * @resp: receives the size needed and the number of objects
  *
- * Context: process; sleeps.
- * Return: 0, -ENOSPC if @buf is too small, -EAGAIN if objects were created
- * meanwhile, -ENOMEM or -EFAULT
+ * The application may run, and only its QPs are Stopped. The image is of one
+ * moment all the same: what the first pass and the second one both found was
+ * there between them, and if they found the same, nothing else was.
+ *
+ * Context: process; sleeps. The context's lock is held.
+ * Return: 0, -EINVAL if a QP is not Stopped, -ENOSPC if @length is too small,
+ * -ENOMEM, -EAGAIN if objects were created or destroyed meanwhile, or if there
+ * are some that STOP would refuse
  */
-int rxe_migr_dump(struct ib_ucontext *uc, struct rxe_migr_buf *buf,
+int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
 		  struct rxe_migr_dump_resp *resp)
 {
 	struct out out = {};
-	int err = 0;
+	u32 objects;
+	int err;
+
+	err = chk_stopped(uc);
+	if (err)
+		return err;
 
 	dump_context(&out, uc);
 	resp->needed = out.used;
 	resp->count = out.count;
 	if (out.changed)
 		return -EAGAIN;
-	if (buf->length < out.used)
+	if (length < out.used)
 		return -ENOSPC;
 
-	out.room = out.used;
+	objects = out.objects;
+	out = (struct out){ .room = out.used };
 	out.buf = vmalloc(out.room);
 	if (!out.buf)
 		return -ENOMEM;
-	out.used = 0;
-	out.count = 0;
 
 	dump_context(&out, uc);
 	resp->needed = out.used;
 	resp->count = out.count;
-	if (out.changed || out.used > out.room)
+	if (out.changed || out.used > out.room || out.objects != objects)
 		err = -EAGAIN;
-	else if (copy_to_user(u64_to_user_ptr(buf->addr), out.buf, out.used))
-		err = -EFAULT;
-	vfree(out.buf);
+	else
+		err = chk_stopped(uc);
+	if (err)
+		vfree(out.buf);
+	else
+		*image = out.buf;
 
 	return err;
 }

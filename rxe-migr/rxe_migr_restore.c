@@ -185,23 +185,23 @@ int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata)
  * @rxe: the device
  * @mr: the new MR, all zero
  * @udata: the command
+ * @restore: receives the wanted identity, for rxe_migr_mr_init()
  *
  * Return: 0, -EBUSY if the index of the wanted key is taken, or another error
  */
 int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
-		    struct ib_udata *udata)
+		    struct ib_udata *udata, struct rxe_migr_restore *restore)
 {
-	struct rxe_migr_restore restore;
 	int err;
 
-	err = get_restore(udata, RXE_MIGR_MR, &restore);
+	err = get_restore(udata, RXE_MIGR_MR, restore);
 	if (err)
 		return err;
 
-	if (!restore.type)
+	if (!restore->type)
 		return rxe_add_to_pool(&rxe->mr_pool, mr);
 
-	return add_at(&rxe->mr_pool, &mr->elem, restore.index >> 8);
+	return add_at(&rxe->mr_pool, &mr->elem, restore->index >> 8);
 }
 
 static void set_key(struct rxe_mr *mr, u32 key)
@@ -219,7 +219,7 @@ static void set_key(struct rxe_mr *mr, u32 key)
  * @length: bytes
  * @access: enum ib_access_flags
  * @mr: the new MR
- * @udata: the command
+ * @restore: what rxe_migr_add_mr() has found
  *
  * A restored MR becomes a shell: when this runs the application's memory is
  * not there yet. The start address waits in page_mask, which
@@ -228,44 +228,39 @@ static void set_key(struct rxe_mr *mr, u32 key)
  * Return: 0 or an error
  */
 int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
-		     struct rxe_mr *mr, struct ib_udata *udata)
+		     struct rxe_mr *mr, const struct rxe_migr_restore *restore)
 {
-	struct rxe_migr_restore restore;
-	int err;
-
-	err = get_restore(udata, RXE_MIGR_MR, &restore);
-	if (err)
-		return err;
-
-	if (!restore.type)
+	if (!restore->type)
 		return rxe_mr_init_user(rxe, start, length, access, mr);
 
 	rxe_mr_init(access, mr);
 	mr->ibmr.type = IB_MR_TYPE_USER;
 	mr->page_mask = start;
-	set_key(mr, restore.index);
+	set_key(mr, restore->index);
 
 	return 0;
 }
 
-/* first MR at or after *@index that is a shell of @uc, with a reference */
-static struct rxe_mr *next_shell(struct rxe_pool *pool, struct ib_ucontext *uc,
-				 unsigned long *index)
+/* pin the pages of a shell */
+static int attach_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
+		     struct rxe_migr_status *st)
 {
-	struct rxe_mr *mr;
-	void *elem;
+	u64 start = mr->page_mask;
+	u32 key = mr->rkey;
+	int err;
 
-	xa_for_each_start(&pool->xa, *index, elem, *index) {
-		mr = rxe_pool_get_index(pool, *index);
-		if (!mr)
-			continue;
-		if (mr->ibmr.uobject && mr->ibmr.uobject->context == uc &&
-		    mr->ibmr.type == IB_MR_TYPE_USER && !mr->umem)
-			return mr;
-		rxe_put(mr);
+	err = rxe_mr_init_user(rxe, start, mr->ibmr.length, mr->access, mr);
+	set_key(mr, key);
+	if (err) {
+		mr->page_mask = start;
+		st->why = RXE_MIGR_WHY_PIN;
+		st->type = RXE_MIGR_MR;
+		st->handle = mr->ibmr.uobject->id;
+	} else {
+		st->objects++;
 	}
 
-	return NULL;
+	return err;
 }
 
 /**
@@ -276,37 +271,27 @@ static struct rxe_mr *next_shell(struct rxe_pool *pool, struct ib_ucontext *uc,
  * MRs that got their pages before an error keep them until they are destroyed.
  *
  * Context: process, the application's own memory; sleeps.
- * Return: 0 or the error of ib_umem_get()
+ * Return: 0, -EAGAIN if an MR is just being created, or the error of
+ * ib_umem_get()
  */
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st)
 {
 	struct rxe_dev *rxe = to_rdev(uc->device);
+	struct rxe_pool_elem *elem;
 	unsigned long index = 0;
 	struct rxe_mr *mr;
-	u64 start;
-	u32 key;
-	int err;
+	int err = 0;
 
-	while ((mr = next_shell(&rxe->mr_pool, uc, &index))) {
-		start = mr->page_mask;
-		key = mr->rkey;
-		err = rxe_mr_init_user(rxe, start, mr->ibmr.length, mr->access,
-				       mr);
-		set_key(mr, key);
-		if (err) {
-			mr->page_mask = start;
-			st->why = RXE_MIGR_WHY_PIN;
-			st->type = RXE_MIGR_MR;
-			st->handle = mr->ibmr.uobject->id;
-			rxe_put(mr);
-			return err;
-		}
+	while (!err && (elem = rxe_migr_next(&rxe->mr_pool, uc, &index))) {
+		mr = elem->obj;
+		if (!mr->ibmr.uobject)
+			err = -EAGAIN;	/* the core has not finished it */
+		else if (mr->ibmr.type == IB_MR_TYPE_USER && !mr->umem)
+			err = attach_mr(rxe, mr, st);
 		rxe_put(mr);
-		st->objects++;
-		index++;
 	}
 
-	return 0;
+	return err;
 }
 
 static int chk_resumable(struct ib_ucontext *uc, struct rxe_qp **qps,

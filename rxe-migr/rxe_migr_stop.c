@@ -13,54 +13,6 @@ static struct ib_uobject *qp_uobject(struct rxe_qp *qp)
 	return (struct ib_uobject *)qp->ibqp.uobject;
 }
 
-/**
- * rxe_migr_collect - take references to all QPs of a context
- * @uc: the context; only compared, not looked into
- * @qps: receives an array, to be given to rxe_migr_release()
- * @n: receives its length
- *
- * As long as the references are held the QPs are not destroyed, and neither
- * are their uobjects.
- *
- * Context: process; sleeps.
- * Return: 0 or -ENOMEM
- */
-int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
-		     unsigned int *n)
-{
-	struct rxe_pool *pool = &to_rdev(uc->device)->qp_pool;
-	unsigned int max = atomic_read(&pool->num_elem);
-	struct rxe_pool_elem *elem;
-	struct rxe_qp *qp;
-	unsigned long i;
-
-	*n = 0;
-	*qps = kvcalloc(max + 1, sizeof(**qps), GFP_KERNEL);
-	if (!*qps)
-		return -ENOMEM;
-
-	rcu_read_lock();
-	xa_for_each(&pool->xa, i, elem) {
-		qp = elem->obj;
-		if (*n == max || !rxe_get(qp))
-			continue;
-		if (qp_uobject(qp) && qp_uobject(qp)->context == uc)
-			(*qps)[(*n)++] = qp;
-		else
-			rxe_put(qp);
-	}
-	rcu_read_unlock();
-
-	return 0;
-}
-
-void rxe_migr_release(struct rxe_qp **qps, unsigned int n)
-{
-	while (n--)
-		rxe_put(qps[n]);
-	kvfree(qps);
-}
-
 static void purge(struct rxe_qp *qp, struct sk_buff_head *list)
 {
 	struct ib_device *dev = qp->ibqp.device;
@@ -290,71 +242,40 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 	return refuse(st, why, RXE_MIGR_QP, uobj);
 }
 
-/* first object of a pool that belongs to @uc and that @bad names */
+/* does @bad name an object of @uc in this pool? NULL: every one is bad */
 static int chk_pool(struct rxe_pool *pool, struct ib_ucontext *uc,
 		    struct rxe_migr_status *st, enum rxe_migr_type type,
-		    struct ib_uobject *(*bad)(void *obj,
-					      enum rxe_migr_why *why))
+		    enum rxe_migr_why why, bool (*bad)(void *obj))
 {
 	struct rxe_pool_elem *elem;
 	struct ib_uobject *uobj;
-	enum rxe_migr_why why;
-	unsigned long i;
+	unsigned long index = 0;
 	int err = 0;
 
-	rcu_read_lock();
-	xa_for_each(&pool->xa, i, elem) {
-		if (!__rxe_get(elem))
-			continue;
-		uobj = bad(elem->obj, &why);
-		if (uobj && uobj->context == uc)
+	while (!err && (elem = rxe_migr_next(pool, uc, &index))) {
+		uobj = rxe_migr_uobject(elem);
+		if (!uobj)
+			err = -EAGAIN;	/* the core has not finished it */
+		else if (!bad || bad(elem->obj))
 			err = refuse(st, why, type, uobj);
 		__rxe_put(elem);
-		if (err)
-			break;
 	}
-	rcu_read_unlock();
 
 	return err;
 }
 
-static struct ib_uobject *bad_srq(void *obj, enum rxe_migr_why *why)
-{
-	*why = RXE_MIGR_WHY_SRQ;
-	return (struct ib_uobject *)((struct rxe_srq *)obj)->ibsrq.uobject;
-}
-
-static struct ib_uobject *bad_ah(void *obj, enum rxe_migr_why *why)
-{
-	*why = RXE_MIGR_WHY_AH;
-	return ((struct rxe_ah *)obj)->ibah.uobject;
-}
-
-static struct ib_uobject *bad_mw(void *obj, enum rxe_migr_why *why)
-{
-	*why = RXE_MIGR_WHY_MW;
-	return ((struct rxe_mw *)obj)->ibmw.uobject;
-}
-
 /* the core keeps the completion channel as the CQ's context */
-static struct ib_uobject *bad_cq(void *obj, enum rxe_migr_why *why)
+static bool bad_cq(void *obj)
 {
-	struct rxe_cq *cq = obj;
-
-	*why = RXE_MIGR_WHY_CHANNEL;
-	return cq->ibcq.cq_context ? (struct ib_uobject *)cq->ibcq.uobject :
-				     NULL;
+	return ((struct rxe_cq *)obj)->ibcq.cq_context;
 }
 
-static struct ib_uobject *bad_mr(void *obj, enum rxe_migr_why *why)
+static bool bad_mr(void *obj)
 {
 	struct rxe_mr *mr = obj;
 
-	*why = RXE_MIGR_WHY_MR_TYPE;
-	if (mr->ibmr.type == IB_MR_TYPE_USER && mr->umem &&
-	    mr->state == RXE_MR_STATE_VALID)
-		return NULL;
-	return mr->ibmr.uobject;
+	return mr->ibmr.type != IB_MR_TYPE_USER || !mr->umem ||
+	       mr->state != RXE_MR_STATE_VALID;
 }
 
 /**
@@ -364,7 +285,8 @@ static struct ib_uobject *bad_mr(void *obj, enum rxe_migr_why *why)
  * @n: how many
  * @st: receives the first object that cannot be carried, and why
  *
- * Return: 0 or -EOPNOTSUPP
+ * Context: process; sleeps.
+ * Return: 0, -EOPNOTSUPP, or -EAGAIN if an object is just being created
  */
 int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 			 unsigned int n, struct rxe_migr_status *st)
@@ -376,15 +298,20 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 	for (i = 0; i < n && !err; i++)
 		err = chk_qp(qps[i], st);
 	if (!err)
-		err = chk_pool(&rxe->srq_pool, uc, st, RXE_MIGR_SRQ, bad_srq);
+		err = chk_pool(&rxe->srq_pool, uc, st, RXE_MIGR_SRQ,
+			       RXE_MIGR_WHY_SRQ, NULL);
 	if (!err)
-		err = chk_pool(&rxe->ah_pool, uc, st, RXE_MIGR_AH, bad_ah);
+		err = chk_pool(&rxe->ah_pool, uc, st, RXE_MIGR_AH,
+			       RXE_MIGR_WHY_AH, NULL);
 	if (!err)
-		err = chk_pool(&rxe->mw_pool, uc, st, RXE_MIGR_MW, bad_mw);
+		err = chk_pool(&rxe->mw_pool, uc, st, RXE_MIGR_MW,
+			       RXE_MIGR_WHY_MW, NULL);
 	if (!err)
-		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ, bad_cq);
+		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ,
+			       RXE_MIGR_WHY_CHANNEL, bad_cq);
 	if (!err)
-		err = chk_pool(&rxe->mr_pool, uc, st, RXE_MIGR_MR, bad_mr);
+		err = chk_pool(&rxe->mr_pool, uc, st, RXE_MIGR_MR,
+			       RXE_MIGR_WHY_MR_TYPE, bad_mr);
 
 	return err;
 }

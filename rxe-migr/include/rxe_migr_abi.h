@@ -62,6 +62,7 @@ struct rxe_migr_buf {
  * EPROTO       a peer does not show the capability bit (RXE_MIGR_WHY_PEER)
  * ETIMEDOUT    a peer does not answer (RXE_MIGR_WHY_SILENT)
  * EBADF        fd is not the file of this context
+ * EAGAIN       an object is just being created
  */
 #define RXE_MIGR_STOP_CHECK_ONLY (1U << 0)
 
@@ -108,7 +109,9 @@ struct rxe_migr_status {
 /*
  * DUMP: write the image of the context (rxe_migr_image.h). All QPs must be
  * Stopped (EINVAL). IN: struct rxe_migr_buf; OUT: struct rxe_migr_dump_resp,
- * filled also with ENOSPC, when `length` is smaller than `needed`.
+ * filled also with ENOSPC, when `length` is smaller than `needed`. EAGAIN:
+ * objects were created or destroyed meanwhile, or there is one by now that STOP
+ * would refuse; STOP says which.
  */
 struct rxe_migr_dump_resp {
 	__aligned_u64 needed; /* bytes */

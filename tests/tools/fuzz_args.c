@@ -187,6 +187,55 @@ static void order(struct rig *rig, struct side *s)
 	close(st.guard_fd);
 }
 
+/* what comes after STOP is in the image, or there is none */
+static void newcomers(struct rig *rig)
+{
+	struct ibv_srq_init_attr srq_init = { .attr = { 4, 1, 0 } };
+	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1 };
+	struct ibv_comp_channel *channel;
+	struct rxe_migr_dump_resp resp, more;
+	struct rxe_migr_status st;
+	static char buf[1 << 18];
+	struct side s = {};
+	struct ibv_srq *srq;
+	struct ibv_ah *ah;
+	struct ibv_mw *mw;
+	struct ibv_cq *cq;
+	struct ibv_pd *pd;
+	int fd;
+
+	side_open(rig, &s);
+	fd = s.ctx->cmd_fd;
+	to.grh.dgid = rig->gid;
+	to.grh.sgid_index = 1;
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &resp), 0);
+
+	MUST(srq = ibv_create_srq(s.pd, &srq_init));
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), -EAGAIN);
+	MUST(!ibv_destroy_srq(srq));
+	MUST(ah = ibv_create_ah(s.pd, &to));
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), -EAGAIN);
+	MUST(!ibv_destroy_ah(ah));
+	MUST(mw = ibv_alloc_mw(s.pd, IBV_MW_TYPE_1));
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), -EAGAIN);
+	MUST(!ibv_dealloc_mw(mw));
+	MUST(channel = ibv_create_comp_channel(s.ctx));
+	MUST(cq = ibv_create_cq(s.ctx, 4, NULL, channel, 0));
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), -EAGAIN);
+	MUST(!ibv_destroy_cq(cq));
+	MUST(!ibv_destroy_comp_channel(channel));
+
+	MUST(pd = ibv_alloc_pd(s.ctx));
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), 0);
+	EXPECT((int)more.count, (int)resp.count + 1);
+	MUST(!ibv_dealloc_pd(pd));
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), 0);
+	EXPECT((int)more.count, (int)resp.count);
+	close(st.guard_fd);
+	side_close(&s);
+}
+
 /* a context that is closed before its guard */
 static void orphan_guard(struct rig *rig)
 {
@@ -246,6 +295,7 @@ void attack_arguments(struct rig *rig)
 	bad_stops(s.ctx->cmd_fd, rig->peer.ctx->cmd_fd);
 	order(rig, &s);
 	side_close(&s);
+	newcomers(rig);
 	orphan_guard(rig);
 	mappings(rig);
 	silent_peer(rig);

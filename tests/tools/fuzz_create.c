@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -105,8 +107,9 @@ static int create_cq(int fd, uint32_t type, uint64_t offset)
 	return migr_write_run(fd, &cmd);
 }
 
-static int reg_mr(int fd, uint32_t type, uint32_t key, uint32_t pd,
-		  uint64_t start, uint64_t length, uint32_t access)
+static int reg_mr_as(int fd, const struct rxe_migr_restore *restore,
+		     uint32_t pd, uint64_t start, uint64_t length,
+		     uint32_t access, struct ib_uverbs_reg_mr_resp *out)
 {
 	const struct ib_uverbs_reg_mr in = {
 		.start = start,
@@ -115,15 +118,34 @@ static int reg_mr(int fd, uint32_t type, uint32_t key, uint32_t pd,
 		.pd_handle = pd,
 		.access_flags = access,
 	};
-	const struct rxe_migr_restore restore = { .type = type, .index = key };
-	struct ib_uverbs_reg_mr_resp out = {};
 	const struct migr_write cmd = {
 		.command = IB_USER_VERBS_CMD_REG_MR,
 		.in = &in,
 		.in_length = sizeof(in),
-		.out = &out,
-		.out_length = sizeof(out),
-		.restore = &restore,
+		.out = out,
+		.out_length = sizeof(*out),
+		.restore = restore,
+	};
+
+	return migr_write_run(fd, &cmd);
+}
+
+static int reg_mr(int fd, uint32_t type, uint32_t key, uint32_t pd,
+		  uint64_t start, uint64_t length, uint32_t access)
+{
+	const struct rxe_migr_restore restore = { .type = type, .index = key };
+	struct ib_uverbs_reg_mr_resp out = {};
+
+	return reg_mr_as(fd, &restore, pd, start, length, access, &out);
+}
+
+static int dereg_mr(int fd, uint32_t handle)
+{
+	const struct ib_uverbs_dereg_mr in = { handle };
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_DEREG_MR,
+		.in = &in,
+		.in_length = sizeof(in),
 	};
 
 	return migr_write_run(fd, &cmd);
@@ -198,6 +220,38 @@ static void identities(struct rig *rig, int fd)
 	       1);
 }
 
+static struct rxe_migr_restore flipping = { .type = RXE_MIGR_MR,
+					    .index = FREE_KEY };
+static atomic_bool flip;
+
+static void *flipper(void *arg)
+{
+	(void)arg;
+	while (flip)
+		*(volatile uint32_t *)&flipping.index ^= 0x100;
+	return NULL;
+}
+
+/* a wanted key that changes while the kernel looks: it looks once */
+static void fickle(struct rig *rig, int fd)
+{
+	struct ib_uverbs_reg_mr_resp out;
+	pthread_t t;
+
+	flip = true;
+	MUST(!pthread_create(&t, NULL, flipper, NULL));
+	for (int i = 0; i < 500 && !fuzz_failures; i++) {
+		MUST(!reg_mr_as(fd, &flipping, rig->mr->pd, rig->mr->start, MSG,
+				1, &out));
+		EXPECT(reg_mr(fd, RXE_MIGR_MR, out.lkey, rig->mr->pd,
+			      rig->mr->start, MSG, 1),
+		       -EBUSY);
+		EXPECT(dereg_mr(fd, out.mr_handle), 0);
+	}
+	flip = false;
+	MUST(!pthread_join(t, NULL));
+}
+
 /* REFILL and RESUME when it is not their time */
 static void order(struct rig *rig)
 {
@@ -258,6 +312,9 @@ static void attach(struct rig *rig)
 
 	copy_open(rig, &c);
 	copy_create(rig, &c);
+	EXPECT(raw_rereg_mr(c.fd, rig->mr->rec.handle,
+			    IBV_REREG_MR_CHANGE_ACCESS, 0, 1),
+	       -EINVAL);
 	MUST(!munmap(rig->mem, 2 * MSG));
 	for (int i = 0; i < 3; i++) {
 		EXPECT(migr_cmd_attach(c.fd, &st), -EFAULT);
@@ -270,6 +327,9 @@ static void attach(struct rig *rig)
 	EXPECT(migr_cmd_attach(c.fd, &st), -EFAULT);
 	MUST(!mprotect(p, 2 * MSG, PROT_READ | PROT_WRITE));
 	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	EXPECT(raw_rereg_mr(c.fd, rig->mr->rec.handle,
+			    IBV_REREG_MR_CHANGE_ACCESS, 0, 1),
+	       0);
 	copy_close(&c);
 
 	/* an impossible range stays a shell */
@@ -295,8 +355,8 @@ static void shell_in_dump(struct rig *rig)
 	EXPECT(reg_mr(s.ctx->cmd_fd, RXE_MIGR_MR, FREE_KEY, s.pd->handle,
 		      (uintptr_t)s.mem, MSG, 1),
 	       0);
-	EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf, sizeof(buf), &resp), 0,
-	       -EOPNOTSUPP, -EINVAL);
+	EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf, sizeof(buf), &resp),
+	       -EAGAIN);
 	close(st.guard_fd);
 	close(s.ctx->cmd_fd);
 	close(s.ctx->async_fd);
@@ -309,6 +369,7 @@ void attack_restore(struct rig *rig)
 	copy_open(rig, &c);
 	copy_create(rig, &c);
 	identities(rig, c.fd);
+	fickle(rig, c.fd);
 	copy_close(&c);
 	order(rig);
 	attach(rig);

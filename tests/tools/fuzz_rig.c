@@ -108,6 +108,13 @@ int qp_post_send(struct side *s, int i)
 	return ibv_post_send(s->qp[i], &wr, &bad);
 }
 
+bool qp_polled(struct side *s)
+{
+	struct ibv_wc wc;
+
+	return ibv_poll_cq(s->cq, 1, &wc) > 0;
+}
+
 static int post_read(struct side *s, int i, const struct side *from)
 {
 	struct ibv_sge sge = { (uintptr_t)s->mem + MSG, MSG, s->mr->lkey };
@@ -147,7 +154,7 @@ static void wait_completions(struct side *s, int n)
 /* ---- rig ---- */
 
 /* stop and dump a context, then destroy it */
-static void take(struct rig *rig, struct side *s)
+static size_t take(struct rig *rig, struct side *s)
 {
 	struct rxe_migr_status st;
 	struct migr_error err;
@@ -158,8 +165,6 @@ static void take(struct rig *rig, struct side *s)
 	migr_status_text(&st, ret, &err);
 	if (!ret)
 		ret = migr_cmd_dump(s->ctx->cmd_fd, &rig->image, &length, &err);
-	if (!ret)
-		ret = migr_image_parse(rig->image, length, &rig->img, &err);
 	if (ret) {
 		fprintf(stderr, "no image: %s\n", err.text);
 		exit(2);
@@ -167,12 +172,18 @@ static void take(struct rig *rig, struct side *s)
 	close(st.guard_fd);
 	rig->mem = s->mem;
 	side_close(s);
+	return length;
 }
 
-static void find_records(struct rig *rig)
+void rig_use_image(struct rig *rig, size_t length)
 {
+	struct migr_error err;
 	int n = 0;
 
+	if (migr_image_parse(rig->image, length, &rig->img, &err)) {
+		fprintf(stderr, "no image: %s\n", err.text);
+		exit(2);
+	}
 	for (unsigned int i = 0; i < rig->img.count; i++) {
 		const void *rec = rig->img.records[i];
 
@@ -227,8 +238,7 @@ void rig_open(struct rig *rig, const char *device)
 	wait_completions(&rig->peer, 2 * N_QPS);
 	MUST(!qp_post_send(&moved, 1));
 	MUST(!post_read(&moved, 1, &rig->peer));
-	take(rig, &moved);
-	find_records(rig);
+	rig_use_image(rig, take(rig, &moved));
 }
 
 void rig_close(struct rig *rig)
@@ -310,7 +320,7 @@ int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	return migr_ioctl_run(fd, &cmd);
 }
 
-int raw_destroy_qp(int fd, uint32_t handle)
+int raw_destroy_qp_events(int fd, uint32_t handle)
 {
 	const struct ib_uverbs_destroy_qp in = { .qp_handle = handle };
 	struct ib_uverbs_destroy_qp_resp out;
@@ -321,8 +331,16 @@ int raw_destroy_qp(int fd, uint32_t handle)
 		.out = &out,
 		.out_length = sizeof(out),
 	};
+	int ret = migr_write_run(fd, &cmd);
 
-	return migr_write_run(fd, &cmd);
+	return ret ? ret : (int)out.events_reported;
+}
+
+int raw_destroy_qp(int fd, uint32_t handle)
+{
+	int ret = raw_destroy_qp_events(fd, handle);
+
+	return ret < 0 ? ret : 0;
 }
 
 int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,
@@ -343,4 +361,25 @@ int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,
 	memcpy(cmd, &hdr, sizeof(hdr));
 	memcpy(cmd + sizeof(hdr), in, in_length);
 	return write(fd, cmd, length) == (ssize_t)length ? 0 : -errno;
+}
+
+int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
+		 uint32_t access)
+{
+	const struct ib_uverbs_rereg_mr in = {
+		.mr_handle = handle,
+		.flags = flags,
+		.pd_handle = pd,
+		.access_flags = access,
+	};
+	struct ib_uverbs_rereg_mr_resp out;
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_REREG_MR,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+
+	return migr_write_run(fd, &cmd);
 }

@@ -6,8 +6,8 @@
  *
  *   -t  how long the attacks that can go on for ever take together (40)
  *
- * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell, races;
- * all if none is given. User space's own checks are bypassed. The kernel has to
+ * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell,
+ * races, lives; all if none is given. User space's own checks are bypassed. The kernel has to
  * refuse, or to survive what it accepted; whether it did, its log says. Exit
  * code: 0, 1 if a command ended as it should not.
  */
@@ -114,6 +114,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "races")) {
 		say("races");
 		attack_races(&rig, seconds / 3);
+	}
+	if (wanted(argv, "lives")) {
+		say("lives");
+		attack_lives(&rig, seconds / 3);
 	}
 	rig_close(&rig);
 

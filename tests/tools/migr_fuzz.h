@@ -71,8 +71,10 @@ void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
 void qp_reset(struct ibv_qp *qp);
 int qp_post_send(struct side *s, int i);
 int qp_post_recv(struct side *s, int i);
+bool qp_polled(struct side *s); /* was there a completion? */
 
 void rig_open(struct rig *rig, const char *device);
+void rig_use_image(struct rig *rig, size_t length); /* rig->image */
 void rig_close(struct rig *rig);
 /* bring the peer of QP i to the state that the image expects of it */
 void rig_renew_peer(struct rig *rig, int i);
@@ -88,6 +90,11 @@ void copy_close(struct copy *c);
 int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	       size_t length);
 int raw_destroy_qp(int fd, uint32_t handle);
+/* and how many events the kernel says the QP had, or -errno */
+int raw_destroy_qp_events(int fd, uint32_t handle);
+/* rdma_rxe's part of libibverbs does not have it */
+int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
+		 uint32_t access);
 /* by write() itself; `in` begins with the address of the response, if any */
 int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,
 	      size_t out_length);
@@ -112,6 +119,7 @@ void attack_arguments(struct rig *rig);		      /* fuzz_args.c */
 void attack_restore(struct rig *rig);		      /* fuzz_create.c */
 void attack_unprivileged(struct rig *rig);	      /* fuzz_create.c */
 void attack_doorbell(struct rig *rig);		      /* fuzz_doorbell.c */
+void attack_lives(struct rig *rig, double seconds);   /* fuzz_lives.c */
 void attack_races(struct rig *rig, double seconds);   /* fuzz_races.c */
 
 #endif /* MIGR_FUZZ_H */

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several processes: what one does with its context must neither touch the
+ * objects of the others nor wait for them, and ends with the process.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "migr_fuzz.h"
+
+/* ---- objects of all kinds come and go while others are looked for ---- */
+
+/* one of each, and all of them destroyed again */
+static void all_kinds(struct rig *rig, struct ibv_context *ctx, char *mem)
+{
+	struct ibv_srq_init_attr srq_init = { .attr = { 4, 1, 0 } };
+	struct ibv_qp_init_attr init = { .cap = { 4, 4, 1, 1, 0 } };
+	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1 };
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct ibv_pd *pd = ibv_alloc_pd(ctx), *other = ibv_alloc_pd(ctx);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, channel, 0);
+	struct ibv_srq *srq = ibv_create_srq(pd, &srq_init);
+	struct ibv_mr *mr = ibv_reg_mr(pd, mem, MSG, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	struct ibv_qp *rc, *ud;
+	struct ibv_ah *ah;
+
+	MUST(channel && pd && other && cq && srq && mr && mw);
+	to.grh.dgid = rig->gid;
+	to.grh.sgid_index = 1;
+	MUST(ah = ibv_create_ah(pd, &to));
+	init.send_cq = init.recv_cq = cq;
+	init.qp_type = IBV_QPT_UD;
+	MUST(ud = ibv_create_qp(pd, &init));
+	init.qp_type = IBV_QPT_RC;
+	init.srq = srq;
+	MUST(rc = ibv_create_qp(pd, &init));
+
+	MUST(!raw_rereg_mr(ctx->cmd_fd, mr->handle, IBV_REREG_MR_CHANGE_PD,
+			   other->handle, 0));
+	MUST(!raw_rereg_mr(ctx->cmd_fd, mr->handle, IBV_REREG_MR_CHANGE_PD,
+			   pd->handle, 0));
+	MUST(!ibv_dealloc_pd(other));
+
+	MUST(!ibv_destroy_qp(rc) && !ibv_destroy_qp(ud));
+	MUST(!ibv_destroy_ah(ah) && !ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+	MUST(!ibv_destroy_srq(srq) && !ibv_destroy_cq(cq));
+	MUST(!ibv_dealloc_pd(pd) && !ibv_destroy_comp_channel(channel));
+}
+
+static pid_t neighbour(struct rig *rig, bool keep_context)
+{
+	pid_t pid = fork();
+	struct ibv_context *ctx = NULL;
+	char *mem;
+
+	MUST(pid >= 0);
+	if (pid)
+		return pid;
+	MUST(mem = aligned_alloc(4096, MSG));
+	for (;;) {
+		if (!ctx)
+			MUST(ctx = ibv_open_device(rig->dev));
+		all_kinds(rig, ctx, mem);
+		if (keep_context)
+			continue;
+		MUST(!ibv_close_device(ctx));
+		ctx = NULL;
+	}
+}
+
+static void walks(struct rig *rig, double seconds)
+{
+	double end = fuzz_now() + seconds;
+	unsigned int stops = 0, dumps = 0;
+	struct rxe_migr_dump_resp resp;
+	struct rxe_migr_status st;
+	static char buf[1 << 18];
+	struct side s = {};
+	pid_t pids[3];
+	int status;
+
+	fflush(stdout);
+	for (size_t i = 0; i < 3; i++)
+		pids[i] = neighbour(rig, i);
+	side_open(rig, &s);
+	while (fuzz_now() < end) {
+		EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+		for (int i = 0; i < 20; i++, dumps++)
+			EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf,
+						  sizeof(buf), &resp),
+			       0);
+		close(st.guard_fd);
+		stops++;
+	}
+	for (size_t i = 0; i < 3; i++) {
+		MUST(!kill(pids[i], SIGKILL));
+		MUST(waitpid(pids[i], &status, 0) == pids[i]);
+		EXPECT(WIFSIGNALED(status), 1); /* it did not give up before */
+	}
+	printf("%u times stopped, %u dumps\n", stops, dumps);
+	side_close(&s);
+}
+
+/* ---- memory that nobody brings ---- */
+
+struct slow {
+	struct copy c;
+	int ret;
+};
+
+static void *attach(void *arg)
+{
+	struct rxe_migr_status st;
+	struct slow *s = arg;
+
+	s->ret = migr_cmd_attach(s->c.fd, &st);
+	return NULL;
+}
+
+/* a whole life of another context, as soon as the pipe says so */
+static pid_t other_life(struct rig *rig, int start)
+{
+	struct rxe_migr_status st;
+	struct side s = {};
+	pid_t pid = fork();
+	char go;
+
+	MUST(pid >= 0);
+	if (pid)
+		return pid;
+	MUST(read(start, &go, 1) == 1);
+	side_open(rig, &s);
+	MUST(!migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st));
+	close(st.guard_fd);
+	side_close(&s);
+	_exit(0);
+}
+
+/* user space itself has to bring the pages of this memory */
+static int watch_faults(char *mem, size_t length)
+{
+	struct uffdio_register reg = {
+		.range = { (uintptr_t)mem, length },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	MUST(fd >= 0);
+	MUST(!ioctl(fd, UFFDIO_API, &api));
+	MUST(!madvise(mem, length, MADV_DONTNEED));
+	MUST(!ioctl(fd, UFFDIO_REGISTER, &reg));
+	return fd;
+}
+
+static bool ended(pid_t pid, double seconds)
+{
+	double end = fuzz_now() + seconds;
+	int status;
+
+	while (fuzz_now() < end) {
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			EXPECT(status, 0);
+			return true;
+		}
+		usleep(10000);
+	}
+	return false;
+}
+
+/* one context waits for memory in ATTACH; another one has its life */
+static void slow_memory(struct rig *rig)
+{
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)rig->mem,
+						   2 * MSG } };
+	struct slow s = { .ret = 1 };
+	struct pollfd p;
+	int start[2];
+	bool in_time;
+	pthread_t t;
+	pid_t other;
+
+	MUST(!pipe(start));
+	fflush(stdout);
+	other = other_life(rig, start[0]);
+	copy_open(rig, &s.c);
+	copy_create(rig, &s.c);
+	p = (struct pollfd){ watch_faults(rig->mem, 2 * MSG), POLLIN, 0 };
+	MUST(!pthread_create(&t, NULL, attach, &s));
+	MUST(poll(&p, 1, 60000) == 1);
+	MUST(write(start[1], "", 1) == 1);
+	in_time = ended(other, 60);
+	EXPECT(in_time, true);
+	EXPECT(s.ret, 1); /* it still waits */
+
+	MUST(!ioctl(p.fd, UFFDIO_ZEROPAGE, &zero));
+	MUST(!pthread_join(t, NULL));
+	EXPECT(s.ret, 0);
+	if (!in_time)
+		EXPECT(ended(other, 60), true);
+	close(p.fd);
+	close(start[0]);
+	close(start[1]);
+	copy_close(&s.c);
+}
+
+void attack_lives(struct rig *rig, double seconds)
+{
+	slow_memory(rig);
+	walks(rig, seconds);
+}
