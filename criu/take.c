@@ -241,9 +241,10 @@ void dump_release_all(void)
 
 	while ((c = dump_contexts)) {
 		dump_contexts = c->next;
+		/* first: if no task has the context by now, it stays stopped */
+		close(c->fd);
 		if (c->guard >= 0)
 			close(c->guard);
-		close(c->fd);
 		migr_image_free(&c->img);
 		free(c->data);
 		free(c->fds);

@@ -105,7 +105,11 @@ static int guard_release(struct inode *inode, struct file *file)
 
 	if (muc) {
 		mutex_lock(&muc->lock);
-		if (!guard->committed)
+		/*
+		 * If nobody else has the file, the application is dead: what
+		 * its QPs acknowledge from now on would be in no image.
+		 */
+		if (!guard->committed && file_count(guard->file) > 1)
 			unstop(&muc->uc.ibuc);
 		guard_unlink(guard);
 		mutex_unlock(&muc->lock);

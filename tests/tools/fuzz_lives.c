@@ -114,6 +114,100 @@ static void walks(struct rig *rig, double seconds)
 	side_close(&s);
 }
 
+/* ---- a guard that outlives the application ---- */
+
+/* the mappings keep the file of the context, too */
+static void unmap_rings(void)
+{
+	unsigned long from, to;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	MUST(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "/dev/infiniband/uverbs") &&
+		    sscanf(line, "%lx-%lx", &from, &to) == 2)
+			MUST(!munmap((void *)from, to - from));
+	fclose(maps);
+}
+
+static bool gone(uint32_t qpn)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command),
+		 "rdma res show qp lqpn %u | grep -q lqpn", qpn);
+	return system(command) != 0;
+}
+
+struct outlived {
+	struct rig *rig;
+	struct side peer;
+	int to_child[2], to_parent[2];
+};
+
+/*
+ * The application and its guard. There is work that was posted after STOP: if
+ * the QP of the dead ran on, the peer would see what no image has.
+ */
+static void die_before_guard(struct outlived *o)
+{
+	struct rxe_migr_status st;
+	struct side s = {};
+	char go;
+
+	side_open(o->rig, &s);
+	MUST(write(o->to_parent[1], &s.qp[0]->qp_num, 4) == 4);
+	MUST(read(o->to_child[0], &go, 1) == 1);
+	qp_connect(o->rig, s.qp[0], o->peer.qp[0]->qp_num, 5, 5);
+	MUST(!migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st));
+	MUST(!qp_post_send(&s, 0));
+	close(s.ctx->cmd_fd);
+	close(s.ctx->async_fd);
+	unmap_rings();
+	close(st.guard_fd);
+	_exit(0);
+}
+
+static void outlive_once(struct outlived *o)
+{
+	double end = fuzz_now() + 60;
+	uint32_t qpn;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid)
+		die_before_guard(o);
+	MUST(read(o->to_parent[0], &qpn, 4) == 4);
+	qp_reset(o->peer.qp[0]);
+	qp_connect(o->rig, o->peer.qp[0], qpn, 5, 5);
+	MUST(!qp_post_recv(&o->peer, 0));
+	MUST(write(o->to_child[1], "", 1) == 1);
+	MUST(waitpid(pid, &status, 0) == pid && !status);
+	while (!gone(qpn))
+		MUST(fuzz_now() < end);
+	/* what was sent before the QP went has come by now */
+	EXPECT(qp_polled(&o->peer), false);
+}
+
+static void outlive(struct rig *rig)
+{
+	struct outlived o = { .rig = rig };
+
+	MUST(!pipe(o.to_child) && !pipe(o.to_parent));
+	side_open(rig, &o.peer);
+	for (int i = 0; i < 10 && !fuzz_failures; i++)
+		outlive_once(&o);
+	side_close(&o.peer);
+	for (int i = 0; i < 2; i++) {
+		close(o.to_child[i]);
+		close(o.to_parent[i]);
+	}
+}
+
 /* ---- memory that nobody brings ---- */
 
 struct slow {
@@ -219,6 +313,7 @@ static void slow_memory(struct rig *rig)
 
 void attack_lives(struct rig *rig, double seconds)
 {
+	outlive(rig);
 	slow_memory(rig);
 	walks(rig, seconds);
 }
