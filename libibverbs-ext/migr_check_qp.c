@@ -48,6 +48,7 @@ static const struct migr_field creation[] = {
 	F(max_inline_data, 0, MAX_INLINE),
 	F(max_recv_wr, 0, MAX_QP_WR),
 	F(max_recv_sge, 0, RXE_MIGR_MAX_SGE),
+	F(reserved, 0, 0),
 };
 
 static const struct migr_field attributes[] = {

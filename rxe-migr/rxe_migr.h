@@ -189,6 +189,12 @@ int rxe_migr_refill_qp(struct rxe_qp *qp, u32 handle,
 int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
 		       const struct rxe_migr_buf *buf);
 
+/* rxe_migr_event.c */
+void rxe_migr_get_cq_events(struct ib_cq *cq, u32 *comp, u32 *async);
+void rxe_migr_set_cq_events(struct ib_cq *cq, u32 comp, u32 async);
+u32 rxe_migr_get_qp_events(struct ib_qp *qp);
+void rxe_migr_set_qp_events(struct ib_qp *qp, u32 async);
+
 /* rxe_migr_cred.c */
 int rxe_migr_open_doorbell(struct file *file);
 const struct file_operations *rxe_migr_stock_fops(struct file *file);

@@ -136,6 +136,8 @@ static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 	rec->cqe = ring_request(q);
 	rec->comp_channel = RXE_MIGR_NO_HANDLE;
 	rec->notify = cq->notify;
+	rxe_migr_get_cq_events(&cq->ibcq, &rec->comp_events_reported,
+			       &rec->events_reported);
 	put_ring(q, &rec->ring, slots);
 	put_slots(q, (u8 *)(rec + 1), rec->ring.consumer, slots);
 out:
@@ -324,6 +326,7 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	put_qp_tasks(qp, rec);
 	put_ring(sq, &rec->sq, sq_slots);
 	put_ring(rq, &rec->rq, rq_slots);
+	rec->events_reported = rxe_migr_get_qp_events(&qp->ibqp);
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)

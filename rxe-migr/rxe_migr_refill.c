@@ -161,6 +161,8 @@ int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
 		fill_ring(cq->queue, &rec->ring, rec->ring.consumer,
 			  (const u8 *)(rec + 1));
 		cq->notify = rec->notify;
+		rxe_migr_set_cq_events(&cq->ibcq, rec->comp_events_reported,
+				       rec->events_reported);
 		spin_unlock_irqrestore(&cq->cq_lock, flags);
 	}
 
@@ -376,6 +378,7 @@ static int chk_qp(struct rxe_qp *qp, u32 handle,
 	const struct check checks[] = {
 		{ rec->rec.type == RXE_MIGR_QP, "type" },
 		{ rec->rec.handle == handle, "handle" },
+		{ !rec->reserved, "reserved" },
 		{ rec->qpn == qp_num(qp), "qpn" },
 		{ rec->qp_type == IB_QPT_RC, "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
@@ -513,6 +516,7 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	qp->attr.qkey = rec->qkey;
 	qp->attr.en_sqd_async_notify = rec->en_sqd_async_notify;
 	qp->src_port = rec->udp_sport;
+	rxe_migr_set_qp_events(&qp->ibqp, rec->events_reported);
 	m->epoch = rec->epoch + 1;
 	m->peer_epoch = rec->peer_epoch;
 

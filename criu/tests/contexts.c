@@ -8,8 +8,9 @@
  * Each process opens some contexts and makes a PD, an MR, a CQ and two QPs in
  * each. On SIGUSR1 it connects the two QPs to each other and writes from one
  * end of the MR to the other, with what it made before; with -C it connects
- * them at the start, and can then only move to the host where it is. "ready"
- * and "PASS" or "FAIL: reason" go to stdout, one line per process.
+ * them at the start, and can then only move to the host where it is. They have
+ * had events by then, of which the last one is acknowledged only afterwards.
+ * "ready" and "PASS" or "FAIL: reason" go to stdout, one line per process.
  *
  * EXTRA is something that cannot be moved: "channel", "shared" (a context that
  * a child has, too), "orphan" (a child that has only the mapping).
@@ -33,6 +34,7 @@ struct ctx {
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp *qp[2];
+	struct ibv_async_event event;
 	char *mem;
 };
 
@@ -116,6 +118,32 @@ static void connect_to(struct ctx *c, int i)
 				    IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
+/* an event, of the first QP */
+static void get_event(struct ctx *c)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_SQD,
+		.en_sqd_async_notify = 1,
+	};
+
+	NEED(!ibv_modify_qp(c->qp[0], &attr,
+			    IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
+	NEED(!ibv_get_async_event(c->verbs, &c->event));
+	NEED(c->event.event_type == IBV_EVENT_SQ_DRAINED);
+	NEED(c->event.element.qp == c->qp[0]);
+	attr.qp_state = IBV_QPS_RTS;
+	NEED(!ibv_modify_qp(c->qp[0], &attr, IBV_QP_STATE));
+}
+
+static void start_connected(struct ctx *c)
+{
+	for (int i = 0; i < 2; i++)
+		connect_to(c, i);
+	get_event(c);
+	ibv_ack_async_event(&c->event);
+	get_event(c);
+}
+
 /* a write in each direction, so that both send queues are used */
 static void use(struct ctx *c, int n)
 {
@@ -156,6 +184,8 @@ static void use(struct ctx *c, int n)
 /* everything goes away in order, as an application would do it */
 static void destroy(struct ctx *c)
 {
+	if (connected)
+		ibv_ack_async_event(&c->event);
 	for (int i = 0; i < 2; i++)
 		NEED(!ibv_destroy_qp(c->qp[i]));
 	NEED(!ibv_destroy_cq(c->cq));
@@ -200,8 +230,8 @@ static int process(int contexts, const char *extra)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (int i = 0; i < contexts; i++)
 		make(c + i);
-	for (int i = 0; i < 2 * contexts && connected; i++)
-		connect_to(c + i / 2, i % 2);
+	for (int i = 0; i < contexts && connected; i++)
+		start_connected(c + i);
 	if (extra)
 		make_extra(extra, c);
 	puts("ready");

@@ -40,7 +40,8 @@
 const struct corruption corruptions[] = {
 	/* frame */
 	HDR(magic, 0x1234, "magic"),
-	HDR(version, 2, "version is 2"),
+	HDR(version, 1, "version is 1"),
+	HDR(version, 3, "version is 3"),
 	HDR(version, 0, "version is 0"),
 	HDR(hdr_length, 24, "hdr_length"),
 	HDR(hdr_length, 36, "hdr_length"),
@@ -220,6 +221,7 @@ const struct corruption corruptions[] = {
 	QP(rq.log2_elem, 6, "rq.log2_elem"),
 	QP(rq.slots, 0xffffffff, "rq.slots"),
 	QP(rq.mmap_offset, 1, "rq.mmap_offset"),
+	QP(reserved, 1, "reserved"),
 	RAW(SQ_AT(wr.opcode), 0x20, "sq slot 0: opcode"),
 	RAW(SQ_AT(wr.opcode), 9, "sq slot 0: opcode is 0x9"),
 	RAW(SQ_AT(state), 5, "sq slot 0: state"),

@@ -39,6 +39,7 @@ static const struct row rows[] = {
 	RING(mmap_offset), RING(mmap_size), RING(log2_elem), RING(index_mask),
 	RING(producer), RING(consumer), RING(slots),
 	CQ(cqe), CQ(comp_channel), CQ(comp_vector), CQ(notify), CQ(ring),
+	CQ(comp_events_reported), CQ(events_reported),
 	QP(pd), QP(send_cq), QP(recv_cq), QP(qpn), QP(qp_type),
 	QP(sq_sig_all), QP(max_send_wr), QP(max_send_sge),
 	QP(max_inline_data), QP(max_recv_wr), QP(max_recv_sge), QP(state),
@@ -56,6 +57,7 @@ static const struct row rows[] = {
 	QP(resp_res_head), QP(resp_va), QP(resp_offset), QP(wqe.valid),
 	QP(wqe.num_sge), QP(wqe.wr_id), QP(wqe.length), QP(wqe.resid),
 	QP(wqe.cur_sge), QP(wqe.sge_offset), QP(wqe.sge), QP(sq), QP(rq),
+	QP(events_reported), QP(reserved),
 	RES(kind), RES(first_psn), RES(last_psn), RES(cur_psn), RES(rkey),
 	RES(length), RES(value), RES(flush_type), RES(flush_level),
 };
@@ -106,9 +108,9 @@ int main(int argc, char **argv)
 	CHECK(sizeof(struct rxe_migr_image_hdr) == 32, "header");
 	CHECK(sizeof(struct rxe_migr_rec_context) == 112, "CONTEXT");
 	CHECK(sizeof(struct rxe_migr_rec_pd) == 24, "PD");
-	CHECK(sizeof(struct rxe_migr_rec_cq) == 72, "CQ");
+	CHECK(sizeof(struct rxe_migr_rec_cq) == 80, "CQ");
 	CHECK(sizeof(struct rxe_migr_rec_mr) == 64, "MR");
-	CHECK(sizeof(struct rxe_migr_rec_qp) == 888, "QP");
+	CHECK(sizeof(struct rxe_migr_rec_qp) == 896, "QP");
 	CHECK(sizeof(struct rxe_migr_res) == 40, "resource");
 	return check_result();
 }

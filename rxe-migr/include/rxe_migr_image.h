@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define RXE_MIGR_MAGIC "RXEMIGR" /* with its NUL: 8 bytes */
-#define RXE_MIGR_IMAGE_VERSION 1
+#define RXE_MIGR_IMAGE_VERSION 2
 
 enum rxe_migr_type {
 	RXE_MIGR_CONTEXT = 1,
@@ -22,7 +22,7 @@ enum rxe_migr_type {
 	RXE_MIGR_CQ,
 	RXE_MIGR_MR,
 	RXE_MIGR_QP,
-	/* not in version 1 images, named in errors */
+	/* not in images, named in errors */
 	RXE_MIGR_SRQ,
 	RXE_MIGR_AH,
 	RXE_MIGR_MW,
@@ -83,6 +83,9 @@ struct rxe_migr_rec_cq {
 	__u32 comp_vector;
 	__u32 notify; /* armed: enum ib_cq_notify_flags */
 	struct rxe_migr_ring ring;
+	/* events that the application has read, completions and others */
+	__u32 comp_events_reported;
+	__u32 events_reported;
 	/* ring slots */
 };
 
@@ -211,6 +214,8 @@ struct rxe_migr_rec_qp {
 	struct rxe_migr_recv_wqe wqe;
 	struct rxe_migr_ring sq;
 	struct rxe_migr_ring rq;
+	__u32 events_reported; /* that the application has read */
+	__u32 reserved;	       /* 0 */
 	/* max_dest_rd_atomic times struct rxe_migr_res, SQ slots, RQ slots */
 };
 

@@ -6,7 +6,7 @@
  *
  *   -t  how long the attacks that can go on for ever take together (40)
  *
- * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell,
+ * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell, events,
  * races, lives; all if none is given. User space's own checks are bypassed. The kernel has to
  * refuse, or to survive what it accepted; whether it did, its log says. Exit
  * code: 0, 1 if a command ended as it should not.
@@ -102,6 +102,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "doorbell")) {
 		say("doorbell");
 		attack_doorbell(&rig);
+	}
+	if (wanted(argv, "events")) {
+		say("events");
+		attack_events(&rig);
 	}
 	if (wanted(argv, "crafted")) {
 		say("crafted");
