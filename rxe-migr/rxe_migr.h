@@ -180,6 +180,7 @@ int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
 int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
 		     struct rxe_mr *mr,
 		     const struct rxe_migr_restore *restore);
+struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr);
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st);
 int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st);
 

@@ -241,6 +241,28 @@ int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
 	return 0;
 }
 
+/**
+ * rxe_migr_lock_shell - hook in rxe_dereg_mr()
+ * @mr: the MR
+ *
+ * ATTACH refers to a shell for as long as its pages take to come, and
+ * __rxe_cleanup() would not wait for that.
+ *
+ * Return: NULL if @mr is no shell; else its context, with the lock held, or
+ * -EBUSY
+ */
+struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr)
+{
+	struct rxe_migr_uc *muc;
+
+	if (mr->ibmr.type != IB_MR_TYPE_USER || READ_ONCE(mr->umem) ||
+	    !mr->ibmr.uobject)
+		return NULL;
+
+	muc = to_migr_uc(mr->ibmr.uobject->context);
+	return mutex_trylock(&muc->lock) ? muc : ERR_PTR(-EBUSY);
+}
+
 /* pin the pages of a shell */
 static int attach_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
 		     struct rxe_migr_status *st)

@@ -139,18 +139,6 @@ static int reg_mr(int fd, uint32_t type, uint32_t key, uint32_t pd,
 	return reg_mr_as(fd, &restore, pd, start, length, access, &out);
 }
 
-static int dereg_mr(int fd, uint32_t handle)
-{
-	const struct ib_uverbs_dereg_mr in = { handle };
-	const struct migr_write cmd = {
-		.command = IB_USER_VERBS_CMD_DEREG_MR,
-		.in = &in,
-		.in_length = sizeof(in),
-	};
-
-	return migr_write_run(fd, &cmd);
-}
-
 static void identities(struct rig *rig, int fd)
 {
 	const struct rxe_migr_rec_qp *qp = rig->qp[0];
@@ -246,7 +234,7 @@ static void fickle(struct rig *rig, int fd)
 		EXPECT(reg_mr(fd, RXE_MIGR_MR, out.lkey, rig->mr->pd,
 			      rig->mr->start, MSG, 1),
 		       -EBUSY);
-		EXPECT(dereg_mr(fd, out.mr_handle), 0);
+		EXPECT(raw_dereg_mr(fd, out.mr_handle), 0);
 	}
 	flip = false;
 	MUST(!pthread_join(t, NULL));

@@ -4,6 +4,7 @@
  * objects of the others nor wait for them, and ends with the process.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -299,10 +300,12 @@ static void slow_memory(struct rig *rig)
 	in_time = ended(other, 60);
 	EXPECT(in_time, true);
 	EXPECT(s.ret, 1); /* it still waits */
+	EXPECT(raw_dereg_mr(s.c.fd, rig->mr->rec.handle), -EBUSY);
 
 	MUST(!ioctl(p.fd, UFFDIO_ZEROPAGE, &zero));
 	MUST(!pthread_join(t, NULL));
 	EXPECT(s.ret, 0);
+	EXPECT(raw_dereg_mr(s.c.fd, rig->mr->rec.handle), 0);
 	if (!in_time)
 		EXPECT(ended(other, 60), true);
 	close(p.fd);

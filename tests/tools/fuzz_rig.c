@@ -383,3 +383,15 @@ int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
 
 	return migr_write_run(fd, &cmd);
 }
+
+int raw_dereg_mr(int fd, uint32_t handle)
+{
+	const struct ib_uverbs_dereg_mr in = { handle };
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_DEREG_MR,
+		.in = &in,
+		.in_length = sizeof(in),
+	};
+
+	return migr_write_run(fd, &cmd);
+}

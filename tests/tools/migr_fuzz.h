@@ -92,6 +92,7 @@ int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 int raw_destroy_qp(int fd, uint32_t handle);
 /* and how many events the kernel says the QP had, or -errno */
 int raw_destroy_qp_events(int fd, uint32_t handle);
+int raw_dereg_mr(int fd, uint32_t handle);
 /* rdma_rxe's part of libibverbs does not have it */
 int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
 		 uint32_t access);
