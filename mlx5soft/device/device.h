@@ -12,6 +12,9 @@
 struct nic;
 struct vfu;
 
+/* What a guest may have us allocate; its own memory is not counted. */
+#define NIC_MAX_MEMORY (1ULL << 30)
+
 struct nic_config {
 	const char *path; /* of the socket; NULL: only nic_vfu() */
 	uint8_t mac[6];

@@ -40,9 +40,6 @@ static const char help[] =
 	"not after SIGUSR1, for those who capture, and again after SIGUSR2. Ends\n"
 	"with SIGINT or SIGTERM.\n";
 
-/* What a guest may have us allocate; its own memory is not counted. */
-#define MAX_MEMORY (1ULL << 30)
-
 static int die(const char *what, int err)
 {
 	fprintf(stderr, "mlx5soft: %s: %s\n", what, strerror(err));
@@ -129,7 +126,7 @@ static const struct timespec *until_due(const struct nic *nic,
 static void limit_memory(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* needs terabytes of addresses */
-	const struct rlimit limit = { MAX_MEMORY, MAX_MEMORY };
+	const struct rlimit limit = { NIC_MAX_MEMORY, NIC_MAX_MEMORY };
 
 	setrlimit(RLIMIT_DATA, &limit);
 #endif

@@ -22,7 +22,7 @@ static void fail(struct roce_qp *qp, enum roce_wc_status status,
 		qp_error(qp);
 	else if (qp->attr.state != ROCE_QPS_ERR)
 		qp->attr.state = ROCE_QPS_SQE;
-	qp_complete_send(qp, qp_slot(qp, req->head++), status, syndrome);
+	qp_complete_send(qp, slots_pop(qp), status, syndrome);
 	if (req->cur - req->head > req->tail - req->head)
 		req->cur = req->head;
 	req->pkt = 0;
@@ -45,7 +45,7 @@ void comp_retire(struct roce_qp *qp)
 			break;
 		if (slot->done && req->cur == req->head)
 			req->cur++;
-		req->head++;
+		slots_pop(qp);
 		if (slot->rd_atomic) {
 			req->rd_atomic--;
 			req->rd_first = slot->rd_next;

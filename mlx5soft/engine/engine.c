@@ -49,6 +49,7 @@ void roce_engine_destroy(struct roce_engine *e)
 	while (e->all)
 		roce_qp_destroy(e->all);
 	free(e->heap);
+	free(e->buckets);
 	free(e->loopback.frames);
 	free(e->loopback.lengths);
 	free(e);
@@ -78,8 +79,11 @@ const struct roce_counters *roce_counters(const struct roce_engine *e)
 
 struct roce_qp *engine_find_qp(struct roce_engine *e, uint32_t qpn)
 {
-	struct roce_qp *qp = e->buckets[qpn % QP_BUCKETS];
+	struct roce_qp *qp;
 
+	if (!e->buckets)
+		return NULL;
+	qp = e->buckets[qpn & e->bucket_mask];
 	while (qp && qp->wire_qpn != qpn)
 		qp = qp->hash_next;
 	return qp;

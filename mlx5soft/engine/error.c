@@ -93,14 +93,12 @@ void qp_error(struct roce_qp *qp)
 static uint32_t flush_send(struct roce_qp *qp, uint32_t max)
 {
 	struct requester *req = &qp->req;
-	struct slot *slot;
 	uint32_t n;
 
 	for (n = 0; n < max; n++) {
-		if (req->head == req->tail && !req_fetch(qp, &slot))
+		if (req->head == req->tail && !req_fetch(qp))
 			break;
-		slot = qp_slot(qp, req->head++);
-		qp_complete_send(qp, slot, ROCE_WC_WR_FLUSH_ERR, 0);
+		qp_complete_send(qp, slots_pop(qp), ROCE_WC_WR_FLUSH_ERR, 0);
 	}
 	req->cur = req->head;
 	req->pkt = 0;

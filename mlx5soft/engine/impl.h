@@ -10,7 +10,6 @@
 #include "packet.h"
 #include "roce.h"
 
-#define QP_BUCKETS 1024
 #define MAX_MTU 4096
 /* Each element of a gather list may be split at a page once more. */
 #define MAX_PAYLOAD_IOV (2 * ROCE_MAX_SGE + 4)
@@ -29,12 +28,15 @@ struct slot {
 	bool done;	  /* local operation, or service without ACK */
 	bool rd_atomic;	  /* counts in req.rd_atomic */
 	uint32_t rd_next; /* index of the next such, if there is one */
+	uint32_t sge_end; /* behind its elements in req.sges */
 };
 
 struct requester {
 	struct slot *slots;
-	struct roce_sge *sges;
-	uint32_t mask; /* of indices into slots */
+	uint32_t mask;	       /* of indices into slots */
+	struct roce_sge *sges; /* a ring: the lists of WQEs */
+	uint32_t sge_size;
+	uint32_t sge_head, sge_tail; /* of the oldest, behind the newest */
 	/* free running: [head, cur) was sent, cur is next, of [head, tail) */
 	uint32_t head, cur, tail;
 	uint32_t pkt;		    /* the packet of cur to send next */
@@ -139,8 +141,9 @@ struct loopback {
 struct roce_engine {
 	struct roce_config config;
 	uint64_t now;
-	uint32_t port_mtu; /* bytes */
-	struct roce_qp *buckets[QP_BUCKETS];
+	uint32_t port_mtu;	  /* bytes */
+	struct roce_qp **buckets; /* by QPN; as many as there are QPs */
+	uint32_t bucket_mask;
 	struct roce_qp *all;
 	struct roce_qp *run_head, **run_tail;
 	bool blocked;
@@ -277,9 +280,22 @@ void qp_recv_error(struct roce_qp *qp, enum roce_wc_status status);
 /* qp.c */
 void qp_reset(struct roce_qp *qp);
 
+/* slots.c */
+int slots_init(struct roce_qp *qp);
+void slots_free(struct roce_qp *qp);
+/* room for one more WQE and its list, or NULL: not now */
+struct slot *slots_next(struct roce_qp *qp);
+/* ...it is there */
+void slots_push(struct roce_qp *qp, struct slot *slot);
+/* The oldest one is done. It may be looked at until the next is fetched. */
+struct slot *slots_pop(struct roce_qp *qp);
+/* Forget all. */
+void slots_drop(struct roce_qp *qp);
+
 /* requester.c */
 enum step req_step(struct roce_qp *qp);
-bool req_fetch(struct roce_qp *qp, struct slot **slot);
+/* the next WQE; false: there is none, or no room for it */
+bool req_fetch(struct roce_qp *qp);
 void req_check_drained(struct roce_qp *qp);
 /* send again, from @psn on */
 void req_go_back(struct roce_qp *qp, uint32_t psn);

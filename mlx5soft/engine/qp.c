@@ -26,8 +26,7 @@ static bool init_valid(const struct roce_qp_init *init)
 
 static void free_qp(struct roce_qp *qp)
 {
-	free(qp->req.slots);
-	free(qp->req.sges);
+	slots_free(qp);
 	free(qp->resp.sges);
 	free(qp->resp.resources);
 	free(qp);
@@ -36,32 +35,53 @@ static void free_qp(struct roce_qp *qp)
 static struct roce_qp *alloc_qp(const struct roce_qp_init *init)
 {
 	struct roce_qp *qp = calloc(1, sizeof(*qp));
-	uint32_t slots = 1;
 
 	if (!qp)
 		return NULL;
-	while (slots < init->max_send_wr && slots < ROCE_MAX_FETCHED)
-		slots *= 2;
 	qp->init = *init;
 	qp->init.srq |= init->type == ROCE_QPT_XRC_RECV;
-	qp->req.mask = slots - 1;
-	qp->req.slots = calloc(slots, sizeof(*qp->req.slots));
 	/* one more: an element to point to */
-	qp->req.sges = calloc((size_t)slots * init->max_send_sge + 1,
-			      sizeof(*qp->req.sges));
 	qp->resp.sges = calloc(init->max_recv_sge + 1, sizeof(*qp->resp.sges));
-	if (!qp->req.slots || !qp->req.sges || !qp->resp.sges) {
+	if (slots_init(qp) || !qp->resp.sges) {
 		free_qp(qp);
 		return NULL;
 	}
 	return qp;
 }
 
+static void put_into_bucket(struct roce_engine *e, struct roce_qp *qp)
+{
+	struct roce_qp **bucket = &e->buckets[qp->wire_qpn & e->bucket_mask];
+
+	qp->hash_next = *bucket;
+	*bucket = qp;
+}
+
+/* The number of buckets grows with that of QPs. */
+static int reserve_buckets(struct roce_engine *e, uint32_t count)
+{
+	uint32_t size = e->buckets ? e->bucket_mask + 1 : 16;
+	struct roce_qp **buckets;
+
+	while (size < count)
+		size *= 2;
+	if (e->buckets && size == e->bucket_mask + 1)
+		return 0;
+	buckets = calloc(size, sizeof(*buckets));
+	if (!buckets)
+		return -ENOMEM;
+	free(e->buckets);
+	e->buckets = buckets;
+	e->bucket_mask = size - 1;
+	for (struct roce_qp *qp = e->all; qp; qp = qp->all_next)
+		put_into_bucket(e, qp);
+	return 0;
+}
+
 int roce_qp_create(struct roce_engine *e, const struct roce_qp_init *init,
 		   struct roce_qp **out)
 {
 	uint32_t qpn = init->type == ROCE_QPT_GSI ? ROCE_GSI_QPN : init->qpn;
-	struct roce_qp **bucket = &e->buckets[qpn % QP_BUCKETS];
 	struct roce_qp *qp;
 
 	if (!init_valid(init))
@@ -71,15 +91,14 @@ int roce_qp_create(struct roce_engine *e, const struct roce_qp_init *init,
 	qp = alloc_qp(init);
 	if (!qp)
 		return -ENOMEM;
-	if (timer_reserve(e, e->qps + 1)) {
+	if (timer_reserve(e, e->qps + 1) || reserve_buckets(e, e->qps + 1)) {
 		free_qp(qp);
 		return -ENOMEM;
 	}
 	e->qps++;
 	qp->engine = e;
 	qp->wire_qpn = qpn;
-	qp->hash_next = *bucket;
-	*bucket = qp;
+	put_into_bucket(e, qp);
 	qp->all_next = e->all;
 	qp->all_prev = &e->all;
 	if (e->all)
@@ -93,7 +112,7 @@ int roce_qp_create(struct roce_engine *e, const struct roce_qp_init *init,
 void roce_qp_destroy(struct roce_qp *qp)
 {
 	struct roce_engine *e = qp->engine;
-	struct roce_qp **p = &e->buckets[qp->wire_qpn % QP_BUCKETS];
+	struct roce_qp **p = &e->buckets[qp->wire_qpn & e->bucket_mask];
 
 	while (*p != qp)
 		p = &(*p)->hash_next;
@@ -116,6 +135,7 @@ void qp_reset(struct roce_qp *qp)
 	struct roce_sge *recv_sges = resp->sges;
 
 	timer_remove(qp);
+	slots_drop(qp);
 	free(resp->resources);
 	memset(resp, 0, sizeof(*resp));
 	resp->sges = recv_sges;
@@ -123,6 +143,7 @@ void qp_reset(struct roce_qp *qp)
 	*req = (struct requester){
 		.slots = req->slots,
 		.sges = req->sges,
+		.sge_size = req->sge_size,
 		.mask = req->mask,
 		.ack_deadline = NEVER,
 		.rnr_deadline = NEVER,

@@ -7,27 +7,28 @@
 /* Ask for an ACK so often within a message, that the window does not close. */
 #define PACKETS_PER_ACK 32
 
-bool req_fetch(struct roce_qp *qp, struct slot **out)
+bool req_fetch(struct roce_qp *qp)
 {
 	const struct roce_config *c = &qp->engine->config;
-	struct requester *req = &qp->req;
-	struct slot *slot = qp_slot(qp, req->tail);
-	size_t first = (size_t)(req->tail & req->mask) * qp->init.max_send_sge;
+	struct roce_sge *sge;
+	struct slot *slot;
 	int ret;
 
-	if (req->tail - req->head > req->mask ||
-	    qp->init.type == ROCE_QPT_XRC_RECV)
+	if (qp->init.type == ROCE_QPT_XRC_RECV)
 		return false;
-	memset(slot, 0, sizeof(*slot));
-	slot->wqe.sge = req->sges + first;
+	slot = slots_next(qp);
+	if (!slot)
+		return false;
+	sge = slot->wqe.sge;
 	ret = c->ops->fetch_send(c->ctx, qp->init.ctx, &slot->wqe);
 	if (!ret)
 		return false;
-	req->tail++;
-	slot->wqe.sge = req->sges + first;
-	if (ret < 0 || slot->wqe.num_sge > qp->init.max_send_sge)
+	slot->wqe.sge = sge;
+	if (ret < 0 || slot->wqe.num_sge > qp->init.max_send_sge) {
 		slot->status = ROCE_WC_LOC_QP_OP_ERR;
-	*out = slot;
+		slot->wqe.num_sge = 0;
+	}
+	slots_push(qp, slot);
 	return true;
 }
 
@@ -334,8 +335,7 @@ enum step req_step(struct roce_qp *qp)
 		    req->rnr_deadline != NEVER)
 			return STEP_IDLE;
 		if (req->cur == req->tail) {
-			if (qp->attr.state == ROCE_QPS_SQD ||
-			    !req_fetch(qp, &slot))
+			if (qp->attr.state == ROCE_QPS_SQD || !req_fetch(qp))
 				return STEP_IDLE;
 		}
 		slot = qp_slot(qp, req->cur);

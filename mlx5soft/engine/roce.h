@@ -155,7 +155,7 @@ enum roce_send_flags {
 	ROCE_SEND_FENCE = 1 << 0,
 	ROCE_SEND_SIGNALED = 1 << 1,
 	ROCE_SEND_SOLICITED = 1 << 2,
-	/* roce_sge.addr are pointers, valid until the WQE completes */
+	/* roce_sge.addr are pointers, valid until the WQE completes: owned */
 	ROCE_SEND_INLINE = 1 << 3,
 };
 
@@ -191,6 +191,8 @@ struct roce_send_wqe {
 	struct roce_av av;
 	uint32_t remote_qpn;
 	uint32_t remote_qkey; /* bit 31 set: the QP's own, IBA 10.2.5 */
+	/* from malloc() or NULL; the engine frees it when the WQE is done */
+	void *owned;
 	/* The array is the engine's, of roce_qp_init.max_send_sge elements. */
 	uint32_t num_sge;
 	struct roce_sge *sge;

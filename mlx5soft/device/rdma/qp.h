@@ -10,11 +10,6 @@
 struct cq;
 struct srq;
 
-struct inline_data {
-	u8 *data;
-	u32 room;
-};
-
 struct qp {
 	struct obj obj;
 	enum roce_qp_type roce_type;
@@ -29,9 +24,7 @@ struct qp {
 	u32 sq_at; /* the SQ is behind the RQ */
 	u64 db;
 	u16 sq_ci, rq_ci;
-	u32 sq_fetched;
 	struct roce_qp_counters counted; /* up to here in a Q counter */
-	struct inline_data *inl; /* of WQEs under way; NULL: never had any */
 	u8 qpc[BYTES(qpc)];
 };
 

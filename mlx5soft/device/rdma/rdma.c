@@ -19,24 +19,6 @@
 
 /* ---- send queue ---- */
 
-/* Where the inline data of a WQE stay until it completes. */
-static void *keep_inline(struct qp *qp, const u8 *data, u32 len)
-{
-	struct inline_data *slot;
-
-	if (!qp->inl)
-		qp->inl = calloc(ROCE_MAX_FETCHED, sizeof(*qp->inl));
-	if (!qp->inl)
-		return NULL;
-	slot = &qp->inl[qp->sq_fetched % ROCE_MAX_FETCHED];
-	if (slot->room < len) {
-		free(slot->data);
-		slot->data = malloc(len);
-		slot->room = slot->data ? len : 0;
-	}
-	return slot->data ? memcpy(slot->data, data, len) : NULL;
-}
-
 /* The WQE at `at` in one piece. Returns its length, or 0 if there is none whole */
 static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
 		    u8 *wqe)
@@ -63,7 +45,6 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
 	u32 size, posted, inl = 0;
-	void *kept = NULL;
 	int ret;
 
 	if (qp->no_sq || !dma_read_be32(nic, qp->db + 4, &posted) ||
@@ -75,14 +56,14 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	qp->sq_ci += size ? (size + WQE_BB - 1) / WQE_BB : 1;
 	ret = wqe_decode_send(wqe, size, qp->roce_type, out, data, &inl);
 	if (!ret && out->flags & ROCE_SEND_INLINE) {
-		kept = keep_inline(qp, data, inl);
-		if (inl && !kept)
-			ret = -EINVAL;
+		out->owned = malloc(inl + !inl);
+		if (!out->owned)
+			return -EINVAL;
+		memcpy(out->owned, data, inl);
 		out->num_sge = 1;
-		out->sge[0] = (struct roce_sge){ .addr = (uintptr_t)kept,
+		out->sge[0] = (struct roce_sge){ .addr = (uintptr_t)out->owned,
 						 .length = inl };
 	}
-	qp->sq_fetched++;
 	return ret ? ret : 1;
 }
 
@@ -340,11 +321,6 @@ void qp_doorbell(struct nic *nic, struct qp *qp)
 
 void rdma_forget(struct nic *nic, struct qp *qp)
 {
-	int i;
-
 	q_account(nic, qp);
 	roce_qp_destroy(qp->roce);
-	for (i = 0; qp->inl && i < ROCE_MAX_FETCHED; i++)
-		free(qp->inl[i].data);
-	free(qp->inl);
 }
