@@ -7,11 +7,11 @@
  */
 #include <sys/resource.h>
 
-#include "cmd.h"
+#include "commands/cmd.h"
 #include "cq.h"
 #include "nic.h"
 #include "rig.h"
-#include "wqe.h"
+#include "rdma/wqe.h"
 
 #define QPS 16384U
 #define LOG_SQ 7U
