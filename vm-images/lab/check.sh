@@ -10,23 +10,58 @@ complaints+='|blocked for more than|kmemleak:.*new|unreferenced object'
 complaints+='|KASAN|KCSAN|UBSAN|refcount_t|corruption|use-after-free'
 complaints+='|page allocation failure|Call Trace|lab: cannot|lab: initrd:'
 
+# A console's complaints among so many lines from a byte on
+console_complaints() # NODE FROM [LINES]
+{
+	tail -c +$(($2 + 1)) "$(console "$1")" 2>/dev/null |
+		head -n "${3--0}" | grep -aE "$complaints" | tr -d '\r'
+}
+
+checked() { cat "$dir/$1/checked" 2>/dev/null || echo 0; } # NODE
+
+# What nobody has been told of before the node goes: kept for the next check,
+# or for down.
+last_words() # NODE
+{
+	local words
+
+	[ -e "$(console "$1")" ] || return 0
+	if words=$(console_complaints "$1" "$(checked "$1")"); then
+		printf '%s, which is gone, complained:\n%s\n' "$1" "$words" |
+			tee -a "$dir/reports" >&2
+	fi
+	stat -c %s "$(console "$1")" >"$dir/$1/checked"
+	if words=$(mlx5_report "$1"); then
+		printf '%s, which is gone: mlx5soft complained:\n%s\n' "$1" \
+			"$words" | tee -a "$dir/reports" >&2
+	fi
+}
+
 cmd_check()
 {
-	local n bad=0 from total hits
+	local n bad=0 from lines hits
 
+	[ -n "$(nodes)" ] || [ -s "$dir/reports" ] ||
+		die "check: no lab is up, so there was nothing to look at"
+	if [ -s "$dir/reports" ]; then
+		cat "$dir/reports"
+		bad=1
+		[ "${1-}" != --new ] || rm "$dir/reports"
+	fi
 	for n in $(nodes | tr ' ' '\n'); do
 		from=0
-		if [ "${1-}" = --new ]; then
-			from=$(cat "$dir/$n/checked" 2>/dev/null || echo 0)
-			total=$(stat -c %s "$(console "$n")")
-			echo "$total" >"$dir/$n/checked"
-		fi
-		if hits=$(tail -c +$((from + 1)) "$(console "$n")" |
-			grep -aE "$complaints"); then
+		[ "${1-}" != --new ] || from=$(checked "$n")
+		# Of whole lines only: half a one would not be recognized.
+		lines=$(tail -c +$((from + 1)) "$(console "$n")" | wc -l)
+		if hits=$(console_complaints "$n" "$from" "$lines"); then
 			say "$n complains:"
-			echo "$hits" | tr -d '\r'
+			echo "$hits"
 			bad=1
 		fi
+		[ "${1-}" != --new ] ||
+			echo $((from + $(tail -c +$((from + 1)) \
+				"$(console "$n")" | head -n "$lines" |
+				wc -c))) >"$dir/$n/checked"
 		if ! running "$dir/$n/pid"; then
 			say "$n is dead; the end of its console:"
 			tail -n 20 "$(console "$n")" | tr -d '\r'

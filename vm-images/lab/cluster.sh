@@ -17,11 +17,24 @@ await() # NODE DEADLINE
 		[ $SECONDS -lt "$2" ] || give_up "$1" "did not come up in time"
 		sleep 0.2
 	done
+	calibrate "$1"
 	# Opening the shared connection now makes every later command quick.
 	until remote "$1" true 2>"$dir/$1/ssh.log"; do
 		[ $SECONDS -lt "$2" ] || give_up "$1" "refuses ssh"
 		sleep 0.2
 	done
+}
+
+# How slow this machine turns out to be, as every time-out should know: a node
+# that comes up in 20 s is the measure.
+calibrate() # NODE
+{
+	local uptime slow
+
+	uptime=$(self "$1")
+	uptime=${uptime##*uptime=}
+	slow=$(((${uptime%%.*} + 19) / 20))
+	[ "$slow" -le "$(slowness)" ] || echo "$slow" >"$dir/slowness"
 }
 
 cmd_up()
@@ -56,8 +69,8 @@ cmd_up()
 	done
 	accel=${LAB_ACCEL:-$(accel)}
 	mkdir -p "$dir/out" "$stage"
-	exec 8>"$dir/lock"
-	flock 8
+	take_lock
+	trap interrupted HUP INT TERM
 	ssh_setup
 
 	for ((i = 1; i <= count; i++)); do
@@ -81,7 +94,7 @@ cmd_up()
 		die "${#new[@]} nodes of $mem MiB do not fit in $have MiB:" \
 			"use fewer (-n) or smaller (--mem) ones"
 
-	deadline=$((SECONDS + $(seconds 180)))
+	deadline=$((SECONDS + $(seconds 600)))
 	network
 	for n in "${new[@]}"; do
 		say "starting $n"
@@ -104,9 +117,8 @@ cmd_reboot()
 	[ "${1-}" != --power ] || { power=1; shift; }
 	need_node "${1-}"
 	d=$dir/$1
-	deadline=$((SECONDS + $(seconds 180)))
-	exec 8>"$dir/lock"
-	flock 8
+	deadline=$((SECONDS + $(seconds 600)))
+	take_lock
 	boots "$1" >"$d/booted"
 	rm -f "$d/netem" # the guest forgets it
 	if [ -n "$power" ]; then
@@ -125,37 +137,101 @@ cmd_reboot()
 	say "$1 $(self "$1")"
 }
 
+# A command that has the lock and still starts nodes ends first.
+end_holder()
+{
+	local pid began
+
+	read -r pid began <"$dir/lock" 2>/dev/null || return 0
+	[ "$(life "$pid")" = "$pid $began" ] || return 0
+	say "the lab's command $pid is still at work: it is ended"
+	kill -TERM "$pid" 2>/dev/null || true
+	await_end "$pid"
+}
+
 cmd_down()
 {
 	local n bad=0
 
+	if [ -d "$dir" ]; then
+		end_holder
+		take_lock
+	fi
 	[ ! -e "$dir/pcap.pid" ] || cmd_pcap stop || true
+	cmd_record stop
 	for n in $(nodes); do
 		stop "$n"
-		rm -f "$dir/$n/disk.qcow2" "$dir/$n/mlx5soft" \
-			"$dir/$n/bad_wire" "$dir/$n"/qmp.*
+		retire "$n"
 	done
-	[ ! -e "/run/netns/$ns" ] || ip netns del "$ns"
+	dismantle
 	# Consoles stay for the curious, out of the way of the next up.
 	rm -rf "$dir/last"
-	mkdir -p "$dir/last"
-	for n in $(nodes); do
-		mv "$dir/$n" "$dir/last/"
-	done
-	rm -f "$dir/ssh_config" "$dir/check.mark" "$dir/lock"
-	if [ -e "$dir/reports" ]; then
+	[ ! -d "$dir/gone" ] || mv "$dir/gone" "$dir/last"
+	rm -f "$dir/ssh_config" "$dir/slowness"
+	if [ -s "$dir/reports" ]; then
+		mkdir -p "$dir/last"
 		mv "$dir/reports" "$dir/last/"
-		say "a device complained: $dir/last/reports"
+		say "there were complaints: $dir/last/reports"
 		bad=1
 	fi
 	return $bad
 }
 
+dismantle()
+{
+	[ ! -e "/run/netns/$ns" ] || ip netns del "$ns"
+}
+
+# Nodes that were on their way up do not stay when the command is ended.
+interrupted()
+{
+	local n
+
+	trap '' HUP INT TERM
+	say "interrupted: ${new[*]-} go down again"
+	for n in "${new[@]}"; do
+		stop "$n"
+		retire "$n"
+	done
+	[ -n "$(nodes)" ] || dismantle
+	exit 143
+}
+
+# What other state folders have: a lab is known by its QEMUs.
+other_labs()
+{
+	local p d n since
+
+	{ grep -lasF -e '-pidfile' /proc/[0-9]*/cmdline || true; } |
+		while read -r p; do
+			d=$(tr '\0' '\n' 2>/dev/null <"$p" |
+				sed -n '/^-pidfile$/{n;s,/\(n[1-9]\)/pid$, \1,p;q}') ||
+				continue
+			since=$(stat -c %Y "${p%/*}" 2>/dev/null) || continue
+			[ -z "$d" ] || [ "${d% n?}" = "$dir" ] ||
+				echo "$(date -d "@$since" +%FT%T) $d"
+		done | sort | awk '{
+			n = $NF; since = $1
+			sub(/^[^ ]* /, ""); sub(/ n[1-9]$/, "")
+			if (!($0 in at)) { at[$0] = since; order[++labs] = $0 }
+			nodes[$0] = nodes[$0] " " n
+		}
+		END {
+			for (i = 1; i <= labs; i++)
+				printf "another lab: %s:%s, since %s\n",
+					order[i], nodes[order[i]], at[order[i]]
+		}'
+}
+
+# By which every time-out is multiplied
+cmd_factor() { seconds 1; }
+
 cmd_status()
 {
 	local n state
 
-	[ -n "$(nodes)" ] || { echo "no lab is up"; return; }
+	other_labs
+	[ -n "$(nodes)" ] || { echo "no lab is up in $dir"; return; }
 	for n in $(nodes | tr ' ' '\n'); do
 		if ! running "$dir/$n/pid"; then
 			state="dead (console: $(console "$n"))"

@@ -8,7 +8,7 @@ start() # NODE
 	local d=$dir/$1
 
 	stop "$1"
-	rm -rf "$d"
+	retire "$1"
 	mkdir -p "$d"
 	tap "$1-fabric" fabric
 	tap "$1-lan" lan
@@ -64,7 +64,7 @@ power_on() # NODE
 		-qmp "pipe:$d/qmp" \
 		-kernel "$boot/vmlinuz" -initrd "$boot/initrd" \
 		-append "console=ttyS0 loglevel=5 panic=-1 mitigations=off \
-watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 \
+watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 kfence.sample_interval=100 \
 node=$n kernel=$(kernel_of "$1") device=$(device_of "$1") rxe=$(rxe_of "$1") \
 ${LAB_APPEND-}" \
 		-drive "file=$d/disk.qcow2,if=virtio,cache=unsafe" \
@@ -97,12 +97,20 @@ stop() # NODE
 {
 	power_off "$1"
 	end "$dir/$1/mlx5.pid" TERM
-	# The log may not live until somebody asks.
-	if mlx5_report "$1" >"$dir/report"; then
-		say "$1: mlx5soft complained:"
-		tee -a "$dir/reports" <"$dir/report" >&2
-	fi
-	rm -f "$dir/report"
+	last_words "$1"
+}
+
+# Its console and its logs stay, until the lab after this one goes down.
+retire() # NODE
+{
+	local k=1
+
+	[ -d "$dir/$1" ] || return 0
+	rm -f "$dir/$1/disk.qcow2" "$dir/$1/mlx5soft" "$dir/$1/bad_wire" \
+		"$dir/$1"/qmp.*
+	while [ -e "$dir/gone/$1.$k" ]; do k=$((k + 1)); done
+	mkdir -p "$dir/gone"
+	mv "$dir/$1" "$dir/gone/$1.$k"
 }
 
 # Tell QEMU what the guest's reset does; otherwise a node whose kernel panics

@@ -42,6 +42,35 @@ cmd_pcap()
 	esac
 }
 
+# In a ring of two files. The trains of mlx5 nodes stay together: a header of
+# the whole has to do, nobody is slowed down for what may not be needed.
+cmd_record()
+{
+	case ${1-} in
+	start)
+		[ -e "/run/netns/$ns" ] || die "no lab is up"
+		! running "$dir/record.pid" || return 0
+		rm -f "$dir"/record_*.pcapng
+		# The current folder is there in the toolbox, whatever it is.
+		# shellcheck disable=SC2016 # expanded by the inner shell
+		(cd "$dir" && in_ns "$toolbox" sh -c '
+			echo $$ >"$0/record.pid"
+			exec dumpcap -q -i fabric -s 160 -b filesize:16000 \
+				-b files:2 -w "$0/record.pcapng"' "$dir" \
+			>"$dir/record.log" 2>&1 </dev/null &)
+		;;
+	stop | keep)
+		end "$dir/record.pid" INT
+		[ "$1" = stop ] || {
+			mkdir -p "${2:?which folder?}"
+			mv "$dir"/record_*.pcapng "$2/"
+		} 2>/dev/null || true
+		rm -f "$dir"/record_*.pcapng
+		;;
+	*) die "record start | stop | keep FOLDER" ;;
+	esac
+}
+
 # RDMA of an mlx5 device does not come by the node's queues, and not every host
 # kernel has netem: its tap leaves the bridge, and a program is in between.
 #
