@@ -5,8 +5,8 @@
 #
 #   make demo            the cluster, a migration, and what it looked like
 #   make check           all tests; the last line is "N passed, N failed"
-#   make soak            what takes long: every move also of the other end and
-#                        with the other pages, a bad fabric
+#   make soak            the tests of that tier, which take long, and every move
+#                        also of the other end and with the other pages
 #   make lint            style and static checks
 #   make format          bring C into the style that lint wants
 #   make bench-hotpath   what the data path costs
@@ -81,11 +81,11 @@ tried: build images
 check: tried asan
 	@LAB_MLX5SOFT=build/asan/mlx5soft/device/mlx5soft tests/unit tests/run
 
-# Not part of check: see tests/soak
+# Not part of check: tests/soak, and what says "tier: soak" in its header
 soak: tried
-	@LAB_TIMEOUT_FACTOR=4 tests/run tests/soak/*.test
+	@LAB_TIMEOUT_FACTOR=4 tests/run --tier soak
 	@for m in client server; do for p in 4k thp; do \
-		MOVER=$$m PAGES=$$p LAB_TIMEOUT_FACTOR=4 \
+		MOVER=$$m PAGES=$$p MOVES=20 LAB_TIMEOUT_FACTOR=4 \
 			tests/run tests/3*-migrate-*.test || exit; \
 	done; done
 

@@ -55,7 +55,6 @@ default_modules()
 			use_key "$n"
 		fi
 	done
-	ctr_delete_mine
 }
 
-trap default_modules EXIT
+at_end default_modules

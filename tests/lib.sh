@@ -18,7 +18,7 @@ mine=()
 say() { echo "# $*"; }
 fail() { echo "FAILED: $*"; exit 1; }
 skip() { echo "skipped: $*"; exit 77; }
-seconds() { echo $(($1 * ${LAB_TIMEOUT_FACTOR:-1})); }
+seconds() { echo $(($1 * $("$lab" factor))); }
 
 # on NODE CMD: run CMD there, as ssh would, and say so.
 on()
@@ -30,22 +30,43 @@ on()
 # The same for values to work with, in silence.
 ask() { "$lab" ssh "$@" </dev/null 2>/dev/null; }
 
-# poll_until SECONDS CMD...: try CMD until it succeeds.
+# poll_until SECONDS CMD...: try CMD until it succeeds. What is asked of a node
+# is tried there: a connection for each try would keep it busy.
 poll_until()
 {
-	local deadline=$((SECONDS + $(seconds "$1")))
+	local deadline limit cmd=() rc
 
+	limit=$(seconds "$1")
+	deadline=$((SECONDS + limit))
 	echo "... until ${*:2}" >&2
-	until "${@:2}" >/dev/null 2>&1; do
-		[ $SECONDS -lt $deadline ] || fail "not within $1 s: ${*:2}"
+	case $2 in
+	ask) cmd=("${@:3}") ;;
+	listening) cmd=("$3" "$(is_listening "$4")") ;;
+	esac
+	until if [ ${#cmd[@]} -gt 0 ]; then
+		ask_until $((deadline - SECONDS)) "${cmd[@]}"
+	else
+		"${@:2}"
+	fi >/dev/null 2>&1; do
+		[ $SECONDS -lt $deadline ] || fail "not within $limit s: ${*:2}"
 		sleep 0.1
 	done
 }
 
-listening() # NODE PORT
+# Comes back sooner only if the node does not answer.
+ask_until() # SECONDS NODE CMD...
 {
-	ask "$1" "ss -Hltn sport = :$2" | grep -q .
+	ask "$2" "end=\$((SECONDS + $1))
+		until (
+			${*:3}
+		); do
+			[ \$SECONDS -lt \$end ] || exit 1
+			sleep 0.1
+		done"
 }
+
+is_listening() { echo "ss -Hltn sport = :$1 | grep -q ."; }  # PORT
+listening() { ask "$1" "$(is_listening "$2")"; } # NODE PORT
 
 # rdma_dev NODE: its RDMA device on the fabric
 rdma_dev()
@@ -86,10 +107,52 @@ ctr_delete_mine()
 	local n
 
 	[ ${#mine[@]} -gt 0 ] || return 0
-	for n in $("$lab" status | awk '/ready/ { print $1 }'); do
+	for n in $("$lab" status | awk '/ ready / { print $1 }'); do
 		ask "$n" "for c in ${mine[*]}; do migr-ctr delete \$c; done" ||
 			true
 	done
 }
 
-trap ctr_delete_mine EXIT
+# ---- the end --------------------------------------------------------------
+
+# at_end CMD...: whatever happens; the last one said is the first one done
+at_end() { ends=("$(printf '%q ' "$@")" "${ends[@]}"); }
+ends=()
+
+# What is lost otherwise when a test fails, as tests/run asks for it
+# shellcheck disable=SC2016 # expanded by the nodes' shells
+keep_logs()
+{
+	local n
+
+	for n in $("$lab" status | awk '/ ready / { print $1 }'); do
+		mkdir -p "$LAB_KEEP/$n"
+		ask "$n" 'cd / && for c in $(ls /var/lib/migr-ctr 2>/dev/null); do
+				migr-ctr out $c >/run/$c.out 2>&1
+			done
+			tar --ignore-failed-read -cf - var/lib/migr-ctr/*/logs \
+				tmp/c/log tmp/c/out run/*.log run/*.json \
+				run/*.out run/*.progress' |
+			tar -C "$LAB_KEEP/$n" -xf - 2>/dev/null || true
+	done
+}
+
+finish()
+{
+	local rc=$? cmd
+
+	trap - EXIT
+	set +e
+	case $rc in
+	0 | 77) ;;
+	*) [ -z "${LAB_KEEP-}" ] || keep_logs ;;
+	esac
+	for cmd in "${ends[@]}"; do
+		eval "$cmd" 2>/dev/null
+	done
+	ctr_delete_mine
+	exit $rc
+}
+
+trap finish EXIT
+trap 'exit 143' HUP INT TERM

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# No complaint on a console is lost: not one before the first look, not half a
+# line, not that of a node that has gone; and without a lab all is not well.
+
+. "$(dirname "$0")/lib.sh"
+
+refused() # MESSAGE CMD...: it fails and says so
+{
+	local said
+
+	! said=$("${@:2}" 2>&1) || fail "not noticed: ${*:2}"
+	[[ $said = *"$1"* ]] || fail "'$1' is not in: $said"
+}
+
+say "no lab"
+refused "no lab is up" "$lab" check
+refused "no lab is up" "$lab" check --new
+
+say "before the first look, and once only"
+fake_node n1
+fake_node n2
+"$lab" check
+console_says n2 "[    3.1] WARNING: CPU: 0 PID: 1 at rxe.c:1 rxe_x+0x1/0x2"
+refused rxe_x "$lab" check
+refused rxe_x "$lab" check --new
+"$lab" check --new
+refused rxe_x "$lab" check
+
+say "half a line"
+printf '[    4.2] BU' >>"$LAB_DIR/n1/console.log"
+"$lab" check --new
+console_says n1 "G: unable to handle page fault"
+refused "page fault" "$lab" check --new
+"$lab" check --new
+
+say "down looks, and the consoles stay"
+console_says n1 "[    9.0] WARNING: the last one"
+refused "the last one" "$lab" down
+grep -q "the last one" "$LAB_DIR"/last/n1.1/console.log ||
+	fail "the console is lost"
+grep -q "the last one" "$LAB_DIR/last/reports" || fail "the report is lost"
+
+say "down of a lab that was content"
+fake_node n1
+"$lab" down || fail "there was nothing to say"
+! grep -q "the last one" -r "$LAB_DIR/last" || fail "that was the one before"

@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# For tests of lab and tests/run that need no node.
+
+set -euo pipefail
+
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+tree=${tests%/*}
+tmp=$(mktemp -d)
+export LAB_DIR=$tmp/lab LAB_TIMEOUT_FACTOR=1
+unset LAB_KEEP UNIT_PASSED UNIT_FAILED LAB_DEVICE
+# shellcheck disable=SC2034 # for tests
+lab=$tree/lab
+
+say() { echo "# $*"; }
+fail() { echo "FAILED: $*"; exit 1; }
+
+# A node is a process whose arguments name the state folder, and a console.
+fake_node() # NODE
+{
+	mkdir -p "$LAB_DIR/$1"
+	bash -c 'exec -a "$0" sleep 600' "$LAB_DIR" &
+	echo $! >"$LAB_DIR/$1/pid"
+	echo "lab: ready kernel=x device=rxe rxe=migr uptime=5.00" \
+		>"$LAB_DIR/$1/console.log"
+}
+
+console_says() { echo "$2" >>"$LAB_DIR/$1/console.log"; } # NODE LINE
+
+end_house()
+{
+	local p
+
+	for p in $(jobs -p); do
+		kill -KILL "$p" || true
+	done 2>/dev/null
+	rm -rf "$tmp"
+}
+trap end_house EXIT

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# tests/run fails, and says so, when a kernel complained before a test, during
+# it or at down, when something is left behind, and when a test fails; it counts
+# what was skipped; it keeps what was found.
+
+. "$(dirname "$0")/lib.sh"
+
+export FAKE_LAB=$tmp/fake LAB_COMMAND=$tests/house/fake-lab LAB_LOGS=$tmp/logs
+mkdir "$FAKE_LAB"
+
+a_test() # NAME LINE...
+{
+	printf '%s\n' '#!/bin/bash' "${@:2}" >"$tmp/$1.test"
+}
+
+# ran COUNTS TEST...: tests/run ends with these counts, and so does its exit code
+ran()
+{
+	local rc=0
+
+	"$tests/run" "${@:2}" >"$tmp/out" 2>&1 || rc=$?
+	[ "$(tail -n 1 "$tmp/out")" = "$1" ] ||
+		fail "not '$1': $(cat "$tmp/out")"
+	[[ $rc = 0 && $1 = *" 0 failed" || $rc = 1 && $1 != *" 0 failed" ]] ||
+		fail "exit code $rc with $1"
+	[ ! -e "$FAKE_LAB/is_up" ] || fail "the lab is still up"
+}
+
+has() { grep -q "$1" "$tmp/out" || fail "'$1' is not in: $(cat "$tmp/out")"; }
+
+a_test good 'echo fine'
+a_test bad 'echo "FAILED: of its own accord"' 'exit 1'
+a_test skips 'echo "skipped: no such thing here"' 'exit 77'
+a_test complains "echo 'WARNING: amid' >$FAKE_LAB/check"
+a_test leaks "echo 'qp: link rxe0/1 lqpn 17' >$FAKE_LAB/leak"
+
+say "all is well"
+ran "1 passed, 0 failed" "$tmp/good.test"
+say "a test fails, one is skipped; unit tests count"
+UNIT_PASSED=5 UNIT_FAILED=1 ran "6 passed, 2 failed" "$tmp"/{bad,good,skips}.test
+has "^FAILED .* bad: of its own accord"
+has "^skip .* skips: .*no such thing"
+has " 1 skipped"
+[ -e "$LAB_LOGS/bad/n1/state" ] || fail "nothing was kept"
+grep -q '^record keep' "$FAKE_LAB/calls" || fail "no capture was kept"
+
+say "a complaint at boot, during a test, at down"
+echo 'WARNING: at boot' >"$FAKE_LAB/check"
+ran "1 passed, 1 failed" "$tmp"/{good,skips,good}.test
+has "WARNING: at boot"
+ran "1 passed, 1 failed" "$tmp"/{complains,good}.test
+has "WARNING: amid"
+echo 1 >"$FAKE_LAB/down"
+ran "1 passed, 1 failed" "$tmp/good.test"
+has "^FAILED .* lab down"
+rm "$FAKE_LAB/down"
+
+say "an object is left behind"
+ran "0 passed, 1 failed" "$tmp/leaks.test"
+has "lqpn 17"
+rm "$FAKE_LAB/leak"
+
+say "who wants the same lab comes one after the other"
+a_test one '# lab: -n 1'
+a_test two '# lab: -n 2'
+a_test again '# lab: -n 1'
+ran "3 passed, 0 failed" "$tmp"/{one,two,again}.test
+[ "$(sed -n 's/^==== //p' "$tmp/out" | xargs)" = "one again two" ] ||
+	fail "the order is: $(cat "$tmp/out")"
+
+say "a test that hangs is ended, with what it has started"
+a_test hangs "sleep 600 & echo \$! >$tmp/pid; wait"
+TEST_SILENCE=1 ran "0 passed, 1 failed" "$tmp/hangs.test"
+has "nothing was heard for 1 s"
+! grep -qs '^State:.[^ZX]' "/proc/$(cat "$tmp/pid")/status" ||
+	fail "what it has started runs on"

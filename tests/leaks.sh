@@ -1,0 +1,38 @@
+# shellcheck shell=bash disable=SC2154 # $lab
+# shellcheck disable=SC2016 # expanded by the nodes' shells
+# SPDX-License-Identifier: GPL-2.0
+#
+# What tests must not leave behind on a node: RDMA objects of a process, whether
+# it lives or not, references to the modules, threads of theirs. Objects of the
+# kernel are listed with its modules' names in brackets. What is torn down in the
+# background has some time for it. The limit is in seconds.
+
+left_behind='
+	left()
+	{
+		for k in ctx pd cq qp srq mr cm_id; do
+			rdma resource show $k 2>/dev/null |
+				grep -v "comm \[" | sed "s/^/$k: /"
+		done
+		# Devices of a module that is not one of a driver hold nothing.
+		for m in ib_uverbs rdma_rxe rdma_ucm mlx5_ib; do
+			cd /sys/module/$m 2>/dev/null || continue
+			users=$(ls holders 2>/dev/null | wc -l)
+			[ "$(cat refcnt)" -le "$users" ] || echo \
+				"$m: $(cat refcnt) references, $users modules use it"
+		done
+		ps --ppid 2 -o comm= | grep -E "rxe|migr_" | sed "s/^/thread: /"
+	}
+	end=$((SECONDS + limit))
+	until [ -z "$(left)" ]; do
+		if [ $SECONDS -ge $end ]; then
+			left
+			exit 1
+		fi
+		sleep 0.5
+	done'
+
+none_left_behind() # NODE
+{
+	"$lab" ssh "$1" "limit=$((10 * $("$lab" factor))); $left_behind" </dev/null
+}
