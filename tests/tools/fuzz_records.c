@@ -88,65 +88,83 @@ static int try_qp(struct rig *rig, struct copy *c, const void *rec,
 	return 0;
 }
 
-static void flip_qp(struct rig *rig, struct copy *c, double end)
+/* the numbers below n in an order that the seed decides */
+static size_t *shuffled(size_t n)
+{
+	size_t *order = malloc(n * sizeof(*order));
+
+	MUST(order);
+	for (size_t i = 0; i < n; i++) {
+		size_t j = (size_t)random() % (i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	return order;
+}
+
+static void flip_qp(struct rig *rig, struct copy *c, size_t part)
 {
 	const struct rxe_migr_rec_qp *good = rig->qp[VICTIM];
 	size_t length = good->rec.length;
 	char *rec = at_end_of_memory(length);
-	size_t at, done = 0;
+	size_t *order = shuffled(sizeof(*good));
+	size_t done;
 
 	memcpy(rec, good, length);
-	/* every bit, and all bits, of a byte; the bytes in no order */
-	for (size_t i = 0; i < sizeof(*good) && fuzz_now() < end; i++) {
-		at = (i * 389 + 7) % sizeof(*good);
+	/* every bit, and all bits, of a byte */
+	for (done = 0; done * part < sizeof(*good); done++) {
+		size_t at = order[done];
+
 		for (int bit = 0; bit < 9; bit++) {
 			char flip = (char)(bit < 8 ? 1 << bit : 0xff);
 
 			rec[at] ^= flip;
-			try_qp(rig, c, rec, length, bit == (int)(i % 9));
+			try_qp(rig, c, rec, length, bit == (int)(done % 9));
 			rec[at] ^= flip;
 		}
-		done++;
 	}
 	printf("QP: %zu of %zu bytes flipped\n", done, sizeof(*good));
+	free(order);
 	free_at_end(rec, length);
 }
 
 /* words that are just beyond what can be */
-static void extremes_qp(struct rig *rig, struct copy *c, double end)
+static void extremes_qp(struct rig *rig, struct copy *c, size_t part)
 {
 	static const uint32_t values[] = { 0,	       1,	   0x7fffffff,
 					   0x80000000, 0xffffffff, 0xffffff,
 					   0x1000000 };
 	const struct rxe_migr_rec_qp *good = rig->qp[VICTIM];
-	size_t length = good->rec.length, n = sizeof(*good) / 4, done = 0;
+	size_t length = good->rec.length, n = sizeof(*good) / 4, done;
+	size_t *order = shuffled(n);
 	uint32_t *rec = malloc(length);
 
 	memcpy(rec, good, length);
-	for (size_t i = 0; i < n && fuzz_now() < end; i++) {
-		size_t at = (i * 97 + 3) % n;
+	for (done = 0; done * part < n; done++) {
+		size_t at = order[done];
 		uint32_t old = rec[at];
 
 		for (size_t v = 0; v < sizeof(values) / sizeof(*values); v++) {
 			rec[at] = values[v];
-			try_qp(rig, c, rec, length, v == i % 7);
+			try_qp(rig, c, rec, length, v == done % 7);
 		}
 		rec[at] = old;
-		done++;
 	}
 	printf("QP: %zu of %zu words set\n", done, n);
+	free(order);
 	free(rec);
 }
 
 /* the slots: what an application could write there anyhow, and more */
-static void random_slots(struct rig *rig, struct copy *c, double end)
+static void random_slots(struct rig *rig, struct copy *c, size_t part)
 {
 	const struct rxe_migr_rec_qp *good = rig->qp[VICTIM];
 	size_t length = good->rec.length;
 	char *rec = malloc(length);
-	unsigned int done = 0;
+	unsigned int done;
 
-	for (; done < 400 && fuzz_now() < end; done++) {
+	for (done = 0; done * part < 400; done++) {
 		size_t tail = length - sizeof(*good);
 
 		memcpy(rec, good, length);
@@ -218,7 +236,7 @@ static void flip_cq(struct rig *rig, struct copy *c)
 	free(rec);
 }
 
-void attack_records(struct rig *rig, double seconds)
+void attack_records(struct rig *rig, size_t part)
 {
 	double begin = fuzz_now();
 	struct copy c;
@@ -227,9 +245,9 @@ void attack_records(struct rig *rig, double seconds)
 	copy_create(rig, &c);
 	flip_cq(rig, &c);
 	truncate_qp(rig, &c);
-	flip_qp(rig, &c, begin + seconds * 0.6);
-	extremes_qp(rig, &c, begin + seconds * 0.85);
-	random_slots(rig, &c, begin + seconds);
+	flip_qp(rig, &c, part);
+	extremes_qp(rig, &c, part);
+	random_slots(rig, &c, part);
 	copy_close(&c);
 	printf("%u records, %u accepted, %u of them started, %.0f s\n", tried,
 	       accepted, started, fuzz_now() - begin);

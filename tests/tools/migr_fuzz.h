@@ -114,14 +114,14 @@ static inline int refill_cq(int fd, uint32_t handle, const void *rec,
 
 /* ---- attacks ---- */
 
-void attack_records(struct rig *rig, double seconds); /* fuzz_records.c */
-void attack_crafted(struct rig *rig);		      /* fuzz_records.c */
-void attack_arguments(struct rig *rig);		      /* fuzz_args.c */
-void attack_restore(struct rig *rig);		      /* fuzz_create.c */
-void attack_unprivileged(struct rig *rig);	      /* fuzz_create.c */
-void attack_doorbell(struct rig *rig);		      /* fuzz_doorbell.c */
-void attack_events(struct rig *rig);		      /* fuzz_events.c */
-void attack_lives(struct rig *rig, double seconds);   /* fuzz_lives.c */
-void attack_races(struct rig *rig, double seconds);   /* fuzz_races.c */
+void attack_records(struct rig *rig, size_t part);  /* fuzz_records.c */
+void attack_crafted(struct rig *rig);		    /* fuzz_records.c */
+void attack_arguments(struct rig *rig);		    /* fuzz_args.c */
+void attack_restore(struct rig *rig);		    /* fuzz_create.c */
+void attack_unprivileged(struct rig *rig);	    /* fuzz_create.c */
+void attack_doorbell(struct rig *rig);		    /* fuzz_doorbell.c */
+void attack_events(struct rig *rig);		    /* fuzz_events.c */
+void attack_lives(struct rig *rig, double seconds); /* fuzz_lives.c */
+void attack_races(struct rig *rig, double seconds); /* fuzz_races.c */
 
 #endif /* MIGR_FUZZ_H */
