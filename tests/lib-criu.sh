@@ -22,9 +22,9 @@ needs_migration() # NODE...
 
 	for n in "$@"; do
 		ask "$n" 'test -e /sys/module/rdma_rxe/parameters/migr_key' ||
-			skip "$n has the stock rdma_rxe"
+			fail "$n has the stock rdma_rxe"
 		ask "$n" 'test -e /usr/lib/criu/rdma_plugin.so' ||
-			skip "$n has no plug-in"
+			fail "$n has no plug-in"
 		set_key "$n"
 	done
 }
@@ -38,8 +38,9 @@ rdma_files() # NODE
 }
 
 processes() { ask "$1" 'pgrep -cx contexts' || true; } # NODE
-lines() { ask "$1" "grep -c '^$2' /tmp/c/out" || true; } # NODE WORD
-all_say() { [ "$(lines "$1" "$2")" = "$count" ]; }       # NODE WORD
+# conditions, for the node's shell
+all_say() { echo "[ \$(grep -c '^$1' /tmp/c/out) = $count ]"; } # WORD
+no_objects="rdma res show | grep -q 'mr 0 ctx 0'"
 
 # -u: as an ordinary user; else options of contexts
 start_contexts() # NODE [-u] [OPTION...]
@@ -56,7 +57,7 @@ start_contexts() # NODE [-u] [OPTION...]
 	[ "${2-}" != -p ] || count=$3
 	ask "$node" "$env; pkill -9 -x contexts; rm -rf /tmp/c/*; mkdir /tmp/c/i
 		setsid $as contexts $* </dev/null >/tmp/c/out 2>&1 &"
-	poll_until 20 all_say "$node" ready
+	poll_until 20 ask "$node" "$(all_say ready)"
 	# shellcheck disable=SC2034 # for tests
 	files=$(rdma_files "$node")
 }
@@ -84,17 +85,12 @@ criu_restore() # NODE
 use_contexts() # NODE: they work, and go away in order
 {
 	ask "$1" 'pkill -CONT -x contexts; pkill -USR1 -x contexts' || true
-	poll_until 60 all_say "$1" PASS
+	poll_until 60 ask "$1" "$(all_say PASS)"
 	ask "$1" 'pkill -9 -x contexts' || true # what does not end by itself
-}
-
-no_objects()
-{
-	ask "$1" 'rdma res show' | grep -q 'mr 0 ctx 0'
 }
 
 none_left() # NODE: neither tasks nor objects
 {
-	poll_until 20 no_objects "$1"
+	poll_until 20 ask "$1" "$no_objects"
 	[ "$(processes "$1")" = 0 ] || fail "$1: processes are left"
 }
