@@ -140,14 +140,12 @@ mix_between() # SERVER CLIENT OPTION...
 		</dev/null >/run/mix.log 2>&1 &"
 }
 
-mix_is_over() { ask "$1" '[ -s /run/mix.json ]'; } # NODE
-
 mix_passes()
 {
 	local n
 
 	for n in "${mix_ends[@]}"; do
-		poll_until 120 mix_is_over "$n"
+		poll_until 120 ask "$n" '[ -s /run/mix.json ]'
 		ask "$n" 'cat /run/mix.json'
 		ask "$n" "jq -e '.result == \"PASS\" and .violations == 0' \
 			/run/mix.json" >/dev/null ||

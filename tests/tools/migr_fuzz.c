@@ -5,13 +5,13 @@
  *   migr_fuzz [-p PART] [-t SECONDS] [-s SEED] [-d DEVICE] [ATTACK...]
  *
  *   -p  of the bad records try one in PART (1: all), drawn with the seed
- *   -t  how long the races go on, which could for ever (10)
+ *   -t  how long races and lives go on each, which could for ever (10)
  *   -s  the seed of what is left to chance; one is drawn, and printed
  *
  * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell, events,
- * races, lives; all if none is given. User space's own checks are bypassed. The kernel has to
- * refuse, or to survive what it accepted; whether it did, its log says. Exit
- * code: 0, 1 if a command ended as it should not.
+ * races, lives; all if none is given. User space's own checks are bypassed. The
+ * kernel has to refuse, or to survive what it accepted; whether it did, its log
+ * says. Exit code: 0, 1 if a command ended as it should not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 	}
 	if (wanted(argv, "lives")) {
 		say("lives");
-		attack_lives(&rig, seconds / 3);
+		attack_lives(&rig, seconds);
 	}
 	rig_close(&rig);
 
