@@ -9,7 +9,7 @@ tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tree=${tests%/*}
 tmp=$(mktemp -d)
 export LAB_DIR=$tmp/lab LAB_TIMEOUT_FACTOR=1
-unset LAB_KEEP UNIT_PASSED UNIT_FAILED LAB_DEVICE
+unset LAB_KEEP UNIT_RESULT UNIT_LOG UNIT_PID LAB_DEVICE
 # shellcheck disable=SC2034 # for tests
 lab=$tree/lab
 

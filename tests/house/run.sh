@@ -39,7 +39,11 @@ a_test leaks "echo 'qp: link rxe0/1 lqpn 17' >$FAKE_LAB/leak"
 say "all is well"
 ran "1 passed, 0 failed" "$tmp/good.test"
 say "a test fails, one is skipped; unit tests count"
-UNIT_PASSED=5 UNIT_FAILED=1 ran "6 passed, 2 failed" "$tmp"/{bad,good,skips}.test
+echo 5 1 >"$tmp/units"
+UNIT_RESULT=$tmp/units ran "6 passed, 2 failed" "$tmp"/{bad,good,skips}.test
+UNIT_RESULT=$tmp/none ran "1 passed, 1 failed" "$tmp"/{good,skips}.test
+has "they ended without a result"
+UNIT_RESULT=$tmp/units ran "6 passed, 2 failed" "$tmp"/{bad,good,skips}.test
 has "^FAILED .* bad: of its own accord"
 has "^skip .* skips: .*no such thing"
 has " 1 skipped"
