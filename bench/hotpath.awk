@@ -2,7 +2,8 @@
 #
 # Lines of "name unit module value", with the modules stock, fixes and migr in
 # turn: medians and ratios to standard output and to the file $json. The exit
-# code is 1 if a ratio is above $limit or cannot be told from it.
+# code is 1 if a ratio is above $limit or cannot be told from it, as with less than
+# three rounds.
 
 # how much longer b takes than a, or how much less it does in its time
 function ratio(name, a, b)
@@ -74,7 +75,7 @@ END {
 			median(name " of migr"), wide, unit[name]
 		if (all - unsure > limit)
 			above = above " " name
-		else if (all + unsure > limit)
+		else if (all + unsure > limit || rounds < 3)
 			open = open " " name
 	}
 	print "  ]\n}" >json
