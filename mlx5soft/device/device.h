@@ -19,17 +19,17 @@ struct nic_config {
 	const char *path; /* of the socket; NULL: only nic_vfu() */
 	uint8_t mac[6];
 	/* Ethernet frames, one per read() or write(), or -1: no wire. It must
-   * not block, and stays the caller's.
-   */
+	 * not block, and stays the caller's.
+	 */
 	int wire;
 	/* `wire` is a tap that knows UDP segmentation offload: in front of
-   * each frame is a struct virtio_net_hdr, and the kernel cuts trains of
-   * packets (wire.h).
-   */
+	 * each frame is a struct virtio_net_hdr, and the kernel cuts trains of
+	 * packets (wire.h).
+	 */
 	bool wire_trains;
 	/* A folder: what comes from outside is written to it, see cmd_ops.h and
-   * vfu_config.record; NULL: not
-   */
+	 * vfu_config.record; NULL: not
+	 */
 	const char *record;
 	bool verbose; /* a log line for each command, and no limit of lines */
 	/* One line without a newline; NULL: to stderr */

@@ -145,9 +145,9 @@ enum roce_wr_opcode {
 	ROCE_WR_LOCAL_INV,
 	ROCE_WR_SEND_WITH_INV = 9,
 	/*
-   * Anything that sends no packet: roce_ops.local_op does it in its turn.
-   * Outside of libibverbs' numbers.
-   */
+	 * Anything that sends no packet: roce_ops.local_op does it in its turn.
+	 * Outside of libibverbs' numbers.
+	 */
 	ROCE_WR_LOCAL = 64,
 };
 
@@ -251,34 +251,34 @@ struct roce_recv_wc {
  */
 struct roce_ops {
 	/*
-   * Send a frame, with Ethernet header and without FCS. It is valid
-   * until the return, and a copy: memory of the payload may change.
-   * -EAGAIN: no room, it comes again with roce_tick(). Any other error
-   * is the same as a lost packet.
-   */
+	 * Send a frame, with Ethernet header and without FCS. It is valid
+	 * until the return, and a copy: memory of the payload may change.
+	 * -EAGAIN: no room, it comes again with roce_tick(). Any other error
+	 * is the same as a lost packet.
+	 */
 	int (*transmit)(void *ctx, const void *frame, size_t len);
 
 	/*
-   * Take the next posted WQE off the send queue.
-   * @wqe: all zero, but for the array at wqe->sge
-   * Returns 1, or 0 when nothing is posted, or -EINVAL when the WQE
-   * cannot be read: wqe->cookie still names it, and it completes with
-   * LOC_QP_OP_ERR.
-   */
+	 * Take the next posted WQE off the send queue.
+	 * @wqe: all zero, but for the array at wqe->sge
+	 * Returns 1, or 0 when nothing is posted, or -EINVAL when the WQE
+	 * cannot be read: wqe->cookie still names it, and it completes with
+	 * LOC_QP_OP_ERR.
+	 */
 	int (*fetch_send)(void *ctx, void *qp_ctx, struct roce_send_wqe *wqe);
 
 	/*
-   * Take the next WQE off the receive queue or the shared one. Values as
-   * fetch_send; 0 makes an RNR NAK. In ERR it is called to flush the
-   * queue, for a QP without SRQ (roce_qp_init.srq).
-   */
+	 * Take the next WQE off the receive queue or the shared one. Values as
+	 * fetch_send; 0 makes an RNR NAK. In ERR it is called to flush the
+	 * queue, for a QP without SRQ (roce_qp_init.srq).
+	 */
 	int (*fetch_recv)(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe);
 
 	/*
-   * XRC: a request names SRQ @srqn. Returns 0 and its PD, or a negative
-   * errno if there is none in the QP's XRC domain: NAK, invalid request.
-   * It may go away while a message uses its WQE. May be NULL: no XRC_RECV.
-   */
+	 * XRC: a request names SRQ @srqn. Returns 0 and its PD, or a negative
+	 * errno if there is none in the QP's XRC domain: NAK, invalid request.
+	 * It may go away while a message uses its WQE. May be NULL: no XRC_RECV.
+	 */
 	int (*find_srq)(void *ctx, void *qp_ctx, uint32_t srqn, uint32_t *pd);
 
 	int (*complete_send)(void *ctx, void *qp_ctx,
@@ -287,34 +287,34 @@ struct roce_ops {
 			     const struct roce_recv_wc *wc);
 
 	/*
-   * Find the host memory behind a key.
-   * @pd: roce_qp_init.pd, or roce_recv_wqe.pd
-   * @access: enum roce_access, what the memory must allow; 0 is local
-   *	read
-   * @remote: the key is an rkey from the wire, else an lkey of a WQE
-   * @len: up to ROCE_MAX_MESSAGE, not 0
-   * @iov, @max: NULL and 0: only check. Otherwise @len is at most one
-   *	path MTU, and there is room for any split at 4 KiB boundaries.
-   * Returns how many elements it filled, that together have @len bytes,
-   * and for a mere check >= 0; or a negative errno: no such key, another
-   * PD, outside of the region, right missing, memory gone.
-   * The result is used before the engine returns or calls again.
-   */
+	 * Find the host memory behind a key.
+	 * @pd: roce_qp_init.pd, or roce_recv_wqe.pd
+	 * @access: enum roce_access, what the memory must allow; 0 is local
+	 *	read
+	 * @remote: the key is an rkey from the wire, else an lkey of a WQE
+	 * @len: up to ROCE_MAX_MESSAGE, not 0
+	 * @iov, @max: NULL and 0: only check. Otherwise @len is at most one
+	 *	path MTU, and there is room for any split at 4 KiB boundaries.
+	 * Returns how many elements it filled, that together have @len bytes,
+	 * and for a mere check >= 0; or a negative errno: no such key, another
+	 * PD, outside of the region, right missing, memory gone.
+	 * The result is used before the engine returns or calls again.
+	 */
 	int (*translate)(void *ctx, void *qp_ctx, uint32_t pd, uint32_t key,
 			 uint64_t addr, uint32_t len, unsigned int access,
 			 bool remote, struct iovec *iov, int max);
 
 	/*
-   * Invalidate a key: for the peer (SEND with invalidate) or for a
-   * LOCAL_INV WQE. A negative errno: not possible. May be NULL.
-   */
+	 * Invalidate a key: for the peer (SEND with invalidate) or for a
+	 * LOCAL_INV WQE. A negative errno: not possible. May be NULL.
+	 */
 	int (*invalidate)(void *ctx, void *qp_ctx, uint32_t pd, uint32_t key,
 			  bool remote);
 
 	/*
-   * A ROCE_WR_LOCAL WQE is next. Returns its completion status.
-   * May be NULL: then it does nothing and succeeds.
-   */
+	 * A ROCE_WR_LOCAL WQE is next. Returns its completion status.
+	 * May be NULL: then it does nothing and succeeds.
+	 */
 	enum roce_wc_status (*local_op)(void *ctx, void *qp_ctx,
 					const struct roce_send_wqe *wqe);
 
@@ -359,8 +359,8 @@ int roce_set_gid(struct roce_engine *engine, unsigned int index,
  * @now: monotonic time in ns, here and everywhere; may not go back
  * @frame: must not change before the return; it is not written to
  * Returns true if it was RoCEv2 for one of the GIDs or a multicast group with
- * members, also if it had to be dropped; false: the frame is for someone else. Answers wait for roce_tick(),
- * so that several frames get one ACK.
+ * members, also if it had to be dropped; false: the frame is for someone else.
+ * Answers wait for roce_tick(), so that several frames get one ACK.
  */
 bool roce_rx(struct roce_engine *engine, uint64_t now, const void *frame,
 	     size_t len);
@@ -439,8 +439,8 @@ int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr,
 		   uint32_t mask);
 
 /*
- * The attributes as they were set, and the present state: IBA 11.2.5.4. What else the QP
- * knows cannot be asked for: as with a NIC.
+ * The attributes as they were set, and the present state: IBA 11.2.5.4. What
+ * else the QP knows cannot be asked for: as with a NIC.
  */
 void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr,
 		   bool *sq_draining);
