@@ -122,6 +122,42 @@ int migr_image_parse(const void *data, size_t length, struct migr_image *img,
 /* Release what migr_image_parse() allocated, not `data`; safe after failure */
 void migr_image_free(struct migr_image *img);
 
+/*
+ * Correct the checksum after a change, which is the caller's: `data` must be
+ * writable memory
+ */
+void migr_image_seal(const struct migr_image *img);
+
+/* ---- addresses (migr_gid.c, migr_relocate.c) ---- */
+
+struct ib_uverbs_gid_entry;
+
+/* A device's table */
+struct migr_gids {
+	struct ib_uverbs_gid_entry *entry;
+	size_t count;
+};
+
+/* `fd` must have a context; nothing is done if the table is there already */
+int migr_gids_query(int fd, struct migr_gids *gids);
+void migr_gids_free(struct migr_gids *gids);
+
+/* An image, and the GIDs of the device on which it is to be restored */
+struct migr_place {
+	const struct migr_image *img;
+	const struct migr_gids *gids;
+};
+
+/*
+ * Adapt the images of what moves together to this host: all connected QPs get
+ * one of its GIDs, from which their peers can be reached; those whose peer is
+ * in one of the images get the peer's new GID. The images' memory must be
+ * writable, and changes only on success. To be called in the network namespace
+ * of the devices. -EADDRNOTAVAIL, -EHOSTUNREACH: `err` names the peers.
+ */
+int migr_relocate(const struct migr_place *places, size_t n,
+		  struct migr_error *err);
+
 /* ---- restore (migr_restore.c) ---- */
 
 /*

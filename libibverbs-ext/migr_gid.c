@@ -4,10 +4,13 @@
  * the device file: sysfs need not be visible to the restorer.
  */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "migr_check.h"
 #include "migr_qp.h"
 #include "migr_restore.h"
 
@@ -16,34 +19,39 @@
 /* the index is 8 bits wide in a modify command */
 #define MAX_INDEX 255
 
-int migr_query_gids(struct migr_restore *r)
+int migr_gids_query(int fd, struct migr_gids *gids)
 {
 	uint64_t count = 0;
 	struct migr_ioctl cmd;
 	int ret;
 
-	if (r->gids)
+	if (gids->entry)
 		return 0;
-	r->gids = calloc(MAX_GIDS, sizeof(*r->gids));
-	if (!r->gids)
+	gids->entry = calloc(MAX_GIDS, sizeof(*gids->entry));
+	if (!gids->entry)
 		return -ENOMEM;
 
 	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE,
 			UVERBS_METHOD_QUERY_GID_TABLE);
 	migr_ioctl_const(&cmd, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE,
-			 sizeof(*r->gids));
-	migr_ioctl_out(&cmd, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, r->gids,
-		       MAX_GIDS * sizeof(*r->gids));
+			 sizeof(*gids->entry));
+	migr_ioctl_out(&cmd, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES,
+		       gids->entry, MAX_GIDS * sizeof(*gids->entry));
 	migr_ioctl_out(&cmd, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES,
 		       &count, sizeof(count));
-	ret = migr_ioctl_run(r->fd, &cmd);
+	ret = migr_ioctl_run(fd, &cmd);
 	if (ret) {
-		free(r->gids);
-		r->gids = NULL;
+		migr_gids_free(gids);
 		return ret;
 	}
-	r->gid_count = count < MAX_GIDS ? count : MAX_GIDS;
+	gids->count = count < MAX_GIDS ? count : MAX_GIDS;
 	return 0;
+}
+
+void migr_gids_free(struct migr_gids *gids)
+{
+	free(gids->entry);
+	memset(gids, 0, sizeof(*gids));
 }
 
 static bool is_link_local(const uint8_t *gid)
@@ -51,29 +59,79 @@ static bool is_link_local(const uint8_t *gid)
 	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
 }
 
-static bool fits(const struct ib_uverbs_gid_entry *entry, const uint8_t *sgid)
+static bool usable(const struct ib_uverbs_gid_entry *entry)
 {
-	const uint8_t *gid = (const uint8_t *)entry->gid;
-
 	return entry->gid_type == IB_UVERBS_GID_TYPE_ROCE_V2 &&
-	       entry->gid_index <= MAX_INDEX &&
-	       migr_gid_is_ipv4(gid) == migr_gid_is_ipv4(sgid) &&
-	       is_link_local(gid) == is_link_local(sgid);
+	       entry->gid_index <= MAX_INDEX;
 }
 
-int migr_pick_gid(const struct ib_uverbs_gid_entry *gids, size_t count,
-		  const uint8_t *sgid, unsigned int preferred)
+static bool same_kind(const uint8_t *a, const uint8_t *b)
 {
-	int index = -EADDRNOTAVAIL;
-	size_t i;
+	return migr_gid_is_ipv4(a) == migr_gid_is_ipv4(b) &&
+	       is_link_local(a) == is_link_local(b);
+}
 
-	for (i = 0; i < count; i++) {
-		if (!fits(&gids[i], sgid))
+/* What it has always been needs no route to be right */
+static const struct ib_uverbs_gid_entry *
+find_same(const struct migr_gids *gids, const struct rxe_migr_rec_qp *qp)
+{
+	const struct ib_uverbs_gid_entry *entry, *found = NULL;
+
+	for (entry = gids->entry; entry < gids->entry + gids->count; entry++)
+		if (usable(entry) && !memcmp(entry->gid, qp->sgid, 16) &&
+		    (!found || entry->gid_index == qp->sgid_index))
+			found = entry;
+	return found;
+}
+
+int migr_pick_gid(const struct migr_gids *gids,
+		  const struct rxe_migr_rec_qp *qp, bool peer_moves,
+		  const struct ib_uverbs_gid_entry **picked)
+{
+	enum migr_reach reach, best = MIGR_REACH_NONE;
+	const struct ib_uverbs_gid_entry *entry;
+	const uint8_t *gid;
+	bool any = false;
+
+	*picked = find_same(gids, qp);
+	if (*picked)
+		return 0;
+	for (entry = gids->entry; entry < gids->entry + gids->count; entry++) {
+		gid = (const uint8_t *)entry->gid;
+		if (!usable(entry) || !same_kind(gid, qp->sgid))
 			continue;
-		if (gids[i].gid_index == preferred)
-			return (int)preferred;
-		if (index < 0)
-			index = (int)gids[i].gid_index;
+		any = true;
+		reach = MIGR_REACH_ROUTE;
+		if (!peer_moves)
+			reach = migr_route(qp->dgid, gid,
+					   entry->netdev_ifindex);
+		if (reach > best || (*picked && reach == best &&
+				     entry->gid_index == qp->sgid_index)) {
+			best = reach;
+			*picked = entry;
+		}
 	}
-	return index;
+	if (*picked)
+		return 0;
+	return any ? -EHOSTUNREACH : -EADDRNOTAVAIL;
+}
+
+int migr_gid_error(const struct rxe_migr_rec_qp *qp, int ret,
+		   struct migr_error *err)
+{
+	const char *family = migr_gid_is_ipv4(qp->sgid) ? "IPv4" : "IPv6";
+	char gid[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, qp->dgid, gid, sizeof(gid));
+	if (ret == -EADDRNOTAVAIL)
+		migr_bad(
+			err, &qp->rec,
+			"sgid: this host's device has no %s RoCEv2 GID of the same scope to reach peer %s QPN %#x",
+			family, gid, qp->dest_qpn);
+	else
+		migr_bad(
+			err, &qp->rec,
+			"QPN %#x: no route from an %s RoCEv2 GID of this host's device to peer %s QPN %#x",
+			qp->qpn, family, gid, qp->dest_qpn);
+	return ret;
 }

@@ -54,6 +54,13 @@ static uint32_t image_crc(const void *data, size_t length)
 		       length - sizeof(hdr));
 }
 
+void migr_image_seal(const struct migr_image *img)
+{
+	struct rxe_migr_image_hdr *hdr = (void *)(uintptr_t)img->data;
+
+	hdr->crc32 = image_crc(img->data, img->length);
+}
+
 static int check_header(const void *data, size_t length, struct migr_error *err)
 {
 	const struct rxe_migr_image_hdr *hdr = data;

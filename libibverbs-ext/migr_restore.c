@@ -26,8 +26,7 @@ void migr_restore_init(struct migr_restore *r, int fd, struct migr_error *err)
 
 void migr_restore_release(struct migr_restore *r)
 {
-	free(r->gids);
-	r->gids = NULL;
+	migr_gids_free(&r->gids);
 }
 
 /* Take the lowest free handle, which must be `handle` */

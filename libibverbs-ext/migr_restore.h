@@ -6,14 +6,15 @@
 #ifndef MIGR_RESTORE_H
 #define MIGR_RESTORE_H
 
+#include <stdbool.h>
+
 #include "migr_cmd.h"
 #include "migr_uverbs.h"
 
 struct migr_restore {
 	int fd;
-	uint32_t comp_vectors;		  /* of this device; 0: not known */
-	struct ib_uverbs_gid_entry *gids; /* of this device, asked for once */
-	size_t gid_count;
+	uint32_t comp_vectors; /* of this device; 0: not known */
+	struct migr_gids gids; /* of this device, asked for once */
 	struct migr_error *err;
 };
 
@@ -47,14 +48,34 @@ int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec);
 /* ---- GIDs (migr_gid.c) ---- */
 
 /*
- * The index of this device's GID for a connection that used `sgid` at index
- * `preferred`: RoCEv2, same address family and scope, the same index if that
- * one fits. -EADDRNOTAVAIL if there is none.
+ * The GID of this device for a connected QP. That is the one that it had, if
+ * the device has it. Else it is a RoCEv2 GID of the same address family and
+ * scope from which the peer can be reached: first of all the one that the host
+ * would choose itself for that peer, then one at the same index. If
+ * `peer_moves`, the peer will be on this host, and no route is needed.
+ *
+ * -EADDRNOTAVAIL: there is none of the kind; -EHOSTUNREACH: none has a route.
  */
-int migr_pick_gid(const struct ib_uverbs_gid_entry *gids, size_t count,
-		  const uint8_t *sgid, unsigned int preferred);
+int migr_pick_gid(const struct migr_gids *gids,
+		  const struct rxe_migr_rec_qp *qp, bool peer_moves,
+		  const struct ib_uverbs_gid_entry **picked);
 
-/* Fill r->gids unless they are there already */
-int migr_query_gids(struct migr_restore *r);
+/* Say so, naming QP and peer; returns `ret` */
+int migr_gid_error(const struct rxe_migr_rec_qp *qp, int ret,
+		   struct migr_error *err);
+
+/* ---- routes (migr_route.c) ---- */
+
+/* the larger the better */
+enum migr_reach {
+	MIGR_REACH_NONE,
+	MIGR_REACH_UNKNOWN, /* this network namespace cannot tell */
+	MIGR_REACH_ROUTE,
+	MIGR_REACH_BEST, /* and the host would choose that address itself */
+};
+
+/* From an address of this host, through its netdev, to a peer */
+enum migr_reach migr_route(const uint8_t *dgid, const uint8_t *sgid,
+			   uint32_t ifindex);
 
 #endif /* MIGR_RESTORE_H */

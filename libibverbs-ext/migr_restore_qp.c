@@ -83,19 +83,15 @@ static void fill_modify(struct ib_uverbs_modify_qp *in,
 static int pick_sgid(struct migr_restore *r, const struct rxe_migr_rec_qp *qp,
 		     uint8_t *index)
 {
-	int ret = migr_query_gids(r);
+	const struct ib_uverbs_gid_entry *entry;
+	int ret = migr_gids_query(r->fd, &r->gids);
 
 	if (ret)
 		return migr_restore_error(r, &qp->rec, "GID table", ret);
-	ret = migr_pick_gid(r->gids, r->gid_count, qp->sgid, qp->sgid_index);
-	if (ret < 0) {
-		migr_bad(
-			r->err, &qp->rec,
-			"sgid: this host's device has no %s RoCEv2 GID of the same scope",
-			migr_gid_is_ipv4(qp->sgid) ? "IPv4" : "IPv6");
-		return ret;
-	}
-	*index = (uint8_t)ret;
+	ret = migr_pick_gid(&r->gids, qp, false, &entry);
+	if (ret)
+		return migr_gid_error(qp, ret, r->err);
+	*index = (uint8_t)entry->gid_index;
 	return 0;
 }
 

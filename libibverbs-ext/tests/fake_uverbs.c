@@ -11,13 +11,15 @@
 
 #include "fake_uverbs.h"
 #include "image_builder.h"
-#include "migr_uverbs.h"
+#include "migr_restore.h"
 
 struct fake fake;
 
 void fake_reset(void)
 {
 	memset(&fake, 0, sizeof(fake));
+	memset(fake.reach, MIGR_REACH_ROUTE, sizeof(fake.reach));
+	fake.reach[5] = fake.reach[6] = MIGR_REACH_BEST;
 }
 
 /* ---- attributes ---- */
@@ -160,8 +162,10 @@ static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
 	if (!is(cmd->qp_handle, RXE_MIGR_QP) || cmd->qp_state != qp->state + 1)
 		return -EINVAL;
 	qp->state = cmd->qp_state;
-	if (cmd->attr_mask & IBV_QP_AV)
+	if (cmd->attr_mask & IBV_QP_AV) {
 		qp->sgid_index = cmd->dest.sgid_index;
+		memcpy(qp->dgid, cmd->dest.dgid, sizeof(qp->dgid));
+	}
 	return 0;
 }
 
@@ -180,34 +184,51 @@ static int refill(struct ib_uverbs_ioctl_hdr *hdr, uint32_t type)
 
 /* ---- methods ---- */
 
+/* two subnets of each family: 10.0.0, 10.0.5, fd01, fd02 */
+static const struct {
+	uint8_t gid[16];
+	uint32_t index, type;
+} gid_table[] = {
+	{ { 0xfe, 0x80, [15] = 1 }, 0, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { [10] = 0xff, 0xff, 10, 0, 0, 9 }, 1, IB_UVERBS_GID_TYPE_ROCE_V1 },
+	{ { [10] = 0xff, 0xff, 10, 0, 5, 9 }, 4, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { [10] = 0xff, 0xff, 10, 0, 0, 9 }, 5, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { 0xfd, 1, [15] = 9 }, 6, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { 0xfd, 2, [15] = 9 }, 7, IB_UVERBS_GID_TYPE_ROCE_V2 },
+};
+
 static int query_gids(struct ib_uverbs_ioctl_hdr *hdr)
 {
-	static const struct {
-		uint8_t gid[16];
-		uint32_t index, type;
-	} table[] = {
-		{ { 0xfe, 0x80, [15] = 1 }, 0, IB_UVERBS_GID_TYPE_ROCE_V2 },
-		{ { [10] = 0xff, 0xff, 10, 0, 0, 9 },
-		  1,
-		  IB_UVERBS_GID_TYPE_ROCE_V1 },
-		{ { [10] = 0xff, 0xff, 10, 0, 0, 9 },
-		  5,
-		  IB_UVERBS_GID_TYPE_ROCE_V2 },
-		{ { 0xfd, 1, [15] = 9 }, 6, IB_UVERBS_GID_TYPE_ROCE_V2 },
-	};
 	struct ib_uverbs_gid_entry *entry =
 		out(hdr, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
 	uint64_t *count =
 		out(hdr, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES);
 	size_t i;
 
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		memcpy(entry[i].gid, table[i].gid, 16);
-		entry[i].gid_index = table[i].index;
-		entry[i].gid_type = table[i].type;
+	for (i = 0; i < sizeof(gid_table) / sizeof(gid_table[0]); i++) {
+		memcpy(entry[i].gid, gid_table[i].gid, 16);
+		entry[i].gid_index = gid_table[i].index;
+		entry[i].gid_type = gid_table[i].type;
+		entry[i].netdev_ifindex = FAKE_IFINDEX;
 	}
 	*count = i;
 	return 0;
+}
+
+/* a test's routing table */
+enum migr_reach migr_route(const uint8_t *dgid, const uint8_t *sgid,
+			   uint32_t ifindex)
+{
+	size_t i;
+
+	(void)dgid;
+	fake.routes_asked++;
+	for (i = 0; i < sizeof(gid_table) / sizeof(gid_table[0]); i++)
+		if (ifindex == FAKE_IFINDEX &&
+		    gid_table[i].type == IB_UVERBS_GID_TYPE_ROCE_V2 &&
+		    !memcmp(gid_table[i].gid, sgid, 16))
+			return fake.reach[gid_table[i].index];
+	return MIGR_REACH_NONE;
 }
 
 static int dump(struct ib_uverbs_ioctl_hdr *hdr)

@@ -13,12 +13,14 @@
 
 #define FAKE_FD 1000
 #define FAKE_HANDLES 8192
+#define FAKE_IFINDEX 3
 
 struct fake_object {
 	uint32_t type;	   /* enum rxe_migr_type, 0: the handle is free */
 	uint32_t identity; /* QPN, key */
 	uint32_t state;
 	uint32_t sgid_index;
+	uint8_t dgid[16];
 	uint32_t comp_vector;
 	bool filled;
 };
@@ -35,6 +37,9 @@ struct fake {
 	uint32_t why;
 	uint64_t image_needed;
 	bool image_grows;
+	/* enum migr_reach from each RoCEv2 GID of the table, by its index */
+	uint8_t reach[16];
+	unsigned int routes_asked;
 };
 
 extern struct fake fake;

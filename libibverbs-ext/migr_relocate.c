@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What moves together: the connections of a set of images get the addresses
+ * that they have on this host.
+ *
+ * A QP whose peer stays where it is needs only a GID of its own; the peer
+ * learns it from RESUME. But if the peer is in one of the images as well, it
+ * cannot be found where it was, so each of the two gets the other's new GID.
+ * QP numbers stay as they are.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "migr_check.h"
+#include "migr_qp.h"
+#include "migr_restore.h"
+
+struct end {
+	struct rxe_migr_rec_qp *qp;
+	const struct migr_place *place;
+	const struct end *peer; /* NULL: it does not move along */
+	const struct ib_uverbs_gid_entry *gid;
+	int err; /* why it has none */
+};
+
+struct ends {
+	struct end *end;
+	size_t count;
+};
+
+static int compare(uint32_t qpn, const uint8_t *gid, const struct end *end)
+{
+	if (qpn != end->qp->qpn)
+		return qpn < end->qp->qpn ? -1 : 1;
+	return memcmp(gid, end->qp->sgid, sizeof(end->qp->sgid));
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct end *x = a;
+
+	return compare(x->qp->qpn, x->qp->sgid, b);
+}
+
+static int by_peer(const void *key, const void *end)
+{
+	const struct rxe_migr_rec_qp *qp = key;
+
+	return compare(qp->dest_qpn, qp->dgid, end);
+}
+
+static int collect(const struct migr_place *places, size_t n, struct ends *ends)
+{
+	const struct rxe_migr_rec_qp *qp;
+	const struct migr_image *img;
+	size_t i, room = 0;
+	unsigned int k;
+
+	for (i = 0; i < n; i++)
+		room += places[i].img->count;
+	ends->count = 0;
+	ends->end = calloc(room ? room : 1, sizeof(*ends->end));
+	if (!ends->end)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		img = places[i].img;
+		for (k = 0; k < img->count; k++) {
+			qp = (const void *)img->records[k];
+			if (qp->rec.type != RXE_MIGR_QP ||
+			    !migr_qp_connected(qp))
+				continue;
+			ends->end[ends->count++] = (struct end){
+				.qp = (void *)(uintptr_t)qp,
+				.place = &places[i],
+			};
+		}
+	}
+	qsort(ends->end, ends->count, sizeof(*ends->end), by_address);
+	return 0;
+}
+
+/* Both must mean each other: numbers alone repeat from host to host */
+static void find_peers(struct ends *ends)
+{
+	const struct end *peer;
+	size_t i;
+
+	for (i = 0; i < ends->count; i++) {
+		peer = bsearch(ends->end[i].qp, ends->end, ends->count,
+			       sizeof(*ends->end), by_peer);
+		if (peer && !by_peer(peer->qp, &ends->end[i]))
+			ends->end[i].peer = peer;
+	}
+}
+
+/* Where the question, which may cost a look at the routes, is the same */
+static bool same_question(const struct end *a, const struct end *b)
+{
+	return a->place->gids == b->place->gids && !a->peer == !b->peer &&
+	       a->qp->sgid_index == b->qp->sgid_index &&
+	       !memcmp(a->qp->sgid, b->qp->sgid, sizeof(a->qp->sgid)) &&
+	       !memcmp(a->qp->dgid, b->qp->dgid, sizeof(a->qp->dgid));
+}
+
+/* `asked`, which has room for all ends, gets one end for each question */
+static size_t pick_all(struct ends *ends, const struct end **asked)
+{
+	size_t i, k, n = 0;
+	struct end *e;
+
+	for (i = 0; i < ends->count; i++) {
+		e = &ends->end[i];
+		for (k = 0; k < n && !same_question(e, asked[k]); k++)
+			;
+		if (k < n) {
+			e->gid = asked[k]->gid;
+			e->err = asked[k]->err;
+		} else {
+			e->err = migr_pick_gid(e->place->gids, e->qp, e->peer,
+					       &e->gid);
+			asked[n++] = e;
+		}
+	}
+	return n;
+}
+
+/* The first one that failed in full, of the others the peers' addresses */
+static int name_failures(const struct end *const *asked, size_t n,
+			 struct migr_error *err)
+{
+	const struct end *first = NULL, *last = NULL;
+	char gid[INET6_ADDRSTRLEN];
+	size_t i, at;
+
+	for (i = 0; i < n; i++) {
+		if (!asked[i]->err ||
+		    (last && !memcmp(asked[i]->qp->dgid, last->qp->dgid, 16)))
+			continue;
+		last = asked[i];
+		if (!first) {
+			first = last;
+			migr_gid_error(first->qp, first->err, err);
+			continue;
+		}
+		inet_ntop(AF_INET6, last->qp->dgid, gid, sizeof(gid));
+		at = strlen(err->text);
+		if (at + sizeof(gid) + 16 > sizeof(err->text)) {
+			snprintf(err->text + at, sizeof(err->text) - at,
+				 ", ...");
+			break;
+		}
+		snprintf(err->text + at, sizeof(err->text) - at, ", nor to %s",
+			 gid);
+	}
+	return first ? first->err : 0;
+}
+
+static void readdress(const struct ends *ends)
+{
+	struct rxe_migr_rec_qp *qp;
+	const struct end *e;
+
+	for (e = ends->end; e < ends->end + ends->count; e++) {
+		qp = e->qp;
+		memcpy(qp->sgid, e->gid->gid, sizeof(qp->sgid));
+		qp->sgid_index = (uint8_t)e->gid->gid_index;
+		if (e->peer)
+			memcpy(qp->dgid, e->peer->gid->gid, sizeof(qp->dgid));
+	}
+}
+
+int migr_relocate(const struct migr_place *places, size_t n,
+		  struct migr_error *err)
+{
+	const struct end **asked = NULL;
+	struct migr_error ignored;
+	struct ends ends;
+	int ret;
+	size_t i;
+
+	if (!err)
+		err = &ignored;
+	ret = collect(places, n, &ends);
+	if (!ret)
+		asked = calloc(ends.count + 1, sizeof(*asked));
+	if (!asked) {
+		free(ends.end);
+		migr_bad(err, NULL, "no memory");
+		return -ENOMEM;
+	}
+	find_peers(&ends);
+	ret = name_failures(asked, pick_all(&ends, asked), err);
+	if (!ret) {
+		readdress(&ends);
+		for (i = 0; i < n; i++)
+			migr_image_seal(places[i].img);
+	}
+	free(asked);
+	free(ends.end);
+	return ret;
+}
