@@ -132,7 +132,7 @@ static int get_context(int fd)
 	return 0;
 }
 
-int rp_device_probe(const struct rp_device *dev)
+int rp_device_probe(const struct rp_device *dev, struct migr_gids *gids)
 {
 	struct rxe_migr_resolve_resp resp;
 	int fd, err;
@@ -143,6 +143,8 @@ int rp_device_probe(const struct rp_device *dev)
 	err = get_context(fd);
 	if (!err)
 		err = migr_cmd_resolve(fd, fd, &resp);
+	if (!err)
+		err = migr_gids_query(fd, gids);
 	if (err)
 		rp_err("%s is not a migratable rdma_rxe device: %s", dev->ibdev,
 		       err == -EOPNOTSUPP && rp_device_is_rxe(dev)

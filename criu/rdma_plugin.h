@@ -100,8 +100,8 @@ int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev);
 int rp_device_open(const struct rp_device *dev);
 /* Is it rdma_rxe, migratable or not? */
 bool rp_device_is_rxe(const struct rp_device *dev);
-/* Does the driver know our methods? 0, or a negative errno and log */
-int rp_device_probe(const struct rp_device *dev);
+/* Does the driver know our methods, and its GIDs? -errno and log */
+int rp_device_probe(const struct rp_device *dev, struct migr_gids *gids);
 
 /* ---- image files (images.c) ---- */
 
@@ -197,8 +197,9 @@ struct rp_context {
 	void *data;
 	struct migr_image img;
 	struct rp_device dev;
-	bool has_file;	/* there is an image of the context's file */
-	bool has_async; /* and one of its async event file */
+	struct migr_gids gids; /* of the device; in its first context only */
+	bool has_file;	       /* there is an image of the context's file */
+	bool has_async;	       /* and one of its async event file */
 	/* in the restored task */
 	bool open;
 	int fd; /* until handed out, else -1 */

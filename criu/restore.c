@@ -143,6 +143,16 @@ static int read_file(int dir, const char *name, uint32_t id)
 	return 0;
 }
 
+/* The first context on the same device */
+static struct rp_context *first_on_device(const struct rp_context *c)
+{
+	struct rp_context *first = rp_contexts;
+
+	while (strcmp(first->img.context->device, c->img.context->device))
+		first++;
+	return first;
+}
+
 /* The device of each context, asked only once */
 static int find_devices(void)
 {
@@ -152,22 +162,46 @@ static int find_devices(void)
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
 		if (!c->task || !c->has_file)
 			return bad("images", "an image is missing");
-		ibdev = c->img.context->device;
-		for (known = rp_contexts; known < c; known++)
-			if (!strcmp(known->dev.ibdev, ibdev))
-				break;
+		known = first_on_device(c);
 		if (known < c) {
 			c->dev = known->dev;
 			continue;
 		}
+		ibdev = c->img.context->device;
 		if (rp_device_by_ibdev(ibdev, &c->dev)) {
 			rp_err("this host has no RDMA device %s", ibdev);
 			return -ENODEV;
 		}
-		if (rp_device_probe(&c->dev))
+		if (rp_device_probe(&c->dev, &c->gids))
 			return -EOPNOTSUPP;
 	}
 	return 0;
+}
+
+/*
+ * Connections get this host's addresses, those between the tasks of the tree at
+ * both ends. That is the master's work: it alone knows all contexts, and is in
+ * the network namespace of the devices.
+ */
+static int relocate(void)
+{
+	struct migr_place *places;
+	struct migr_error why;
+	unsigned int i;
+	int err;
+
+	places = calloc(rp_nr_contexts + 1, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	for (i = 0; i < rp_nr_contexts; i++) {
+		places[i].img = &rp_contexts[i].img;
+		places[i].gids = &first_on_device(rp_contexts + i)->gids;
+	}
+	err = migr_relocate(places, rp_nr_contexts, &why);
+	if (err)
+		rp_err("%s", why.text);
+	free(places);
+	return err;
 }
 
 int rp_restore_init(void)
@@ -186,6 +220,8 @@ int rp_restore_init(void)
 		err = rp_for_each_image(dir, "rdma-file-", 16, read_file);
 	if (!err)
 		err = find_devices();
+	if (!err)
+		err = relocate();
 	if (err)
 		rp_err("refusing to restore: %s", strerror(-err));
 	return err;
@@ -199,6 +235,7 @@ void rp_restore_fini(void)
 		if (c->late_fd >= 0)
 			close(c->late_fd);
 		migr_image_free(&c->img);
+		migr_gids_free(&c->gids);
 		free(c->data);
 		free(c->task);
 	}

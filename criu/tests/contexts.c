@@ -6,27 +6,39 @@
  *		 [-d DEVICE] [-g GID_INDEX]
  *
  * Each process opens some contexts and makes a PD, an MR, a CQ and two QPs in
- * each. On SIGUSR1 it connects the two QPs to each other and writes from one
- * end of the MR to the other, with what it made before; with -C it connects
- * them at the start, and can then only move to the host where it is. They have
+ * each. On SIGUSR1 it connects the two QPs of a context to each other, writes
+ * to the peer's memory and reads it back, with what it made before. With -C all
+ * contexts of all processes are connected at the start: a ring, in which the
+ * second QP of a context is the peer of the first one of the next. They have
  * had events by then, of which the last one is acknowledged only afterwards.
  * "ready" and "PASS" or "FAIL: reason" go to stdout, one line per process.
  *
- * EXTRA is something that cannot be moved: "channel", "shared" (a context that
- * a child has, too), "orphan" (a child that has only the mapping).
+ * EXTRA is something that cannot be moved: "channel", "events" (a second
+ * asynchronous event file), "shared" (a context that a child has, too),
+ * "orphan" (a child that has only the mapping).
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SIZE 8192
 #define MAX 16
+#define PIECE 256 /* of the memory, one per QP and use: */
+#define SOURCE 0
+#define BACK 2048   /* read from the peer */
+#define TARGET 4096 /* written by the peer */
 
 struct ctx {
 	struct ibv_context *verbs;
@@ -41,6 +53,16 @@ struct ctx {
 static const char *device;
 static int gid_index = 1;
 static int connected;
+static int contexts = 1, processes = 1;
+
+/* what the processes know of each other's contexts */
+static struct shared {
+	struct peer {
+		uint64_t mem;
+		uint32_t rkey, qpn[2];
+	} ctx[MAX * MAX];
+	atomic_int made, linked, used; /* processes */
+} *shared;
 
 #define NEED(what)                                                        \
 	do {                                                              \
@@ -50,7 +72,24 @@ static int connected;
 		}                                                         \
 	} while (0)
 
-static void make(struct ctx *c)
+static void all_are(atomic_int *step)
+{
+	atomic_fetch_add(step, 1);
+	while (atomic_load(step) < processes)
+		usleep(1000);
+}
+
+/* of QP `i` of context `n` of all: QP !i of the next, the previous, or its own */
+static const struct peer *peer_of(int n, int i)
+{
+	int all = contexts * processes;
+
+	if (connected)
+		n = (i ? n + 1 : n + all - 1) % all;
+	return &shared->ctx[n];
+}
+
+static void make(struct ctx *c, struct peer *self)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_qp_init_attr init = {
@@ -64,7 +103,8 @@ static void make(struct ctx *c)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.qp_access_flags =
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 	};
 
 	NEED(list && list[0]);
@@ -77,7 +117,8 @@ static void make(struct ctx *c)
 	memset(c->mem, 0, SIZE);
 	NEED(c->mr = ibv_reg_mr(c->pd, c->mem, SIZE,
 				IBV_ACCESS_LOCAL_WRITE |
-					IBV_ACCESS_REMOTE_WRITE));
+					IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ));
 	NEED(c->cq = ibv_create_cq(c->verbs, 32, c, NULL, 0));
 	init.send_cq = init.recv_cq = c->cq;
 	for (int i = 0; i < 2; i++) {
@@ -85,15 +126,18 @@ static void make(struct ctx *c)
 		NEED(!ibv_modify_qp(c->qp[i], &attr,
 				    IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 					    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+		self->qpn[i] = c->qp[i]->qp_num;
 	}
+	self->mem = (uintptr_t)c->mem;
+	self->rkey = c->mr->rkey;
 }
 
-static void connect_to(struct ctx *c, int i)
+static void connect_qp(struct ctx *c, int n, int i)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = c->qp[!i]->qp_num,
+		.dest_qp_num = peer_of(n, i)->qpn[!i],
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
 		.ah_attr = { .is_global = 1,
@@ -135,49 +179,68 @@ static void get_event(struct ctx *c)
 	NEED(!ibv_modify_qp(c->qp[0], &attr, IBV_QP_STATE));
 }
 
-static void start_connected(struct ctx *c)
+static void get_events(struct ctx *c)
 {
-	for (int i = 0; i < 2; i++)
-		connect_to(c, i);
 	get_event(c);
 	ibv_ack_async_event(&c->event);
 	get_event(c);
 }
 
-/* a write in each direction, so that both send queues are used */
-static void use(struct ctx *c, int n)
+static void run(struct ctx *c, int n, int i, enum ibv_wr_opcode opcode,
+		int local)
 {
-	struct ibv_send_wr wr = { .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE },
+	const struct peer *peer = peer_of(n, i);
+	struct ibv_sge sge = { .addr = (uintptr_t)c->mem + local + i * PIECE,
+			       .length = 64,
+			       .lkey = c->mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = 100 + i,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode,
+				  .wr.rdma.remote_addr =
+					  peer->mem + TARGET + i * PIECE,
+				  .wr.rdma.rkey = peer->rkey },
 			   *bad;
-	struct ibv_sge sge = { .length = 64, .lkey = c->mr->lkey };
 	struct ibv_wc wc = { .wr_id = 0 };
 	int got = 0;
 
-	for (int i = 0; i < 2 && !connected; i++)
-		connect_to(c, i);
-	for (int i = 0; i < 2; i++) {
-		memset(c->mem + i * 256, 'a' + n + i, 64);
-		wr.wr_id = 100 + i;
-		wr.sg_list = &sge;
-		sge.addr = (uintptr_t)c->mem + i * 256;
-		wr.wr.rdma.remote_addr = (uintptr_t)c->mem + 4096 + i * 256;
-		wr.wr.rdma.rkey = c->mr->rkey;
-		errno = ibv_post_send(c->qp[i], &wr, &bad);
-		NEED(!errno);
-		for (int t = 0; t < 20000; t++) {
-			got = ibv_poll_cq(c->cq, 1, &wc);
-			if (got)
-				break;
+	errno = ibv_post_send(c->qp[i], &wr, &bad);
+	NEED(!errno);
+	for (int t = 0; t < 20000 && !got; t++) {
+		got = ibv_poll_cq(c->cq, 1, &wc);
+		if (!got)
 			usleep(1000);
-		}
-		NEED(got == 1);
-		if (wc.status || wc.wr_id != wr.wr_id ||
-		    wc.qp_num != c->qp[i]->qp_num ||
-		    memcmp(c->mem + i * 256, c->mem + 4096 + i * 256, 64)) {
-			printf("FAIL: context %d, QP %d: %s\n", n, i,
-			       ibv_wc_status_str(wc.status));
-			exit(1);
-		}
+	}
+	NEED(got == 1);
+	if (wc.status || wc.wr_id != wr.wr_id ||
+	    wc.qp_num != c->qp[i]->qp_num) {
+		printf("FAIL: context %d, QP %d: %s\n", n, i,
+		       ibv_wc_status_str(wc.status));
+		exit(1);
+	}
+}
+
+/* both QPs write to their peers and read it back */
+static void use(struct ctx *c, int n)
+{
+	for (int i = 0; i < 2 && !connected; i++)
+		connect_qp(c, n, i);
+	for (int i = 0; i < 2; i++) {
+		memset(c->mem + SOURCE + i * PIECE, 'a' + n + i, 64);
+		run(c, n, i, IBV_WR_RDMA_WRITE, SOURCE);
+		run(c, n, i, IBV_WR_RDMA_READ, BACK);
+		NEED(!memcmp(c->mem + SOURCE + i * PIECE,
+			     c->mem + BACK + i * PIECE, 64));
+	}
+}
+
+/* and so did the peers */
+static void check_written(struct ctx *c, int n)
+{
+	for (int i = 0; i < 2; i++) {
+		int from = peer_of(n, !i) - shared->ctx;
+
+		NEED(c->mem[TARGET + i * PIECE] == 'a' + from + i);
 	}
 }
 
@@ -200,10 +263,30 @@ static void wait_forever(void)
 		pause();
 }
 
+static void make_event_file(struct ibv_context *verbs)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr;
+	} cmd = {
+		.hdr.length = sizeof(cmd),
+		.hdr.object_id = UVERBS_OBJECT_ASYNC_EVENT,
+		.hdr.method_id = UVERBS_METHOD_ASYNC_EVENT_ALLOC,
+		.hdr.num_attrs = 1,
+		.hdr.driver_id = RDMA_DRIVER_RXE,
+		.attr.attr_id = UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE,
+		.attr.flags = UVERBS_ATTR_F_MANDATORY,
+	};
+
+	NEED(!ioctl(verbs->cmd_fd, RDMA_VERBS_IOCTL, &cmd));
+}
+
 static void make_extra(const char *extra, struct ctx *c)
 {
 	if (!strcmp(extra, "channel"))
 		NEED(ibv_create_comp_channel(c->verbs));
+	else if (!strcmp(extra, "events"))
+		make_event_file(c->verbs);
 	else if (!strcmp(extra, "shared")) {
 		if (!fork())
 			wait_forever();
@@ -219,9 +302,10 @@ static void make_extra(const char *extra, struct ctx *c)
 	}
 }
 
-static int process(int contexts, const char *extra)
+static int process(int number, const char *extra)
 {
 	struct ctx c[MAX] = { { .mem = NULL } };
+	int first = number * contexts;
 	sigset_t set;
 	int sig;
 
@@ -229,15 +313,22 @@ static int process(int contexts, const char *extra)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (int i = 0; i < contexts; i++)
-		make(c + i);
+		make(c + i, &shared->ctx[first + i]);
+	all_are(&shared->made);
+	for (int i = 0; i < 2 * contexts && connected; i++)
+		connect_qp(c + i / 2, first + i / 2, i % 2);
 	for (int i = 0; i < contexts && connected; i++)
-		start_connected(c + i);
+		get_events(c + i);
+	all_are(&shared->linked);
 	if (extra)
 		make_extra(extra, c);
 	puts("ready");
 	sigwait(&set, &sig);
 	for (int i = 0; i < contexts; i++)
-		use(c + i, i);
+		use(c + i, first + i);
+	all_are(&shared->used);
+	for (int i = 0; i < contexts; i++)
+		check_written(c + i, first + i);
 	for (int i = 0; i < contexts; i++)
 		destroy(c + i);
 	puts("PASS");
@@ -246,8 +337,8 @@ static int process(int contexts, const char *extra)
 
 int main(int argc, char **argv)
 {
-	int contexts = 1, processes = 1, opt, status, ret = 0;
 	const char *extra = NULL;
+	int opt, status, ret = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while ((opt = getopt(argc, argv, "Cc:p:e:d:g:")) != -1) {
@@ -266,12 +357,15 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (contexts < 1 || contexts > MAX)
+	if (contexts < 1 || contexts > MAX || processes < 1 || processes > MAX)
 		return 2;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	NEED(shared != MAP_FAILED);
 	for (int i = 1; i < processes; i++)
 		if (!fork())
-			return process(contexts, extra);
-	ret = process(contexts, extra);
+			return process(i, extra);
+	ret = process(0, extra);
 	while (wait(&status) > 0)
 		ret |= status;
 	return !!ret;
