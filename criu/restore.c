@@ -19,8 +19,6 @@
 
 #include "rdma_plugin.h"
 
-#define MAX_CONTEXTS 4096U
-
 struct rp_context *rp_contexts;
 unsigned int rp_nr_contexts;
 
@@ -90,26 +88,43 @@ static int read_task(int dir, const char *name, uint32_t number)
 	void *img;
 	int err;
 
-	if (number >= MAX_CONTEXTS)
-		return bad(name, "too many contexts");
+	if (number >= rp_nr_contexts)
+		return bad(name, "the image of another context is missing");
 	err = read_checked(dir, name, RP_IMAGE_TASK, &img);
 	if (err)
 		return err;
-	if (number >= rp_nr_contexts) {
-		c = reallocarray(rp_contexts, number + 1, sizeof(*c));
-		if (!c)
-			return -ENOMEM;
-		memset(c + rp_nr_contexts, 0,
-		       (number + 1 - rp_nr_contexts) * sizeof(*c));
-		rp_contexts = c;
-		rp_nr_contexts = number + 1;
-	}
 	c = rp_contexts + number;
 	c->task = img;
-	c->fd = c->async_fd = c->late_fd = -1;
 	if (c->task->context != number)
 		return bad(name, "another context's image");
 	return read_context(dir, c, number);
+}
+
+static int count_task(int dir, const char *name, uint32_t number)
+{
+	(void)dir;
+	(void)name;
+	(void)number;
+	rp_nr_contexts++;
+	return 0;
+}
+
+/* They are numbered from 0 on */
+static int read_tasks(int dir)
+{
+	int err = rp_for_each_image(dir, "rdma-task-", 10, count_task);
+
+	if (err)
+		return err;
+	rp_contexts = calloc(rp_nr_contexts + 1, sizeof(*rp_contexts));
+	if (!rp_contexts) {
+		rp_nr_contexts = 0;
+		return -ENOMEM;
+	}
+	for (unsigned int i = 0; i < rp_nr_contexts; i++)
+		rp_contexts[i].fd = rp_contexts[i].async_fd =
+			rp_contexts[i].late_fd = -1;
+	return rp_for_each_image(dir, "rdma-task-", 10, read_task);
 }
 
 static int read_file(int dir, const char *name, uint32_t id)
@@ -215,7 +230,7 @@ int rp_restore_init(void)
 		return 0;
 	if (dir < 0)
 		return 0;
-	err = rp_for_each_image(dir, "rdma-task-", 10, read_task);
+	err = read_tasks(dir);
 	if (!err)
 		err = rp_for_each_image(dir, "rdma-file-", 16, read_file);
 	if (!err)

@@ -55,6 +55,7 @@ static int new_context(struct rp_task *task, const struct rp_fd *f,
 	c->dev = *dev;
 	c->number = f->fd;
 	c->fd = fd;
+	c->async = -1;
 	c->guard = -1;
 	*contexts_end = c;
 	contexts_end = &c->next;
@@ -103,9 +104,28 @@ static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 	return -EOPNOTSUPP;
 }
 
-static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
+/* The restore makes one, and which QP belongs to which file is not known */
+static int check_async(struct dump_context *c, const struct rp_fd *f, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (c->async >= 0 && !rp_same_file(c->async, fd)) {
+		rp_err("pid %d, fd %d: a second asynchronous event file of a context (fd %d) cannot be migrated",
+		       c->task->pid, f->fd, c->number);
+		return -EOPNOTSUPP;
+	}
+	if (poll(&p, 1, 0) > 0) {
+		rp_err("pid %d, fd %d: asynchronous events that the application has not read cannot be migrated yet",
+		       c->task->pid, f->fd);
+		return -EOPNOTSUPP;
+	}
+	if (c->async < 0)
+		c->async = dup(fd);
+	return c->async < 0 ? -errno : note_number(c, f->fd);
+}
+
+static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
+{
 	struct rxe_migr_resolve_resp resp;
 	struct dump_context *c;
 	int err;
@@ -126,12 +146,7 @@ static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
 			       task->pid, f->fd);
 			return -EOPNOTSUPP;
 		}
-		if (poll(&p, 1, 0) > 0) {
-			rp_err("pid %d, fd %d: asynchronous events that the application has not read cannot be migrated yet",
-			       task->pid, f->fd);
-			return -EOPNOTSUPP;
-		}
-		return note_number(c, f->fd);
+		return check_async(c, f, fd);
 	}
 	rp_err("pid %d, fd %d: verbs events of a context that the process has not open",
 	       task->pid, f->fd);
@@ -243,6 +258,8 @@ void dump_release_all(void)
 		dump_contexts = c->next;
 		/* first: if no task has the context by now, it stays stopped */
 		close(c->fd);
+		if (c->async >= 0)
+			close(c->async);
 		if (c->guard >= 0)
 			close(c->guard);
 		migr_image_free(&c->img);

@@ -171,6 +171,27 @@ static void names(void)
 	CHECK(!faccessat(dir, "pages-1.img", F_OK, 0));
 }
 
+/* more than memory is refused by the sanitizer's allocator, not killed */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+/* what a dump could write a restore can read: only memory is a limit */
+static void large(void)
+{
+	size_t length;
+	void *data;
+	int fd;
+
+	fd = openat(dir, "rdma-ctx-9.img", O_WRONLY | O_CREAT, 0600);
+	MUST(fd >= 0 && !ftruncate(fd, 2LL << 40));
+	close(fd);
+	CHECK(rp_read_file(dir, "rdma-ctx-9.img", &data, &length) == -ENOMEM);
+	CHECK(!data);
+}
+
 int main(void)
 {
 	char path[] = "/tmp/criu-test-XXXXXX", cmd[64];
@@ -183,6 +204,7 @@ int main(void)
 	insane();
 	lookup();
 	names();
+	large();
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", path);
 	CHECK(!system(cmd));
 	return check_result();
