@@ -131,7 +131,7 @@ struct rxe_migr_resolve {
 
 struct rxe_migr_resolve_resp {
 	__u32 type; /* enum rxe_migr_type: CONTEXT, ASYNC_FD or COMP_CHANNEL */
-	__u32 handle;
+	__u32 handle; /* 0: event files have none */
 };
 
 /*

@@ -51,7 +51,7 @@ struct rxe_migr_rec {
 struct rxe_migr_rec_context {
 	struct rxe_migr_rec rec;
 	char device[64];   /* name of the ibdev, NUL-terminated */
-	__u8 gid[16];	   /* GID of the source's first connected QP, or 0 */
+	__u8 gid[16];	   /* not used, 0 */
 	__u32 max_handle;  /* largest handle in use */
 	__u32 reserved;
 };
