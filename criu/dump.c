@@ -71,6 +71,7 @@ static int write_task(struct dump_context *c, unsigned int number)
 	struct rp_task_image *img;
 	size_t size, nr_vmas = 0;
 	struct dump_context *other;
+	const char *why;
 	char name[32];
 	int err;
 
@@ -94,7 +95,15 @@ static int write_task(struct dump_context *c, unsigned int number)
 	rp_image_seal(img, RP_IMAGE_TASK, size);
 
 	snprintf(name, sizeof(name), "rdma-task-%u.img", number);
-	err = rp_write_file(criu_get_image_dir(), name, img, size);
+	/* as for contexts: what would be refused later is refused now */
+	why = rp_image_check(img, size, RP_IMAGE_TASK);
+	if (why) {
+		rp_err("pid %d, fd %d: %s: %s", c->task->pid, c->number, name,
+		       why);
+		err = -EINVAL;
+	} else {
+		err = rp_write_file(criu_get_image_dir(), name, img, size);
+	}
 	free(img);
 	return err;
 }
