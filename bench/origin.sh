@@ -8,22 +8,25 @@
 # user nice system idle iowait irq softirq steal
 origin_cpu() { sed -n '1s/^cpu *//p' /proc/stat | cut -d' ' -f1-8; }
 
+# The tree may change while the bench runs.
 origin_begin()
 {
+	local tree
+
+	tree=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
+	origin_commit=$(git -C "$tree" describe --always --dirty --abbrev=12 \
+		2>/dev/null) || origin_commit=unknown
 	origin_before=$(origin_cpu)
 	origin_load=$(cut -d' ' -f1 /proc/loadavg)
 }
 
 origin_json() # LAB_DIR: one member of an object
 {
-	local tree commit model accel
+	local model accel
 
-	tree=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
-	commit=$(git -C "$tree" describe --always --dirty --abbrev=12 \
-		2>/dev/null) || commit=unknown
 	model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 	accel=$(sed -n 's/^declare -- accel="\(.*\)"$/\1/p' "$1/n1/options")
-	awk -v commit="$commit" -v model="$model" -v accel="$accel" \
+	awk -v commit="$origin_commit" -v model="$model" -v accel="$accel" \
 		-v date="$(date -u +%FT%TZ)" -v kernel="$(uname -r)" \
 		-v cpus="$(nproc)" -v before="$origin_before" \
 		-v after="$(origin_cpu)" -v load="$origin_load" \
