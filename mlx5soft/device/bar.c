@@ -41,7 +41,7 @@ enum {
 	UAR_SEND_END = 0x1000, /* four registers of two buffers */
 };
 
-static u32 segment(struct nic *nic, u64 off)
+static uint32_t segment(struct nic *nic, uint64_t off)
 {
 	switch (off) {
 	case SEG_FW_REV:
@@ -62,13 +62,13 @@ static u32 segment(struct nic *nic, u64 off)
 	return 0; /* SEG_INITIALIZING too: there is nothing to wait for */
 }
 
-int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len)
+int bar_read(void *priv, unsigned int bar, uint64_t off, void *buf, size_t len)
 {
 	struct nic *nic = priv;
-	u8 word[4], *to = buf;
+	uint8_t word[4], *to = buf;
 	size_t i;
 
-	if (bar || off >= (u64)FIRST_UAR * UAR_PAGE)
+	if (bar || off >= (uint64_t)FIRST_UAR * UAR_PAGE)
 		return 0;
 	for (i = 0; i < len; i++) {
 		if (!i || !((off + i) & 3))
@@ -78,12 +78,12 @@ int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len)
 	return 0;
 }
 
-static void segment_write(struct nic *nic, u64 off, u32 value)
+static void segment_write(struct nic *nic, uint64_t off, uint32_t value)
 {
 	switch (off) {
 	case SEG_CMDQ_HIGH:
 		nic->cmd_rung = 0;
-		nic->cmdq = (nic->cmdq & 0xffffffff) | (u64)value << 32;
+		nic->cmdq = (nic->cmdq & 0xffffffff) | (uint64_t)value << 32;
 		break;
 	case SEG_CMDQ_LOW:
 		nic->cmd_rung = 0;
@@ -104,10 +104,10 @@ static void segment_write(struct nic *nic, u64 off, u32 value)
  * of the page mlx5_ib chose, and arms CQs in the context's first page, or in
  * the one it named at creation.
  */
-static void send_doorbell(struct nic *nic, u32 uar, u32 number)
+static void send_doorbell(struct nic *nic, uint32_t uar, uint32_t number)
 {
 	struct obj *obj = obj_find(nic, OBJ_QP, number);
-	const u8 *wq;
+	const uint8_t *wq;
 
 	if (obj) {
 		struct qp *qp = (struct qp *)obj;
@@ -125,10 +125,10 @@ static void send_doorbell(struct nic *nic, u32 uar, u32 number)
 }
 
 /* A doorbell of 8 bytes may come as two halves, the second of which counts. */
-static void uar_write(struct nic *nic, u32 uar, u32 off, const u8 *buf,
-		      size_t len)
+static void uar_write(struct nic *nic, uint32_t uar, uint32_t off,
+		      const uint8_t *buf, size_t len)
 {
-	u32 first = get_be32(buf);
+	uint32_t first = get_be32(buf);
 
 	if (off == UAR_EQ_ARM || off == UAR_EQ) {
 		eq_doorbell(nic, uar, first, off == UAR_EQ_ARM);
@@ -148,16 +148,16 @@ static void uar_write(struct nic *nic, u32 uar, u32 off, const u8 *buf,
 	}
 }
 
-int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
+int bar_write(void *priv, unsigned int bar, uint64_t off, const void *buf,
 	      size_t len)
 {
-	const u8 *from = buf;
+	const uint8_t *from = buf;
 	struct nic *nic = priv;
 	size_t i;
 
 	if (bar || len < 4 || off & 3)
 		return 0;
-	if (off < (u64)FIRST_UAR * UAR_PAGE) {
+	if (off < (uint64_t)FIRST_UAR * UAR_PAGE) {
 		for (i = 0; i + 4 <= len; i += 4)
 			segment_write(nic, off + i, get_be32(from + i));
 	} else if (obj_find(nic, OBJ_UAR, off / UAR_PAGE)) {

@@ -19,10 +19,8 @@
 
 #include "../be.h"
 
+/* as the kernel calls it, for its header */
 typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
 
 #ifndef __packed
 #define __packed __attribute__((packed))
@@ -43,9 +41,9 @@ typedef uint64_t u64;
 
 #define BYTES(type) (sizeof(BITS_TYPE(type)) / 8)
 #define BYTE_OF(type, field) (BITS_AT(type, field) / 8)
-#define AT(type, p, field) ((void *)((u8 *)(p) + BYTE_OF(type, field)))
+#define AT(type, p, field) ((void *)((uint8_t *)(p) + BYTE_OF(type, field)))
 #define AT_RO(type, p, field) \
-	((const void *)((const u8 *)(p) + BYTE_OF(type, field)))
+	((const void *)((const uint8_t *)(p) + BYTE_OF(type, field)))
 #define GET(type, p, field) \
 	bits_get(p, BITS_AT(type, field), BITS_LEN(type, field))
 #define SET(type, p, field, value) \
@@ -54,19 +52,19 @@ typedef uint64_t u64;
 #define COPY(type, to, from, field) SET(type, to, field, GET(type, from, field))
 
 /* the rest, bit by bit: fields over the border of a word */
-static inline u64 bits_get_slow(const u8 *p, size_t at, size_t len)
+static inline uint64_t bits_get_slow(const uint8_t *p, size_t at, size_t len)
 {
-	u64 v = 0;
+	uint64_t v = 0;
 
 	for (; len; len--, at++)
 		v = v << 1 | (p[at / 8] >> (7 - at % 8) & 1);
 	return v;
 }
 
-static inline void bits_set_slow(u8 *p, size_t at, size_t len, u64 v)
+static inline void bits_set_slow(uint8_t *p, size_t at, size_t len, uint64_t v)
 {
 	for (; len; len--, at++) {
-		u8 bit = 0x80 >> at % 8;
+		uint8_t bit = 0x80 >> at % 8;
 
 		if (v >> (len - 1) & 1)
 			p[at / 8] |= bit;
@@ -75,32 +73,32 @@ static inline void bits_set_slow(u8 *p, size_t at, size_t len, u64 v)
 	}
 }
 
-static inline u64 bits_get(const void *p, size_t at, size_t len)
+static inline uint64_t bits_get(const void *p, size_t at, size_t len)
 {
-	const u8 *word = (const u8 *)p + at / 32 * 4;
+	const uint8_t *word = (const uint8_t *)p + at / 32 * 4;
 	unsigned int in = at % 32;
 
 	if (len == 64 && !in)
 		return get_be64(word);
 	if (in + len <= 32)
 		return get_be32(word) >> (32 - in - len) &
-		       (u32)(0xffffffffULL >> (32 - len));
+		       (uint32_t)(0xffffffffULL >> (32 - len));
 	return bits_get_slow(p, at, len);
 }
 
-static inline void bits_set(void *p, size_t at, size_t len, u64 v)
+static inline void bits_set(void *p, size_t at, size_t len, uint64_t v)
 {
-	u8 *word = (u8 *)p + at / 32 * 4;
+	uint8_t *word = (uint8_t *)p + at / 32 * 4;
 	unsigned int in = at % 32, shift;
-	u32 mask;
+	uint32_t mask;
 
 	if (len == 64 && !in) {
 		put_be64(word, v);
 	} else if (in + len <= 32) {
 		shift = 32 - in - len;
-		mask = (u32)(0xffffffffULL >> (32 - len)) << shift;
-		put_be32(word,
-			 (get_be32(word) & ~mask) | ((u32)v << shift & mask));
+		mask = (uint32_t)(0xffffffffULL >> (32 - len)) << shift;
+		put_be32(word, (get_be32(word) & ~mask) |
+				       ((uint32_t)v << shift & mask));
 	} else {
 		bits_set_slow(p, at, len, v);
 	}

@@ -12,16 +12,16 @@
 #include "bits.h"
 
 enum {
-	/* u8 slot and defect, u16 in_len, u16 out_len, u16 n, n bytes of the
+	/* uint8_t slot and defect, uint16_t in_len, uint16_t out_len, uint16_t n, n bytes of the
 	 * command: it is put into the slot and the doorbell rung
 	 */
 	OP_CMD,
-	OP_BAR,	  /* u32 offset, u8 length, u64 value: a write to BAR 0 */
-	OP_MEM,	  /* u32 address, u8 n, n bytes: to the host's memory */
-	OP_STATE, /* u8: what of enum op_state happens */
-	OP_KEY,	  /* u32 PD, u32 key, u64 address, u32 length, u8 access */
-	OP_CQE,	  /* u16 CQ, u8 opcode: the device posts one */
-	OP_FRAME, /* u8 n, n bytes: a frame comes from the wire; none: what the
+	OP_BAR, /* uint32_t offset, uint8_t length, uint64_t value: a write to BAR 0 */
+	OP_MEM, /* uint32_t address, uint8_t n, n bytes: to the host's memory */
+	OP_STATE, /* uint8_t: what of enum op_state happens */
+	OP_KEY, /* uint32_t PD, uint32_t key, uint64_t address, uint32_t length, uint8_t access */
+	OP_CQE, /* uint16_t CQ, uint8_t opcode: the device posts one */
+	OP_FRAME, /* uint8_t n, n bytes: a frame comes from the wire; none: what the
 		   * device has sent comes back
 		   */
 	OPS,
@@ -54,8 +54,9 @@ enum op_state {
 #define OP_DEFECT(how) ((how) >> 5)
 
 /* Write one; errors are the stream's. */
-void op_cmd(FILE *f, u8 how, const u8 *in, u32 in_len, u32 out_len);
-void op_bar(FILE *f, u32 off, const void *bytes, size_t n); /* up to 8 */
-void op_frame(FILE *f, const u8 *frame, size_t n);	    /* up to 255 */
+void op_cmd(FILE *f, uint8_t how, const uint8_t *in, uint32_t in_len,
+	    uint32_t out_len);
+void op_bar(FILE *f, uint32_t off, const void *bytes, size_t n); /* up to 8 */
+void op_frame(FILE *f, const uint8_t *frame, size_t n);		 /* up to 255 */
 
 #endif /* CMD_OPS_H */

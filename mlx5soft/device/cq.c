@@ -35,7 +35,7 @@ static void notify(struct nic *nic, struct cq *cq)
  */
 static void moderate(struct nic *nic, struct cq *cq)
 {
-	u64 now;
+	uint64_t now;
 
 	if (!cq->period || !cq->max_count ||
 	    ((cq->pi - cq->notified_pi) & 0xffffff) >= cq->max_count) {
@@ -55,7 +55,7 @@ static void moderate(struct nic *nic, struct cq *cq)
 		nic->cq_due = cq->due;
 }
 
-void cq_tick(struct nic *nic, u64 now)
+void cq_tick(struct nic *nic, uint64_t now)
 {
 	struct cq *cq, *next;
 
@@ -71,7 +71,7 @@ void cq_tick(struct nic *nic, u64 now)
 
 static void overrun(struct nic *nic, struct cq *cq)
 {
-	u8 data[EQE_DATA] = { 0 };
+	uint8_t data[EQE_DATA] = { 0 };
 
 	nic_log(nic, "CQ %u overrun", cq->obj.id);
 	cq->failed = true;
@@ -81,14 +81,14 @@ static void overrun(struct nic *nic, struct cq *cq)
 }
 
 /* as the consumer says in its doorbell record */
-static u32 unread(const struct cq *cq, u32 ci)
+static uint32_t unread(const struct cq *cq, uint32_t ci)
 {
 	return (cq->pi - ci) & 0xffffff;
 }
 
 static bool full(struct nic *nic, const struct cq *cq)
 {
-	u32 ci;
+	uint32_t ci;
 
 	if (cq->ignore_overrun)
 		return false;
@@ -98,11 +98,12 @@ static bool full(struct nic *nic, const struct cq *cq)
 }
 
 /* The last byte of an entry makes it the consumer's. False: not in memory. */
-static bool put(struct nic *nic, struct cq *cq, const u8 cqe[64], u8 op_own)
+static bool put(struct nic *nic, struct cq *cq, const uint8_t cqe[64],
+		uint8_t op_own)
 {
-	u32 size = cq->big ? 128 : 64;
-	u64 at = (u64)(cq->pi & ((1U << cq->log_size) - 1)) * size;
-	u8 *to = pas_ptr_write(nic, &cq->pas, at + size - 64, 64);
+	uint32_t size = cq->big ? 128 : 64;
+	uint64_t at = (uint64_t)(cq->pi & ((1U << cq->log_size) - 1)) * size;
+	uint8_t *to = pas_ptr_write(nic, &cq->pas, at + size - 64, 64);
 
 	if (!to)
 		return false;
@@ -113,7 +114,7 @@ static bool put(struct nic *nic, struct cq *cq, const u8 cqe[64], u8 op_own)
 	return true;
 }
 
-bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
+bool cq_post(struct nic *nic, struct cq *cq, uint8_t cqe[64], enum cqe_op op,
 	     bool solicited)
 {
 	if (cq->failed)
@@ -140,7 +141,7 @@ bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
  * Is this CQE behind that one, which the consumer sees next? Numbers of 24 bits
  * wrap: who says that it is in front of the producer has seen everything.
  */
-static bool behind(u32 pi, u32 from)
+static bool behind(uint32_t pi, uint32_t from)
 {
 	return ((from - pi) & 0xffffff) > 0x7fffff;
 }
@@ -152,7 +153,7 @@ static bool behind(u32 pi, u32 from)
  * has made one is a flag and no distance: any number of CQEs may have been
  * polled since.
  */
-void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number)
+void cq_doorbell(struct nic *nic, uint32_t uar, uint32_t first, uint32_t number)
 {
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, number & 0xffffff);
 
@@ -186,8 +187,8 @@ static void set_moderation(struct cq *cq)
 }
 
 /* size, format and place of the entries; `list` is behind the command */
-static bool ring_init(struct cq *cq, const struct cmd *cmd, const u8 *cqc,
-		      u32 list)
+static bool ring_init(struct cq *cq, const struct cmd *cmd, const uint8_t *cqc,
+		      uint32_t list)
 {
 	unsigned int shift = GET(cqc, cqc, log_page_size) + PAGE_SHIFT_MIN;
 
@@ -202,7 +203,7 @@ static bool ring_init(struct cq *cq, const struct cmd *cmd, const u8 *cqc,
 
 static int create_cq(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *cqc = AT_RO(create_cq_in, cmd->in, cq_context);
+	const uint8_t *cqc = AT_RO(create_cq_in, cmd->in, cq_context);
 	struct cq *cq = calloc(1, sizeof(*cq));
 
 	if (!cq)
@@ -234,10 +235,10 @@ static int create_cq(struct nic *nic, struct cmd *cmd)
  */
 static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 {
-	const u8 *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
-	u8 cqe[64] = { 0 };
+	const uint8_t *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
+	uint8_t cqe[64] = { 0 };
 	struct cq to = { 0 };
-	u32 ci;
+	uint32_t ci;
 
 	if (!ring_init(&to, cmd, cqc, BYTES(modify_cq_in)))
 		return FAIL(BAD_PARAM, "size or pages");
@@ -269,9 +270,9 @@ static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 
 static int modify_cq(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
+	const uint8_t *cqc = AT_RO(modify_cq_in, cmd->in, cq_context);
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, cmd_id(cmd));
-	u32 fields = get_be32(
+	uint32_t fields = get_be32(
 		cmd->in +
 		BYTE_OF(modify_cq_in, modify_field_select_resize_field_select));
 
@@ -300,7 +301,7 @@ static int modify_cq(struct nic *nic, struct cmd *cmd)
 static int query_cq(struct nic *nic, struct cmd *cmd)
 {
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, cmd_id(cmd));
-	u8 *cqc = AT(query_cq_out, cmd->out, cq_context);
+	uint8_t *cqc = AT(query_cq_out, cmd->out, cq_context);
 
 	if (!cq)
 		return FAIL(BAD_RES, "no such CQ");

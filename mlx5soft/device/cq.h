@@ -12,25 +12,25 @@ struct cq {
 	struct obj obj;
 	struct eq *eq;
 	struct pas pas;
-	u8 log_size;
+	uint8_t log_size;
 	bool big; /* entries of 128 bytes, the CQE in the second half */
 	bool ignore_overrun, failed;
 	bool armed, armed_solicited;
 	bool news, solicited_news; /* CQEs that no event has told of yet */
-	u32 pi, solicited_pi;	   /* behind the last such CQE */
-	u32 notified_pi;	   /* behind the last that had an event */
-	u32 uar;
-	u64 db;
+	uint32_t pi, solicited_pi; /* behind the last such CQE */
+	uint32_t notified_pi;	   /* behind the last that had an event */
+	uint32_t uar;
+	uint64_t db;
 	/* moderation: CQEs and microseconds from event to event; 0: none */
-	u16 max_count, period;
-	bool from_cqe;	 /* the time counts from the last CQE */
-	u64 notified_at; /* ns, of the last event */
-	bool timed;	 /* in nic.cq_timed, an event is due at... */
-	u64 due;
+	uint16_t max_count, period;
+	bool from_cqe;	      /* the time counts from the last CQE */
+	uint64_t notified_at; /* ns, of the last event */
+	bool timed;	      /* in nic.cq_timed, an event is due at... */
+	uint64_t due;
 	TAILQ_ENTRY(cq) next_timed;
 	bool waiting; /* in eq->waiting */
 	TAILQ_ENTRY(cq) next_waiting;
-	u8 cqc[BYTES(cqc)];
+	uint8_t cqc[BYTES(cqc)];
 };
 
 /* where the fields of a CQE are, in bytes */
@@ -62,17 +62,18 @@ enum cqe_op {
  * libraries have no such number.
  */
 #define NO_USER_INDEX 0xffffffU
-static inline void cqe_set_user_index(u8 cqe[64], u32 index)
+static inline void cqe_set_user_index(uint8_t cqe[64], uint32_t index)
 {
 	if (index != NO_USER_INDEX)
 		put_be32(cqe + CQE_AT_SRQN, index);
 }
 
 /* Post a CQE; op_own of it is made here. False: the CQ is full or broken. */
-bool cq_post(struct nic *nic, struct cq *cq, u8 cqe[64], enum cqe_op op,
+bool cq_post(struct nic *nic, struct cq *cq, uint8_t cqe[64], enum cqe_op op,
 	     bool solicited);
-void cq_doorbell(struct nic *nic, u32 uar, u32 first, u32 number);
+void cq_doorbell(struct nic *nic, uint32_t uar, uint32_t first,
+		 uint32_t number);
 /* Events that moderation has kept, from nic.cq_due on */
-void cq_tick(struct nic *nic, u64 now);
+void cq_tick(struct nic *nic, uint64_t now);
 
 #endif /* MLX5SOFT_CQ_H */

@@ -68,7 +68,7 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 	put_line(nic, line);
 }
 
-u64 nic_now(void)
+uint64_t nic_now(void)
 {
 	struct timespec t;
 
@@ -99,7 +99,7 @@ static void reset(void *priv, enum vfu_reset why)
 static void config_written(void *priv, unsigned int off, size_t len)
 {
 	struct nic *nic = priv;
-	u32 rung = nic->cmd_rung;
+	uint32_t rung = nic->cmd_rung;
 
 	(void)off;
 	(void)len;
@@ -152,7 +152,7 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	nic_wire_trains(nic, true);
 	/* EUI-64 of the MAC address */
 	for (i = 0; i < 6; i++)
-		nic->guid |= (u64)cfg->mac[i]
+		nic->guid |= (uint64_t)cfg->mac[i]
 			     << (i < 3 ? 56 - 8 * i : 40 - 8 * i);
 	nic->guid = (nic->guid ^ 1ULL << 57) | 0xfffeULL << 24;
 	ret = rdma_create(nic);
@@ -211,7 +211,7 @@ void nic_wire_trains(struct nic *nic, bool send)
 
 bool nic_tick(struct nic *nic)
 {
-	u64 t = nic_now();
+	uint64_t t = nic_now();
 	bool more;
 
 	if (!vfu_bus_master(nic->vfu))
@@ -230,7 +230,7 @@ bool nic_tick(struct nic *nic)
 
 int64_t nic_due(const struct nic *nic)
 {
-	u64 due = roce_next_deadline(nic->roce), t = nic_now();
+	uint64_t due = roce_next_deadline(nic->roce), t = nic_now();
 
 	if (!vfu_bus_master(nic->vfu))
 		return -1;

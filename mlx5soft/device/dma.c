@@ -6,19 +6,19 @@
 #include "dma.h"
 #include "nic.h"
 
-bool dma_read(struct nic *nic, u64 addr, void *buf, u32 len)
+bool dma_read(struct nic *nic, uint64_t addr, void *buf, uint32_t len)
 {
 	return !vfu_dma_read(nic->vfu, addr, buf, len);
 }
 
-bool dma_write(struct nic *nic, u64 addr, const void *buf, u32 len)
+bool dma_write(struct nic *nic, uint64_t addr, const void *buf, uint32_t len)
 {
 	return !vfu_dma_write(nic->vfu, addr, buf, len);
 }
 
-bool dma_read_be32(struct nic *nic, u64 addr, u32 *value)
+bool dma_read_be32(struct nic *nic, uint64_t addr, uint32_t *value)
 {
-	u8 bytes[4];
+	uint8_t bytes[4];
 
 	if (!dma_read(nic, addr, bytes, sizeof(bytes)))
 		return false;
@@ -26,22 +26,22 @@ bool dma_read_be32(struct nic *nic, u64 addr, u32 *value)
 	return true;
 }
 
-const void *dma_ptr_read(struct nic *nic, u64 addr, u32 len)
+const void *dma_ptr_read(struct nic *nic, uint64_t addr, uint32_t len)
 {
 	return vfu_dma_ptr_ro(nic->vfu, addr, len);
 }
 
-void *dma_ptr_write(struct nic *nic, u64 addr, u32 len)
+void *dma_ptr_write(struct nic *nic, uint64_t addr, uint32_t len)
 {
 	return vfu_dma_ptr(nic->vfu, addr, len);
 }
 
 /* ---- lists of pages ---- */
 
-bool pas_init(struct pas *pas, const u8 *list, size_t avail, unsigned int shift,
-	      u64 offset, u64 size)
+bool pas_init(struct pas *pas, const uint8_t *list, size_t avail,
+	      unsigned int shift, uint64_t offset, uint64_t size)
 {
-	u64 count, i;
+	uint64_t count, i;
 
 	/* the sum below must not wrap */
 	if (shift < PAGE_SHIFT_MIN || shift > MAX_LOG_MR - 1 ||
@@ -67,10 +67,10 @@ void pas_free(struct pas *pas)
 	memset(pas, 0, sizeof(*pas));
 }
 
-bool pas_read(struct nic *nic, const struct pas *pas, u64 at, void *buf,
-	      u32 len)
+bool pas_read(struct nic *nic, const struct pas *pas, uint64_t at, void *buf,
+	      uint32_t len)
 {
-	u64 in, index, n;
+	uint64_t in, index, n;
 
 	for (at += pas->offset; len; at += n, len -= n) {
 		index = at >> pas->shift;
@@ -81,14 +81,15 @@ bool pas_read(struct nic *nic, const struct pas *pas, u64 at, void *buf,
 		if (index >= pas->count ||
 		    !dma_read(nic, pas->page[index] + in, buf, n))
 			return false;
-		buf = (u8 *)buf + n;
+		buf = (uint8_t *)buf + n;
 	}
 	return true;
 }
 
-void *pas_ptr_write(struct nic *nic, const struct pas *pas, u64 at, u32 len)
+void *pas_ptr_write(struct nic *nic, const struct pas *pas, uint64_t at,
+		    uint32_t len)
 {
-	u64 in, index;
+	uint64_t in, index;
 
 	at += pas->offset;
 	index = at >> pas->shift;

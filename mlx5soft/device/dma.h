@@ -16,14 +16,14 @@
 struct nic;
 
 /* False: not all of it is memory that may be read, or written. */
-bool dma_read(struct nic *nic, u64 addr, void *buf, u32 len);
-bool dma_write(struct nic *nic, u64 addr, const void *buf, u32 len);
+bool dma_read(struct nic *nic, uint64_t addr, void *buf, uint32_t len);
+bool dma_write(struct nic *nic, uint64_t addr, const void *buf, uint32_t len);
 /* a big-endian number, such as a doorbell record has */
-bool dma_read_be32(struct nic *nic, u64 addr, u32 *value);
+bool dma_read_be32(struct nic *nic, uint64_t addr, uint32_t *value);
 
 /* In place; NULL: as above, or not in one piece. */
-const void *dma_ptr_read(struct nic *nic, u64 addr, u32 len);
-void *dma_ptr_write(struct nic *nic, u64 addr, u32 len);
+const void *dma_ptr_read(struct nic *nic, uint64_t addr, uint32_t len);
+void *dma_ptr_write(struct nic *nic, uint64_t addr, uint32_t len);
 
 #define PAGE_SHIFT_MIN 12U
 /* of a list: more than there are address bits left */
@@ -32,22 +32,23 @@ void *dma_ptr_write(struct nic *nic, u64 addr, u32 len);
 
 /* A list of pages */
 struct pas {
-	u64 *page;
-	u32 count;
-	u8 shift;
-	u64 offset; /* in the first page */
+	uint64_t *page;
+	uint32_t count;
+	uint8_t shift;
+	uint64_t offset; /* in the first page */
 };
 
 /*
  * Take `size` bytes' worth of page addresses at `list`, of which `avail` bytes
  * are there. False: too few, or no memory.
  */
-bool pas_init(struct pas *pas, const u8 *list, size_t avail, unsigned int shift,
-	      u64 offset, u64 size);
+bool pas_init(struct pas *pas, const uint8_t *list, size_t avail,
+	      unsigned int shift, uint64_t offset, uint64_t size);
 void pas_free(struct pas *pas);
-bool pas_read(struct nic *nic, const struct pas *pas, u64 at, void *buf,
-	      u32 len);
+bool pas_read(struct nic *nic, const struct pas *pas, uint64_t at, void *buf,
+	      uint32_t len);
 /* `len` bytes that lie in one page; NULL: outside, or not to be written */
-void *pas_ptr_write(struct nic *nic, const struct pas *pas, u64 at, u32 len);
+void *pas_ptr_write(struct nic *nic, const struct pas *pas, uint64_t at,
+		    uint32_t len);
 
 #endif /* MLX5SOFT_DMA_H */

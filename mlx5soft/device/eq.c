@@ -16,15 +16,15 @@ static bool full(const struct eq *eq)
 }
 
 /* False: no room, no memory, or none that the device may touch. */
-static bool put(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
-		const u8 data[EQE_DATA])
+static bool put(struct nic *nic, struct eq *eq, uint8_t type, uint8_t subtype,
+		const uint8_t data[EQE_DATA])
 {
-	u32 size = 1U << eq->log_size;
-	u8 eqe[EQE] = { 0 }, *to;
+	uint32_t size = 1U << eq->log_size;
+	uint8_t eqe[EQE] = { 0 }, *to;
 
 	if (!vfu_bus_master(nic->vfu))
 		return false;
-	to = pas_ptr_write(nic, &eq->pas, (u64)(eq->pi & (size - 1)) * EQE,
+	to = pas_ptr_write(nic, &eq->pas, (uint64_t)(eq->pi & (size - 1)) * EQE,
 			   EQE);
 	if (!to || full(eq))
 		return false;
@@ -43,8 +43,8 @@ static bool put(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 	return true;
 }
 
-bool eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
-	     const u8 data[EQE_DATA])
+bool eq_post(struct nic *nic, struct eq *eq, uint8_t type, uint8_t subtype,
+	     const uint8_t data[EQE_DATA])
 {
 	if (put(nic, eq, type, subtype, data))
 		return true;
@@ -57,7 +57,7 @@ bool eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
 
 static bool put_cq(struct nic *nic, struct eq *eq, const struct cq *cq)
 {
-	u8 data[EQE_DATA] = { 0 };
+	uint8_t data[EQE_DATA] = { 0 };
 
 	put_be32(data + 24, cq->obj.id);
 	return put(nic, eq, EVENT_COMP, 0, data);
@@ -82,11 +82,12 @@ void eq_forget_cq(struct cq *cq)
 	cq->waiting = false;
 }
 
-bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA])
+bool event_post(struct nic *nic, uint8_t type, uint8_t subtype,
+		const uint8_t data[EQE_DATA])
 {
 	struct id_table *t = obj_table(nic, OBJ_EQ);
 	struct eq *eq;
-	u32 i;
+	uint32_t i;
 
 	for (i = 0; i < t->size; i++) {
 		eq = (struct eq *)t->slot[i];
@@ -98,9 +99,10 @@ bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA])
 	return false;
 }
 
-void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number)
+void event_queue(struct nic *nic, uint8_t type, uint8_t queue_type,
+		 uint32_t number)
 {
-	u8 data[EQE_DATA] = { 0 };
+	uint8_t data[EQE_DATA] = { 0 };
 
 	data[20] = queue_type;
 	put_be32(data + 24, number);
@@ -122,7 +124,7 @@ static void service(struct nic *nic, struct eq *eq)
 	}
 }
 
-void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm)
+void eq_doorbell(struct nic *nic, uint32_t uar, uint32_t value, bool arm)
 {
 	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, value >> 24);
 
@@ -136,7 +138,7 @@ void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm)
 void eq_resume(struct nic *nic)
 {
 	const struct id_table *t = obj_table(nic, OBJ_EQ);
-	u32 i;
+	uint32_t i;
 
 	for (i = 0; i < t->size; i++)
 		if (t->slot[i])
@@ -157,7 +159,7 @@ static void eq_free(struct nic *nic, struct obj *obj)
 
 static int create_eq(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *eqc = AT_RO(create_eq_in, cmd->in, eq_context_entry);
+	const uint8_t *eqc = AT_RO(create_eq_in, cmd->in, eq_context_entry);
 	struct eq *eq = calloc(1, sizeof(*eq));
 	int i;
 
@@ -177,7 +179,7 @@ static int create_eq(struct nic *nic, struct cmd *cmd)
 		      cmd->in_len - BYTES(create_eq_in),
 		      GET(eqc, eqc, log_page_size) + PAGE_SHIFT_MIN,
 		      GET(eqc, eqc, page_offset) * 64,
-		      (u64)EQE << eq->log_size)) {
+		      (uint64_t)EQE << eq->log_size)) {
 		obj_destroy(nic, &eq->obj);
 		return FAIL(BAD_PARAM, "size, vector or pages");
 	}
@@ -191,7 +193,7 @@ static int create_eq(struct nic *nic, struct cmd *cmd)
 static int query_eq(struct nic *nic, struct cmd *cmd)
 {
 	struct eq *eq = (struct eq *)obj_find(nic, OBJ_EQ, cmd_id(cmd));
-	u8 *eqc = AT(query_eq_out, cmd->out, eq_context_entry);
+	uint8_t *eqc = AT(query_eq_out, cmd->out, eq_context_entry);
 
 	if (!eq)
 		return FAIL(BAD_RES, "no such EQ");

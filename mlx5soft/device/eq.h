@@ -29,29 +29,31 @@ enum event {
 struct eq {
 	struct obj obj;
 	struct pas pas;
-	u8 log_size;
-	u16 vector;
-	u32 uar;
+	uint8_t log_size;
+	uint16_t vector;
+	uint32_t uar;
 	bool armed, overrun;
-	u32 pi, ci;
-	u64 events[4];
+	uint32_t pi, ci;
+	uint64_t events[4];
 	/* CQs with an event that had no room */
 	TAILQ_HEAD(, cq) waiting;
-	u8 eqc[BYTES(eqc)];
+	uint8_t eqc[BYTES(eqc)];
 };
 
 /* False: it had no room and is lost. */
-bool eq_post(struct nic *nic, struct eq *eq, u8 type, u8 subtype,
-	     const u8 data[EQE_DATA]);
+bool eq_post(struct nic *nic, struct eq *eq, uint8_t type, uint8_t subtype,
+	     const uint8_t data[EQE_DATA]);
 /* A completion event, which is not lost: without room it waits. */
 void eq_post_cq(struct nic *nic, struct eq *eq, struct cq *cq);
 /* The CQ goes away. */
 void eq_forget_cq(struct cq *cq);
 /* to the EQ that wants events of this type; false: there is none */
-bool event_post(struct nic *nic, u8 type, u8 subtype, const u8 data[EQE_DATA]);
+bool event_post(struct nic *nic, uint8_t type, uint8_t subtype,
+		const uint8_t data[EQE_DATA]);
 /* about a QP, RQ, SQ (subtype 0, 1, 2) or SRQ */
-void event_queue(struct nic *nic, u8 type, u8 queue_type, u32 number);
-void eq_doorbell(struct nic *nic, u32 uar, u32 value, bool arm);
+void event_queue(struct nic *nic, uint8_t type, uint8_t queue_type,
+		 uint32_t number);
+void eq_doorbell(struct nic *nic, uint32_t uar, uint32_t value, bool arm);
 /* The device is bus master again: what could not be told or raised is. */
 void eq_resume(struct nic *nic);
 

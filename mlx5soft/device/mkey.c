@@ -23,12 +23,12 @@ static void mkey_free(struct nic *nic, struct obj *obj)
 
 static int parse(struct nic *nic, struct cmd *cmd, struct mkey *mkey)
 {
-	const u8 *mkc = mkey->mkc;
+	const uint8_t *mkc = mkey->mkc;
 	unsigned int shift = GET(mkc, mkc, log_page_size), mode;
-	u64 list =
+	uint64_t list =
 		GET(create_mkey_in, cmd->in, translations_octword_actual_size) *
 		16;
-	u64 first;
+	uint64_t first;
 
 	mode = GET(mkc, mkc, access_mode_4_2) << 2 |
 	       GET(mkc, mkc, access_mode_1_0);
@@ -92,7 +92,7 @@ static int create_mkey(struct nic *nic, struct cmd *cmd)
 static int query_mkey(struct nic *nic, struct cmd *cmd)
 {
 	struct mkey *mkey = (struct mkey *)obj_find(nic, OBJ_MKEY, cmd_id(cmd));
-	u8 *mkc = AT(query_mkey_out, cmd->out, memory_key_mkey_entry);
+	uint8_t *mkc = AT(query_mkey_out, cmd->out, memory_key_mkey_entry);
 
 	if (!mkey)
 		return FAIL(BAD_RES, "no such mkey");
@@ -101,7 +101,7 @@ static int query_mkey(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-static struct mkey *mkey_get(struct nic *nic, u32 pd, u32 key)
+static struct mkey *mkey_get(struct nic *nic, uint32_t pd, uint32_t key)
 {
 	struct mkey *mkey = (struct mkey *)obj_find(nic, OBJ_MKEY, key >> 8);
 
@@ -110,7 +110,7 @@ static struct mkey *mkey_get(struct nic *nic, u32 pd, u32 key)
 	return pd == ANY_PD || pd == mkey->pd ? mkey : NULL;
 }
 
-int mkey_invalidate(struct nic *nic, u32 pd, u32 key)
+int mkey_invalidate(struct nic *nic, uint32_t pd, uint32_t key)
 {
 	struct mkey *mkey = mkey_get(nic, pd, key);
 
@@ -120,23 +120,23 @@ int mkey_invalidate(struct nic *nic, u32 pd, u32 key)
 	return 0;
 }
 
-static bool in_range(const struct mkey *mkey, u64 addr, u32 len)
+static bool in_range(const struct mkey *mkey, uint64_t addr, uint32_t len)
 {
 	return mkey->all || (addr >= mkey->start && len <= mkey->len &&
 			     addr - mkey->start <= mkey->len - len);
 }
 
-static void *place(struct nic *nic, u64 addr, u32 len, bool write)
+static void *place(struct nic *nic, uint64_t addr, uint32_t len, bool write)
 {
 	return write ? dma_ptr_write(nic, addr, len)
 		     : (void *)dma_ptr_read(nic, addr, len);
 }
 
 /* the largest piece at `addr` that lies in one place */
-static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr, u32 *len,
-		   bool write)
+static void *piece(struct nic *nic, const struct mkey *mkey, uint64_t addr,
+		   uint32_t *len, bool write)
 {
-	u64 pa = addr, in, size;
+	uint64_t pa = addr, in, size;
 	void *p;
 
 	if (mkey && !mkey->physical) {
@@ -160,14 +160,14 @@ static void *piece(struct nic *nic, const struct mkey *mkey, u64 addr, u32 *len,
 	return place(nic, pa, *len, write);
 }
 
-int mkey_translate(struct nic *nic, u32 pd, u32 key, u64 addr, u32 len,
-		   unsigned int access, bool reserved, struct iovec *iov,
-		   int max)
+int mkey_translate(struct nic *nic, uint32_t pd, uint32_t key, uint64_t addr,
+		   uint32_t len, unsigned int access, bool reserved,
+		   struct iovec *iov, int max)
 {
 	bool write = access & ~(unsigned int)MKEY_REMOTE_READ;
 	struct mkey *mkey = NULL;
 	int used = 0;
-	u32 n;
+	uint32_t n;
 
 	if (len && addr + (len - 1) < addr)
 		return -EACCES;

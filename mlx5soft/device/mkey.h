@@ -18,14 +18,14 @@ enum mkey_access {
 
 struct mkey {
 	struct obj obj;
-	u32 key;
-	u32 pd;
+	uint32_t key;
+	uint32_t pd;
 	bool invalid, all, physical;
-	u8 access; /* enum mkey_access */
+	uint8_t access; /* enum mkey_access */
 	bool local_read, remote_invalidate;
-	u64 start, len;
+	uint64_t start, len;
 	struct pas pas;
-	u8 mkc[BYTES(mkc)];
+	uint8_t mkc[BYTES(mkc)];
 };
 
 #define RESD_LKEY 0x200U /* of kernel QPs: all memory */
@@ -37,9 +37,9 @@ struct mkey {
  * another PD, outside or a right missing; -EFAULT: the memory is gone;
  * -E2BIG: more than max. `reserved` permits the reserved lkey.
  */
-int mkey_translate(struct nic *nic, u32 pd, u32 key, u64 addr, u32 len,
-		   unsigned int access, bool reserved, struct iovec *iov,
-		   int max);
-int mkey_invalidate(struct nic *nic, u32 pd, u32 key);
+int mkey_translate(struct nic *nic, uint32_t pd, uint32_t key, uint64_t addr,
+		   uint32_t len, unsigned int access, bool reserved,
+		   struct iovec *iov, int max);
+int mkey_invalidate(struct nic *nic, uint32_t pd, uint32_t key);
 
 #endif /* MLX5SOFT_MKEY_H */

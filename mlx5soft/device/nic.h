@@ -40,32 +40,32 @@ struct nic {
 	struct id_table table[OBJ_KINDS];
 
 	/* command queue */
-	u64 cmdq;
+	uint64_t cmdq;
 	bool cmdq_known;
-	u32 cmd_rung; /* slots, while the device was not bus master */
-	u32 health;
-	u8 *cmd_in, *cmd_out;
-	u16 issi;
+	uint32_t cmd_rung; /* slots, while the device was not bus master */
+	uint32_t health;
+	uint8_t *cmd_in, *cmd_out;
+	uint16_t issi;
 	bool enabled; /* between ENABLE_HCA and DISABLE_HCA */
 	bool up;      /* between INIT_HCA and TEARDOWN_HCA */
-	u64 cmds;
+	uint64_t cmds;
 
-	u32 root_ft;
-	u8 nic_vport[BYTES(nic_vport_context)];
-	u8 uc_list[32][6], mc_list[32][6];
-	u32 uc_count, mc_count;
-	u8 roce_addr[ROCE_ADDRESSES][BYTES(roce_addr_layout)];
-	u8 *cap[CAP_TYPES]; /* NULL: all zero */
-	u64 guid;
-	u16 mtu;
+	uint32_t root_ft;
+	uint8_t nic_vport[BYTES(nic_vport_context)];
+	uint8_t uc_list[32][6], mc_list[32][6];
+	uint32_t uc_count, mc_count;
+	uint8_t roce_addr[ROCE_ADDRESSES][BYTES(roce_addr_layout)];
+	uint8_t *cap[CAP_TYPES]; /* NULL: all zero */
+	uint64_t guid;
+	uint16_t mtu;
 	bool port_down;
 
 	struct roce_engine *roce;
-	u64 flush_due; /* of Ethernet receive queues in ERR, 0: there are none */
+	uint64_t flush_due; /* of Ethernet receive queues in ERR, 0: there are none */
 
 	TAILQ_HEAD(, cq) cq_timed;
-	u64 cq_due;
-	u32 cq_half, cq_half_uar; /* first half of a CQ doorbell */
+	uint64_t cq_due;
+	uint32_t cq_half, cq_half_uar; /* first half of a CQ doorbell */
 
 	struct {
 		time_t second;
@@ -80,9 +80,9 @@ struct nic {
 	struct wq_list tx_run;	 /* send queues with something to do */
 	struct wq_list rx_flush; /* receive queues in the error state */
 	struct wq_list holding;	 /* ...with frames that wait for a buffer */
-	u32 held_bytes;
+	uint32_t held_bytes;
 	struct wire wire;
-	u8 tx_frame[SEND_MAX]; /* of a large send, before it is cut */
+	uint8_t tx_frame[SEND_MAX]; /* of a large send, before it is cut */
 };
 
 /* At most 64 lines a second: what a guest does must not fill the disk. */
@@ -95,14 +95,14 @@ void nic_log(struct nic *nic, const char *fmt, ...)
 	} while (0)
 
 /* the device's clock, ns */
-u64 nic_now(void);
+uint64_t nic_now(void);
 
 bool caps_init(struct nic *nic);
 void caps_free(struct nic *nic);
 void vport_reset(struct nic *nic);
 void port_event(struct nic *nic, bool down);
-int bar_read(void *priv, unsigned int bar, u64 off, void *buf, size_t len);
-int bar_write(void *priv, unsigned int bar, u64 off, const void *buf,
+int bar_read(void *priv, unsigned int bar, uint64_t off, void *buf, size_t len);
+int bar_write(void *priv, unsigned int bar, uint64_t off, const void *buf,
 	      size_t len);
 
 #endif /* MLX5SOFT_NIC_H */

@@ -7,7 +7,7 @@
 #include "object.h"
 
 /* Kinds that share a name space: events and CQEs have only the number. */
-static const u8 space_of[OBJ_KINDS] = {
+static const uint8_t space_of[OBJ_KINDS] = {
 	[OBJ_XRC_SRQ] = OBJ_SRQ,
 	[OBJ_RMP] = OBJ_SRQ,
 	[OBJ_SQ] = OBJ_QP,
@@ -15,7 +15,7 @@ static const u8 space_of[OBJ_KINDS] = {
 };
 
 static const struct {
-	u32 first, limit;
+	uint32_t first, limit;
 } range[OBJ_KINDS] = {
 	[OBJ_PD] = { 1, 1 << 15 },
 	[OBJ_UAR] = { FIRST_UAR, BAR_SIZE / UAR_PAGE },
@@ -49,7 +49,7 @@ struct id_table *obj_table(struct nic *nic, enum obj_kind kind)
 	return &nic->table[space_of[kind] ? space_of[kind] : kind];
 }
 
-struct obj *obj_find(struct nic *nic, enum obj_kind kind, u32 id)
+struct obj *obj_find(struct nic *nic, enum obj_kind kind, uint32_t id)
 {
 	struct id_table *t = obj_table(nic, kind);
 
@@ -60,7 +60,7 @@ struct obj *obj_find(struct nic *nic, enum obj_kind kind, u32 id)
 
 static bool grow(struct id_table *t)
 {
-	u32 size = t->size ? t->size * 2 : 64;
+	uint32_t size = t->size ? t->size * 2 : 64;
 	struct obj **slot;
 
 	while (size <= t->first)
@@ -81,7 +81,7 @@ static bool grow(struct id_table *t)
 bool obj_add(struct nic *nic, struct obj *obj, enum obj_kind kind)
 {
 	struct id_table *t = obj_table(nic, kind);
-	u32 i, id;
+	uint32_t i, id;
 
 	/* Round, so that a number does not come again at once */
 	if (t->count + t->first >= t->size)
@@ -138,7 +138,7 @@ void obj_destroy_all(struct nic *nic)
 {
 	struct id_table *t;
 	int kind;
-	u32 i;
+	uint32_t i;
 
 	/* First nobody needs anybody, then the order does not matter. */
 	for (kind = 0; kind < OBJ_KINDS; kind++) {

@@ -40,8 +40,8 @@ enum obj_kind {
  */
 struct obj {
 	enum obj_kind kind;
-	u32 id;
-	u32 users;
+	uint32_t id;
+	uint32_t users;
 	unsigned int ndeps;
 	struct obj *dep[MAX_DEPS];
 	void (*free)(struct nic *nic, struct obj *obj); /* NULL: free() */
@@ -49,13 +49,13 @@ struct obj {
 
 /* Numbers of one name space; several kinds may share one. */
 struct id_table {
-	u32 first, limit; /* numbers in use are first <= id < limit */
-	u32 size, next;
-	u32 count;
+	uint32_t first, limit; /* numbers in use are first <= id < limit */
+	uint32_t size, next;
+	uint32_t count;
 	struct obj **slot;
 };
 
-struct obj *obj_find(struct nic *nic, enum obj_kind kind, u32 id);
+struct obj *obj_find(struct nic *nic, enum obj_kind kind, uint32_t id);
 /* Give it a number; false: none left. The object stays the caller's then. */
 bool obj_add(struct nic *nic, struct obj *obj, enum obj_kind kind);
 bool obj_hold(struct obj *obj, struct obj *dep);

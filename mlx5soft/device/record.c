@@ -11,15 +11,16 @@
 
 #define RECORD_MAX (1 << 20) /* bytes of a file */
 
-static void number(FILE *f, u64 value, size_t n)
+static void number(FILE *f, uint64_t value, size_t n)
 {
 	fwrite(&value, n, 1, f); /* little-endian, as all hosts of a ConnectX */
 }
 
 /* Zeros at the end need not be in the input. */
-void op_cmd(FILE *f, u8 how, const u8 *in, u32 in_len, u32 out_len)
+void op_cmd(FILE *f, uint8_t how, const uint8_t *in, uint32_t in_len,
+	    uint32_t out_len)
 {
-	u32 n = in_len;
+	uint32_t n = in_len;
 
 	while (n > 16 && !in[n - 1])
 		n--;
@@ -31,9 +32,9 @@ void op_cmd(FILE *f, u8 how, const u8 *in, u32 in_len, u32 out_len)
 	fwrite(in, n, 1, f);
 }
 
-void op_bar(FILE *f, u32 off, const void *bytes, size_t n)
+void op_bar(FILE *f, uint32_t off, const void *bytes, size_t n)
 {
-	u64 value = 0;
+	uint64_t value = 0;
 
 	memcpy(&value, bytes, n);
 	number(f, OP_BAR, 1);
@@ -42,7 +43,7 @@ void op_bar(FILE *f, u32 off, const void *bytes, size_t n)
 	number(f, value, 8);
 }
 
-void op_frame(FILE *f, const u8 *frame, size_t n)
+void op_frame(FILE *f, const uint8_t *frame, size_t n)
 {
 	number(f, OP_FRAME, 1);
 	number(f, n, 1);
@@ -74,20 +75,20 @@ static bool has_room(FILE *f)
 	return f && ftell(f) < RECORD_MAX;
 }
 
-void record_cmd(struct nic *nic, u32 in_len, u32 out_len)
+void record_cmd(struct nic *nic, uint32_t in_len, uint32_t out_len)
 {
 	/* lengths have 16 bits there */
 	if (has_room(nic->record) && in_len <= 0xffff && out_len <= 0xffff)
 		op_cmd(nic->record, 0, nic->cmd_in, in_len, out_len);
 }
 
-void record_bar(struct nic *nic, u64 off, const void *bytes, size_t n)
+void record_bar(struct nic *nic, uint64_t off, const void *bytes, size_t n)
 {
 	if (has_room(nic->record) && n && n <= 8)
 		op_bar(nic->record, off, bytes, n);
 }
 
-void record_frame(struct nic *nic, const u8 *frame, u32 n)
+void record_frame(struct nic *nic, const uint8_t *frame, uint32_t n)
 {
 	if (has_room(nic->record) && n <= 255)
 		op_frame(nic->record, frame, n);

@@ -14,7 +14,7 @@
 
 /* False: no room. What fails otherwise is lost. */
 static bool put_out(struct wire *w, struct virtio_net_hdr *v, const void *frame,
-		    u32 len, u32 frames)
+		    uint32_t len, uint32_t frames)
 {
 	struct iovec iov[2] = {
 		{ v, sizeof(*v) },
@@ -31,7 +31,7 @@ static bool put_out(struct wire *w, struct virtio_net_hdr *v, const void *frame,
 	return true;
 }
 
-bool wire_write(struct wire *w, const void *frame, u32 len)
+bool wire_write(struct wire *w, const void *frame, uint32_t len)
 {
 	struct virtio_net_hdr none = { 0 };
 
@@ -41,9 +41,9 @@ bool wire_write(struct wire *w, const void *frame, u32 len)
 /* The length of a train in its headers, and what the kernel is to do with it */
 static void seal(struct wire *w)
 {
-	u8 *frame = w->tx.frame, *ip = frame + ETH_BYTES;
-	u8 *udp = frame + w->headers - UDP_BYTES;
-	u32 udp_len = w->len - w->headers + UDP_BYTES;
+	uint8_t *frame = w->tx.frame, *ip = frame + ETH_BYTES;
+	uint8_t *udp = frame + w->headers - UDP_BYTES;
+	uint32_t udp_len = w->len - w->headers + UDP_BYTES;
 	bool v4 = w->headers == ETH_BYTES + IPV4_BYTES + UDP_BYTES;
 	struct frame h;
 
@@ -85,16 +85,16 @@ bool wire_flush(struct wire *w)
  * Would the kernel, cutting, make these headers from those of the first? The
  * lengths and checksums it makes, and it counts the IPv4 identification up.
  */
-static bool follows(const struct wire *w, const u8 *head)
+static bool follows(const struct wire *w, const uint8_t *head)
 {
-	const u8 *first = w->tx.frame;
-	u32 ip = ETH_BYTES, n = w->headers;
-	u8 same[ETH_BYTES + IPV6_BYTES + UDP_BYTES];
+	const uint8_t *first = w->tx.frame;
+	uint32_t ip = ETH_BYTES, n = w->headers;
+	uint8_t same[ETH_BYTES + IPV6_BYTES + UDP_BYTES];
 
 	memcpy(same, head, n);
 	if (n == ip + IPV4_BYTES + UDP_BYTES) {
 		if (get_be16(head + ip + 4) !=
-		    (u16)(get_be16(first + ip + 4) + w->count))
+		    (uint16_t)(get_be16(first + ip + 4) + w->count))
 			return false;
 		memcpy(same + ip + 2, first + ip + 2, 4);
 		memcpy(same + ip + 10, first + ip + 10, 2);
@@ -105,16 +105,16 @@ static bool follows(const struct wire *w, const u8 *head)
 	return !memcmp(same, first, n);
 }
 
-static u32 headers_of(const u8 *head)
+static uint32_t headers_of(const uint8_t *head)
 {
 	bool v4 = get_be16(head + ETH_BYTES - 2) == ETHERTYPE_IPV4;
 
 	return ETH_BYTES + (v4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
 }
 
-bool wire_put(struct wire *w, const u8 *frame, u32 len)
+bool wire_put(struct wire *w, const uint8_t *frame, uint32_t len)
 {
-	u32 headers = headers_of(frame), skip = 0;
+	uint32_t headers = headers_of(frame), skip = 0;
 
 	if (w->count && w->trains && !w->complete && w->count < MAX_SEGMENTS &&
 	    headers == w->headers && len - headers <= w->segment &&
@@ -165,14 +165,14 @@ bool wire_more(const struct wire *w)
  * Unlike lso_segment() it copies no payload and sums none up, which the
  * transport does not need.
  */
-static u8 *cut(struct wire *w, u32 *len)
+static uint8_t *cut(struct wire *w, uint32_t *len)
 {
-	u32 rest = w->rx_len - w->rx_at;
-	u32 n = rest < w->rx_segment ? rest : w->rx_segment;
-	u8 *frame = w->rx.frame + w->rx_at - w->rx_headers;
-	u8 *udp = frame + w->rx_headers - UDP_BYTES;
+	uint32_t rest = w->rx_len - w->rx_at;
+	uint32_t n = rest < w->rx_segment ? rest : w->rx_segment;
+	uint8_t *frame = w->rx.frame + w->rx_at - w->rx_headers;
+	uint8_t *udp = frame + w->rx_headers - UDP_BYTES;
 	const struct frame *h = &w->rx_h;
-	u8 *ip = frame + h->l3;
+	uint8_t *ip = frame + h->l3;
 
 	memcpy(frame, w->rx_head, w->rx_headers);
 	*len = w->rx_headers + n;
@@ -190,13 +190,13 @@ static u8 *cut(struct wire *w, u32 *len)
 	return frame;
 }
 
-u8 *wire_get(struct wire *w, u32 *len)
+uint8_t *wire_get(struct wire *w, uint32_t *len)
 {
 	struct iovec iov[2] = {
 		{ &w->rx.v, sizeof(w->rx.v) },
 		{ w->rx.frame, sizeof(w->rx.frame) },
 	};
-	u32 extra = w->vnet ? sizeof(w->rx.v) : 0;
+	uint32_t extra = w->vnet ? sizeof(w->rx.v) : 0;
 	ssize_t n;
 
 	while (!wire_more(w)) {
@@ -221,12 +221,12 @@ u8 *wire_get(struct wire *w, u32 *len)
 	return cut(w, len);
 }
 
-void wire_sum(const struct wire *w, u8 *frame, u32 len)
+void wire_sum(const struct wire *w, uint8_t *frame, uint32_t len)
 {
 	const struct virtio_net_hdr *v = &w->rx.v;
 	struct frame h;
-	u32 at;
-	u16 sum;
+	uint32_t at;
+	uint16_t sum;
 
 	if (!w->rx_unsummed)
 		return;

@@ -21,26 +21,26 @@
 /* A frame, or a train, as it is read and written */
 struct wire_unit {
 	struct virtio_net_hdr v;
-	u8 frame[WIRE_MAX + WIRE_TAGS];
+	uint8_t frame[WIRE_MAX + WIRE_TAGS];
 };
 
 struct wire {
 	int fd;	     /* -1: none */
 	bool vnet;   /* there are struct virtio_net_hdr */
 	bool trains; /* may be sent; those of others are always understood */
-	u64 errors;  /* frames that the descriptor did not take */
+	uint64_t errors; /* frames that the descriptor did not take */
 
 	/* what waits to be sent */
-	u32 len, headers, segment, count;
+	uint32_t len, headers, segment, count;
 	bool complete; /* a shorter one ended it */
 	struct wire_unit tx;
 
 	/* what is left of a received train */
 	struct frame rx_h; /* of its headers */
-	u32 rx_headers, rx_segment, rx_at, rx_len;
-	u16 rx_index;
+	uint32_t rx_headers, rx_segment, rx_at, rx_len;
+	uint16_t rx_index;
 	bool rx_unsummed;
-	u8 rx_head[WIRE_MAX_HEADERS];
+	uint8_t rx_head[WIRE_MAX_HEADERS];
 	struct wire_unit rx;
 };
 
@@ -48,24 +48,24 @@ struct wire {
  * Send a UDP packet of the transport, of `len` bytes, perhaps later:
  * wire_flush(). False: there is no room at the wire.
  */
-bool wire_put(struct wire *w, const u8 *frame, u32 len);
+bool wire_put(struct wire *w, const uint8_t *frame, uint32_t len);
 
 /* Send what waits. False: no room, try again when there is. */
 bool wire_flush(struct wire *w);
 
 /* Send any frame, at once. False: no room. */
-bool wire_write(struct wire *w, const void *frame, u32 len);
+bool wire_write(struct wire *w, const void *frame, uint32_t len);
 
 /*
  * The next frame that has come, of `*len` bytes, or NULL. It may be written to
  * until the next call. Its checksum may be missing: wire_sum().
  */
-u8 *wire_get(struct wire *w, u32 *len);
+uint8_t *wire_get(struct wire *w, uint32_t *len);
 
 /* wire_get() has more without reading, which poll() does not tell. */
 bool wire_more(const struct wire *w);
 
 /* Fill in the checksum that wire_get() has left out, if it has. */
-void wire_sum(const struct wire *w, u8 *frame, u32 len);
+void wire_sum(const struct wire *w, uint8_t *frame, uint32_t len);
 
 #endif /* MLX5SOFT_WIRE_H */

@@ -57,7 +57,7 @@ static int query_issi(struct nic *nic, struct cmd *cmd)
 
 static int set_issi(struct nic *nic, struct cmd *cmd)
 {
-	u16 issi = GET(set_issi_in, cmd->in, current_issi);
+	uint16_t issi = GET(set_issi_in, cmd->in, current_issi);
 
 	if (issi > 1)
 		return FAIL(BAD_PARAM, "only 0 and 1");

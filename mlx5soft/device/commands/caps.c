@@ -18,7 +18,7 @@ enum {
 
 #define GEN(field, value) SET(cmd_hca_cap, cap, field, value)
 
-static void general(u8 *cap)
+static void general(uint8_t *cap)
 {
 	/* no page of the host's memory, no event about it */
 	GEN(page_request_disable, 1);
@@ -102,7 +102,7 @@ static void general(u8 *cap)
 #define ETH(field, value) \
 	SET(per_protocol_networking_offload_caps, cap, field, value)
 
-static void ethernet(u8 *cap)
+static void ethernet(uint8_t *cap)
 {
 	ETH(csum_cap, 1);
 	ETH(cqe_checksum_full, 1); /* of padding too */
@@ -115,7 +115,7 @@ static void ethernet(u8 *cap)
 
 #define ROCE(field, value) SET(roce_cap, cap, field, value)
 
-static void roce(u8 *cap)
+static void roce(uint8_t *cap)
 {
 	ROCE(roce_address_table_size, ROCE_ADDRESSES);
 	ROCE(l3_type, 6);      /* IPv4 and IPv6 */
@@ -128,7 +128,7 @@ static void roce(u8 *cap)
 #define ATOMIC(field, value) SET(atomic_caps, cap, field, value)
 
 /* compare and swap, fetch and add, of 8 bytes in the host's byte order */
-static void atomic(u8 *cap)
+static void atomic(uint8_t *cap)
 {
 	ATOMIC(supported_atomic_req_8B_endianness_mode_1, 1);
 	ATOMIC(atomic_req_8B_endianness_mode, 1);
@@ -139,11 +139,11 @@ static void atomic(u8 *cap)
 #define FT(field, value) SET(flow_table_prop_layout, prop, field, value)
 #define FT_MATCH(field) SET(flow_table_fields_supported, match, field, 1)
 
-static void flow_table(u8 *cap)
+static void flow_table(uint8_t *cap)
 {
-	u8 *prop =
+	uint8_t *prop =
 		AT(flow_table_nic_cap, cap, flow_table_properties_nic_receive);
-	u8 *match = AT(flow_table_prop_layout, prop, ft_field_support);
+	uint8_t *match = AT(flow_table_prop_layout, prop, ft_field_support);
 
 	FT(ft_support, 1);
 	FT(flow_modify_en, 1);
@@ -174,14 +174,14 @@ bool caps_init(struct nic *nic)
 {
 	static const struct {
 		int type;
-		void (*fill)(u8 *cap);
+		void (*fill)(uint8_t *cap);
 	} fill[] = {
 		{ CAP_GENERAL, general },	{ CAP_ETH, ethernet },
 		{ CAP_ATOMIC, atomic },		{ CAP_ROCE, roce },
 		{ CAP_FLOW_TABLE, flow_table },
 	};
 	size_t i;
-	u8 *cap;
+	uint8_t *cap;
 
 	for (i = 0; i < N_ELEM(fill); i++) {
 		cap = calloc(1, CAP_BYTES);
@@ -205,7 +205,7 @@ void caps_free(struct nic *nic)
 static int query_hca_cap(struct nic *nic, struct cmd *cmd)
 {
 	unsigned int type = cmd->op_mod >> 1;
-	u32 len = cmd->out_len - 16;
+	uint32_t len = cmd->out_len - 16;
 
 	if (type >= CAP_TYPES)
 		return FAIL(BAD_PARAM, "capability type");

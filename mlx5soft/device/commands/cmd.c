@@ -33,10 +33,10 @@ enum delivery {
 
 /* what a slot has, read once */
 struct slot {
-	u8 raw[SLOT];
-	u32 in_len, out_len;
-	u64 in_ptr, out_ptr;
-	u8 token;
+	uint8_t raw[SLOT];
+	uint32_t in_len, out_len;
+	uint64_t in_ptr, out_ptr;
+	uint8_t token;
 };
 
 static const struct cmd_rows *const all_rows[] = {
@@ -45,7 +45,7 @@ static const struct cmd_rows *const all_rows[] = {
 	&rows_vport, &rows_regs, &rows_counter,
 };
 
-const struct cmd_desc *cmd_find(u16 op)
+const struct cmd_desc *cmd_find(uint16_t op)
 {
 	size_t part, i;
 
@@ -59,7 +59,7 @@ const struct cmd_desc *cmd_find(u16 op)
 int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 	     const char *what)
 {
-	cmd->syndrome = (u32)get_be16(cmd->in) << 16 | (where & 0xffff);
+	cmd->syndrome = (uint32_t)get_be16(cmd->in) << 16 | (where & 0xffff);
 	nic_log(nic, "%s (0x%x): status 0x%x: %s",
 		cmd->desc ? cmd->desc->name : "command", get_be16(cmd->in),
 		status, what);
@@ -92,7 +92,7 @@ int cmd_destroy(struct nic *nic, struct cmd *cmd)
 }
 
 struct obj *cmd_hold(struct nic *nic, struct obj *obj, enum obj_kind kind,
-		     u32 id)
+		     uint32_t id)
 {
 	struct obj *dep = obj_find(nic, kind, id);
 
@@ -102,7 +102,7 @@ struct obj *cmd_hold(struct nic *nic, struct obj *obj, enum obj_kind kind,
 /* ---- one command ---- */
 
 /* The way up is ENABLE_HCA, then what sets the device up, then INIT_HCA. */
-static bool right_state(const struct nic *nic, u16 op)
+static bool right_state(const struct nic *nic, uint16_t op)
 {
 	switch (op) {
 	case MLX5_CMD_OP_ENABLE_HCA:
@@ -145,9 +145,9 @@ static int execute(struct nic *nic, struct cmd *cmd)
 
 static enum delivery read_in(struct nic *nic, const struct slot *s)
 {
-	u8 box[MAILBOX];
-	u64 ptr = s->in_ptr;
-	u32 at, block;
+	uint8_t box[MAILBOX];
+	uint64_t ptr = s->in_ptr;
+	uint32_t at, block;
 
 	memcpy(nic->cmd_in, s->raw + 16, INLINE);
 	for (at = INLINE, block = 0; at < s->in_len; at += BLOCK, block++) {
@@ -165,9 +165,9 @@ static enum delivery read_in(struct nic *nic, const struct slot *s)
 
 static enum delivery write_out(struct nic *nic, const struct slot *s)
 {
-	u64 ptr = s->out_ptr;
-	u32 at;
-	u8 next[8];
+	uint64_t ptr = s->out_ptr;
+	uint32_t at;
+	uint8_t next[8];
 
 	for (at = INLINE; at < s->out_len; at += BLOCK) {
 		if (ptr & 0x1ff ||
@@ -220,11 +220,11 @@ static enum delivery deliver(struct nic *nic, struct slot *s)
 
 static void run_slot(struct nic *nic, unsigned int index)
 {
-	u64 at = nic->cmdq + SLOT * index;
-	u8 data[EQE_DATA] = { 0 };
+	uint64_t at = nic->cmdq + SLOT * index;
+	uint8_t data[EQE_DATA] = { 0 };
 	enum delivery result;
 	struct slot s;
-	u8 own;
+	uint8_t own;
 
 	if (!dma_read(nic, at, s.raw, SLOT)) {
 		nic_log(nic, "command queue is not in memory");
@@ -251,7 +251,7 @@ static void run_slot(struct nic *nic, unsigned int index)
 	event_post(nic, EVENT_CMD, 0, data);
 }
 
-void cmd_doorbell(struct nic *nic, u32 slots)
+void cmd_doorbell(struct nic *nic, uint32_t slots)
 {
 	unsigned int i;
 

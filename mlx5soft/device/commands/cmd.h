@@ -30,20 +30,20 @@ typedef int (*cmd_handler)(struct nic *nic, struct cmd *cmd);
 
 /* A row of the table: in and out are the smallest sizes in bytes. */
 struct cmd_desc {
-	u16 op;
+	uint16_t op;
 	const char *name;
 	cmd_handler run;
-	u16 in, out;
-	u16 arg; /* for handlers of several commands, mostly enum obj_kind */
+	uint16_t in, out;
+	uint16_t arg; /* for handlers of several commands, mostly enum obj_kind */
 };
 
 struct cmd {
 	const struct cmd_desc *desc;
-	const u8 *in;
-	u8 *out;
-	u32 in_len, out_len;
-	u16 op_mod;
-	u32 syndrome;
+	const uint8_t *in;
+	uint8_t *out;
+	uint32_t in_len, out_len;
+	uint16_t op_mod;
+	uint32_t syndrome;
 };
 
 /* Each part brings its rows; cmd_find() knows all. */
@@ -57,7 +57,7 @@ extern const struct cmd_rows rows_base, rows_caps, rows_eq, rows_cq, rows_mkey,
 
 #define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
-const struct cmd_desc *cmd_find(u16 op);
+const struct cmd_desc *cmd_find(uint16_t op);
 int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 	     const char *what);
 /* The syndrome is the number of the command and of the line in the source. */
@@ -66,13 +66,13 @@ int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 #define CMD_MAX (1U << 20) /* bytes of a command, either way */
 #define CMD_BUFFER (CMD_MAX + 512)
 
-void cmd_doorbell(struct nic *nic, u32 slots);
+void cmd_doorbell(struct nic *nic, uint32_t slots);
 /* a number in bits 23:0 of dword 2, where most commands have it */
-static inline u32 cmd_id(const struct cmd *cmd)
+static inline uint32_t cmd_id(const struct cmd *cmd)
 {
 	return get_be32(cmd->in + 8) & 0xffffff;
 }
-static inline void cmd_set_id(struct cmd *cmd, u32 id)
+static inline void cmd_set_id(struct cmd *cmd, uint32_t id)
 {
 	put_be32(cmd->out + 8, id);
 }
@@ -81,6 +81,6 @@ int cmd_created(struct nic *nic, struct cmd *cmd, struct obj *obj,
 		enum obj_kind kind);
 int cmd_destroy(struct nic *nic, struct cmd *cmd);
 struct obj *cmd_hold(struct nic *nic, struct obj *obj, enum obj_kind kind,
-		     u32 id);
+		     uint32_t id);
 
 #endif /* MLX5SOFT_CMD_H */

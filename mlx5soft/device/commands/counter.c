@@ -22,16 +22,16 @@ enum {
 
 /* ---- counting ---- */
 
-static enum cast cast_of(const u8 *mac)
+static enum cast cast_of(const uint8_t *mac)
 {
-	static const u8 broadcast[6] = { 255, 255, 255, 255, 255, 255 };
+	static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
 
 	if (!memcmp(mac, broadcast, 6))
 		return BROADCAST;
 	return mac[0] & 1 ? MULTICAST : UNICAST;
 }
 
-void count_traffic(struct traffic *t, const u8 *frame, u32 len)
+void count_traffic(struct traffic *t, const uint8_t *frame, uint32_t len)
 {
 	enum cast cast = cast_of(frame);
 
@@ -39,7 +39,7 @@ void count_traffic(struct traffic *t, const u8 *frame, u32 len)
 	t->bytes[cast] += len;
 }
 
-static unsigned int prio_of(const u8 *frame, u32 len)
+static unsigned int prio_of(const uint8_t *frame, uint32_t len)
 {
 	if (len < ETH_BYTES + VLAN_BYTES ||
 	    get_be16(frame + 12) != ETHERTYPE_CVLAN)
@@ -47,10 +47,11 @@ static unsigned int prio_of(const u8 *frame, u32 len)
 	return frame[14] >> 5;
 }
 
-void count_rx(struct nic *nic, const u8 *frame, u32 len)
+void count_rx(struct nic *nic, const uint8_t *frame, uint32_t len)
 {
-	static const u32 last[SIZE_RANGES - 1] = { 64,	 127,  255,  511, 1023,
-						   1518, 2047, 4095, 8191 };
+	static const uint32_t last[SIZE_RANGES - 1] = { 64,   127,  255,
+							511,  1023, 1518,
+							2047, 4095, 8191 };
 	unsigned int prio = prio_of(frame, len), i = 0;
 
 	count_traffic(&nic->port.rx, frame, len);
@@ -61,7 +62,7 @@ void count_rx(struct nic *nic, const u8 *frame, u32 len)
 	nic->port.rx_size[i]++;
 }
 
-void count_tx(struct nic *nic, const u8 *frame, u32 len)
+void count_tx(struct nic *nic, const uint8_t *frame, uint32_t len)
 {
 	unsigned int prio = prio_of(frame, len);
 
@@ -72,7 +73,7 @@ void count_tx(struct nic *nic, const u8 *frame, u32 len)
 
 /* ---- PPCNT ---- */
 
-static u64 total(const u64 by_cast[CASTS])
+static uint64_t total(const uint64_t by_cast[CASTS])
 {
 	return by_cast[UNICAST] + by_cast[MULTICAST] + by_cast[BROADCAST];
 }
@@ -85,7 +86,7 @@ static u64 total(const u64 by_cast[CASTS])
 #define CNT_2819(field, value) CNT(eth_2819_cntrs_grp_data_layout, field, value)
 #define CNT_PRIO(field, value) CNT(eth_per_prio_grp_data_layout, field, value)
 
-static void group_802_3(const struct port *p, u8 *set)
+static void group_802_3(const struct port *p, uint8_t *set)
 {
 	CNT_802_3(a_frames_transmitted_ok, total(p->tx.frames));
 	CNT_802_3(a_frames_received_ok, total(p->rx.frames));
@@ -98,7 +99,7 @@ static void group_802_3(const struct port *p, u8 *set)
 	CNT_802_3(a_frame_too_long_errors, p->rx_oversize);
 }
 
-static void group_2863(const struct nic *nic, u8 *set)
+static void group_2863(const struct nic *nic, uint8_t *set)
 {
 	const struct port *p = &nic->port;
 
@@ -115,10 +116,10 @@ static void group_2863(const struct nic *nic, u8 *set)
 	CNT_2863(if_out_errors, nic->wire.errors);
 }
 
-static void group_2819(const struct port *p, u8 *set)
+static void group_2819(const struct port *p, uint8_t *set)
 {
-	u8 *sizes = AT(eth_2819_cntrs_grp_data_layout, set,
-		       ether_stats_pkts64octets_high);
+	uint8_t *sizes = AT(eth_2819_cntrs_grp_data_layout, set,
+			    ether_stats_pkts64octets_high);
 	int i;
 
 	CNT_2819(ether_stats_octets, total(p->rx.bytes));
@@ -130,7 +131,7 @@ static void group_2819(const struct port *p, u8 *set)
 		put_be64(sizes + 8 * i, p->rx_size[i]);
 }
 
-static void group_prio(const struct port *p, u8 *set, unsigned int prio)
+static void group_prio(const struct port *p, uint8_t *set, unsigned int prio)
 {
 	if (prio >= N_ELEM(p->prio_rx_bytes))
 		return;
@@ -140,9 +141,9 @@ static void group_prio(const struct port *p, u8 *set, unsigned int prio)
 	CNT_PRIO(tx_frames, p->prio_tx_frames[prio]);
 }
 
-void ppcnt_fill(struct nic *nic, u8 *reg)
+void ppcnt_fill(struct nic *nic, uint8_t *reg)
 {
-	u8 *set = AT(ppcnt_reg, reg, counter_set);
+	uint8_t *set = AT(ppcnt_reg, reg, counter_set);
 
 	memset(set, 0, BYTES(ppcnt_reg) - BYTE_OF(ppcnt_reg, counter_set));
 	switch (GET(ppcnt_reg, reg, grp)) {
@@ -178,7 +179,7 @@ void ppcnt_fill(struct nic *nic, u8 *reg)
 static int query_vport_counter(struct nic *nic, struct cmd *cmd)
 {
 	struct port *p = &nic->port;
-	u8 *out = cmd->out;
+	uint8_t *out = cmd->out;
 
 	VPORT(received_eth_unicast, p->vport_rx, UNICAST);
 	VPORT(received_eth_multicast, p->vport_rx, MULTICAST);
@@ -201,7 +202,7 @@ static int query_vport_counter(struct nic *nic, struct cmd *cmd)
 
 static int query_vnic_env(struct nic *nic, struct cmd *cmd)
 {
-	u8 *env = AT(query_vnic_env_out, cmd->out, vport_env);
+	uint8_t *env = AT(query_vnic_env_out, cmd->out, vport_env);
 
 	SET(vnic_diagnostic_statistics, env, nic_receive_steering_discard,
 	    nic->port.steer_missed);
@@ -223,7 +224,7 @@ static int alloc_q_counter(struct nic *nic, struct cmd *cmd)
 
 /* ---- Q counters ---- */
 
-#define COUNTERS (sizeof(struct roce_qp_counters) / sizeof(u64))
+#define COUNTERS (sizeof(struct roce_qp_counters) / sizeof(uint64_t))
 
 static struct q_counter *set_of(struct nic *nic, const struct qp *qp)
 {
@@ -244,14 +245,14 @@ void q_failed(struct nic *nic, const struct qp *qp, enum roce_wc_status why)
 void q_account(struct nic *nic, struct qp *qp)
 {
 	struct q_counter *set = set_of(nic, qp);
-	const u64 *now = (const u64 *)roce_qp_counters(qp->roce);
-	const u64 *counted = (const u64 *)&qp->counted;
-	u64 *sum;
+	const uint64_t *now = (const uint64_t *)roce_qp_counters(qp->roce);
+	const uint64_t *counted = (const uint64_t *)&qp->counted;
+	uint64_t *sum;
 	size_t i;
 
 	if (!set)
 		return;
-	sum = (u64 *)&set->rdma;
+	sum = (uint64_t *)&set->rdma;
 	for (i = 0; i < COUNTERS; i++)
 		sum[i] += now[i] - counted[i];
 	qp->counted = *roce_qp_counters(qp->roce);
@@ -260,7 +261,7 @@ void q_account(struct nic *nic, struct qp *qp)
 #define OUT(to, from) SET(query_q_counter_out, out, to, sum->from)
 #define SAME(field) OUT(field, field)
 
-static void fill_q_counter(u8 *out, const struct roce_qp_counters *sum)
+static void fill_q_counter(uint8_t *out, const struct roce_qp_counters *sum)
 {
 	SAME(rx_write_requests);
 	SAME(rx_read_requests);
@@ -289,7 +290,7 @@ static int query_q_counter(struct nic *nic, struct cmd *cmd)
 						 counter_set_id));
 	const struct id_table *qps = obj_table(nic, OBJ_QP);
 	struct qp *qp;
-	u32 i;
+	uint32_t i;
 
 	if (!counter)
 		return FAIL(BAD_RES, "no such counter set");

@@ -16,7 +16,7 @@ enum cast {
 };
 
 struct traffic {
-	u64 frames[CASTS], bytes[CASTS];
+	uint64_t frames[CASTS], bytes[CASTS];
 };
 
 #define SIZE_RANGES 10
@@ -25,24 +25,24 @@ struct port {
 	struct traffic rx, tx;		   /* at the wire */
 	struct traffic vport_rx, vport_tx; /* what the vport has to do with */
 	struct traffic rdma_rx, rdma_tx;
-	u64 prio_rx_frames[8], prio_rx_bytes[8];
-	u64 prio_tx_frames[8], prio_tx_bytes[8];
-	u64 rx_size[SIZE_RANGES];
-	u64 rx_oversize, tx_discards;
-	u64 steer_missed, rx_down, tx_down;
-	u32 link_down;
+	uint64_t prio_rx_frames[8], prio_rx_bytes[8];
+	uint64_t prio_tx_frames[8], prio_tx_bytes[8];
+	uint64_t rx_size[SIZE_RANGES];
+	uint64_t rx_oversize, tx_discards;
+	uint64_t steer_missed, rx_down, tx_down;
+	uint32_t link_down;
 };
 
-void count_rx(struct nic *nic, const u8 *frame, u32 len);
-void count_tx(struct nic *nic, const u8 *frame, u32 len);
-void count_traffic(struct traffic *t, const u8 *frame, u32 len);
-void ppcnt_fill(struct nic *nic, u8 *reg);
+void count_rx(struct nic *nic, const uint8_t *frame, uint32_t len);
+void count_tx(struct nic *nic, const uint8_t *frame, uint32_t len);
+void count_traffic(struct traffic *t, const uint8_t *frame, uint32_t len);
+void ppcnt_fill(struct nic *nic, uint8_t *reg);
 
 struct q_counter {
 	struct obj obj;
-	u32 out_of_buffer; /* Ethernet's */
+	uint32_t out_of_buffer; /* Ethernet's */
 	struct roce_qp_counters rdma;
-	u32 retries_exceeded, rnr_retries_exceeded;
+	uint32_t retries_exceeded, rnr_retries_exceeded;
 };
 
 /* What it has counted since last time goes to its Q counter. */

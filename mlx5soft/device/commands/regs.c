@@ -7,7 +7,7 @@
 #define MAX_MTU 9978
 #define MODE_25G (1U << 27) /* 25GBASE-CR */
 
-static void ptys(struct nic *nic, u8 *reg, bool write)
+static void ptys(struct nic *nic, uint8_t *reg, bool write)
 {
 	(void)write; /* one speed only */
 	SET(ptys_reg, reg, eth_proto_capability, MODE_25G);
@@ -15,9 +15,9 @@ static void ptys(struct nic *nic, u8 *reg, bool write)
 	SET(ptys_reg, reg, eth_proto_oper, nic->port_down ? 0 : MODE_25G);
 }
 
-static void pmtu(struct nic *nic, u8 *reg, bool write)
+static void pmtu(struct nic *nic, uint8_t *reg, bool write)
 {
-	u32 mtu = GET(pmtu_reg, reg, admin_mtu);
+	uint32_t mtu = GET(pmtu_reg, reg, admin_mtu);
 
 	if (write)
 		nic->mtu = mtu < MAX_MTU ? mtu : MAX_MTU;
@@ -26,7 +26,7 @@ static void pmtu(struct nic *nic, u8 *reg, bool write)
 	SET(pmtu_reg, reg, oper_mtu, nic->mtu);
 }
 
-static void paos(struct nic *nic, u8 *reg, bool write)
+static void paos(struct nic *nic, uint8_t *reg, bool write)
 {
 	if (write)
 		port_event(nic, GET(paos_reg, reg, admin_status) != 1);
@@ -34,7 +34,7 @@ static void paos(struct nic *nic, u8 *reg, bool write)
 	SET(paos_reg, reg, oper_status, nic->port_down ? 2 : 1);
 }
 
-static void pvlc(struct nic *nic, u8 *reg, bool write)
+static void pvlc(struct nic *nic, uint8_t *reg, bool write)
 {
 	(void)nic;
 	(void)write;
@@ -42,13 +42,13 @@ static void pvlc(struct nic *nic, u8 *reg, bool write)
 	SET(pvlc_reg, reg, vl_operational, 1);
 }
 
-static void ppcnt(struct nic *nic, u8 *reg, bool write)
+static void ppcnt(struct nic *nic, uint8_t *reg, bool write)
 {
 	(void)write;
 	ppcnt_fill(nic, reg);
 }
 
-static void node_desc(struct nic *nic, u8 *reg, bool write)
+static void node_desc(struct nic *nic, uint8_t *reg, bool write)
 {
 	(void)nic;
 	if (!write)
@@ -56,7 +56,7 @@ static void node_desc(struct nic *nic, u8 *reg, bool write)
 }
 
 /* no flow control, and none can be had */
-static void pfcc(struct nic *nic, u8 *reg, bool write)
+static void pfcc(struct nic *nic, uint8_t *reg, bool write)
 {
 	(void)nic;
 	(void)write;
@@ -64,7 +64,7 @@ static void pfcc(struct nic *nic, u8 *reg, bool write)
 }
 
 /* one lane of one module */
-static void pmlp(struct nic *nic, u8 *reg, bool write)
+static void pmlp(struct nic *nic, uint8_t *reg, bool write)
 {
 	(void)nic;
 	(void)write;
@@ -73,15 +73,15 @@ static void pmlp(struct nic *nic, u8 *reg, bool write)
 }
 
 /* The module's EEPROM, SFF-8472: a passive cable */
-static void mcia(struct nic *nic, u8 *reg, bool write)
+static void mcia(struct nic *nic, uint8_t *reg, bool write)
 {
-	static const u8 eeprom[256] = {
+	static const uint8_t eeprom[256] = {
 		[0] = 3, [1] = 4, [2] = 0x21, [8] = 4, [20] = 'm', 'l',
 		'x',	 '5',	  's',	      'o',     'f',	   't'
 	};
-	u32 at = GET(mcia_reg, reg, device_address);
-	u32 n = GET(mcia_reg, reg, size);
-	u8 *data = AT(mcia_reg, reg, dwords);
+	uint32_t at = GET(mcia_reg, reg, device_address);
+	uint32_t n = GET(mcia_reg, reg, size);
+	uint8_t *data = AT(mcia_reg, reg, dwords);
 
 	(void)nic;
 	(void)write;
@@ -91,7 +91,7 @@ static void mcia(struct nic *nic, u8 *reg, bool write)
 		memcpy(data, eeprom + at, n);
 }
 
-static void untouched(struct nic *nic, u8 *reg, bool write)
+static void untouched(struct nic *nic, uint8_t *reg, bool write)
 {
 	(void)nic;
 	(void)reg;
@@ -99,8 +99,8 @@ static void untouched(struct nic *nic, u8 *reg, bool write)
 }
 
 static const struct {
-	u16 id, len;
-	void (*access)(struct nic *nic, u8 *reg, bool write);
+	uint16_t id, len;
+	void (*access)(struct nic *nic, uint8_t *reg, bool write);
 } regs[] = {
 	{ 0x5003, BYTES(pmtu_reg), pmtu },
 	{ 0x5004, BYTES(ptys_reg), ptys },
@@ -116,8 +116,8 @@ static const struct {
 
 static int access_reg(struct nic *nic, struct cmd *cmd)
 {
-	u16 id = GET(access_register_in, cmd->in, register_id);
-	u32 len =
+	uint16_t id = GET(access_register_in, cmd->in, register_id);
+	uint32_t len =
 		(cmd->in_len < cmd->out_len ? cmd->in_len : cmd->out_len) - 16;
 	size_t i;
 

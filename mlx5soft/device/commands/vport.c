@@ -19,7 +19,7 @@ enum list_type {
 
 void vport_reset(struct nic *nic)
 {
-	u8 *ctx = nic->nic_vport, *mac;
+	uint8_t *ctx = nic->nic_vport, *mac;
 	unsigned int i;
 
 	memset(ctx, 0, sizeof(nic->nic_vport));
@@ -42,15 +42,17 @@ void vport_reset(struct nic *nic)
 
 static int query_nic_vport(struct nic *nic, struct cmd *cmd)
 {
-	u32 type = GET(query_nic_vport_context_in, cmd->in, allowed_list_type);
-	u8 *ctx = AT(query_nic_vport_context_out, cmd->out, nic_vport_context);
-	u8(*list)[6] = type == LIST_UC ? nic->uc_list : nic->mc_list;
-	u32 count = type == LIST_UC   ? nic->uc_count
-		    : type == LIST_MC ? nic->mc_count
-				      : 0;
-	u32 i, room = (cmd->out + cmd->out_len - ctx -
-		       BYTES(nic_vport_context)) /
-		      8;
+	uint32_t type =
+		GET(query_nic_vport_context_in, cmd->in, allowed_list_type);
+	uint8_t *ctx =
+		AT(query_nic_vport_context_out, cmd->out, nic_vport_context);
+	uint8_t(*list)[6] = type == LIST_UC ? nic->uc_list : nic->mc_list;
+	uint32_t count = type == LIST_UC   ? nic->uc_count
+			 : type == LIST_MC ? nic->mc_count
+					   : 0;
+	uint32_t i, room = (cmd->out + cmd->out_len - ctx -
+			    BYTES(nic_vport_context)) /
+			   8;
 
 	memcpy(ctx, nic->nic_vport, sizeof(nic->nic_vport));
 	if (count > room)
@@ -62,12 +64,12 @@ static int query_nic_vport(struct nic *nic, struct cmd *cmd)
 	return CMD_OK;
 }
 
-static int set_list(struct nic *nic, struct cmd *cmd, const u8 *ctx)
+static int set_list(struct nic *nic, struct cmd *cmd, const uint8_t *ctx)
 {
-	u32 type = GET(nic_vport_context, ctx, allowed_list_type);
-	u32 count = GET(nic_vport_context, ctx, allowed_list_size), i;
-	u8(*list)[6] = type == LIST_UC ? nic->uc_list : nic->mc_list;
-	const u8 *from = ctx + BYTES(nic_vport_context);
+	uint32_t type = GET(nic_vport_context, ctx, allowed_list_type);
+	uint32_t count = GET(nic_vport_context, ctx, allowed_list_size), i;
+	uint8_t(*list)[6] = type == LIST_UC ? nic->uc_list : nic->mc_list;
+	const uint8_t *from = ctx + BYTES(nic_vport_context);
 
 	if (type > LIST_MC)
 		return CMD_OK; /* VLANs are not filtered */
@@ -85,9 +87,9 @@ static int set_list(struct nic *nic, struct cmd *cmd, const u8 *ctx)
 
 static int modify_nic_vport(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *ctx =
+	const uint8_t *ctx =
 		AT_RO(modify_nic_vport_context_in, cmd->in, nic_vport_context);
-	const u8 *select =
+	const uint8_t *select =
 		AT_RO(modify_nic_vport_context_in, cmd->in, field_select);
 
 	if (SELECTED(roce_en))
@@ -126,7 +128,7 @@ static int query_vport_state(struct nic *nic, struct cmd *cmd)
 
 void port_event(struct nic *nic, bool down)
 {
-	u8 data[EQE_DATA] = { 0 };
+	uint8_t data[EQE_DATA] = { 0 };
 
 	if (down == nic->port_down)
 		return;
@@ -146,10 +148,10 @@ static int modify_vport_state(struct nic *nic, struct cmd *cmd)
 /* An entry counts with version 2 and without a VLAN, all else is no address. */
 static int set_roce_address(struct nic *nic, struct cmd *cmd)
 {
-	u32 i = GET(set_roce_address_in, cmd->in, roce_address_index);
-	const u8 *addr = AT_RO(set_roce_address_in, cmd->in, roce_address);
-	const u8 *gid = AT_RO(roce_addr_layout, addr, source_l3_address);
-	static const u8 none[16];
+	uint32_t i = GET(set_roce_address_in, cmd->in, roce_address_index);
+	const uint8_t *addr = AT_RO(set_roce_address_in, cmd->in, roce_address);
+	const uint8_t *gid = AT_RO(roce_addr_layout, addr, source_l3_address);
+	static const uint8_t none[16];
 	bool valid;
 
 	if (i >= ROCE_ADDRESSES)
@@ -165,7 +167,7 @@ static int set_roce_address(struct nic *nic, struct cmd *cmd)
 
 static int query_roce_address(struct nic *nic, struct cmd *cmd)
 {
-	u32 i = GET(query_roce_address_in, cmd->in, roce_address_index);
+	uint32_t i = GET(query_roce_address_in, cmd->in, roce_address_index);
 
 	if (i >= ROCE_ADDRESSES)
 		return FAIL(BAD_INDEX, "table is smaller");
@@ -177,7 +179,7 @@ static int query_roce_address(struct nic *nic, struct cmd *cmd)
 /* RoCE knows the default partition only. */
 static int query_pkeys(struct nic *nic, struct cmd *cmd)
 {
-	u32 index = GET(query_hca_vport_pkey_in, cmd->in, pkey_index);
+	uint32_t index = GET(query_hca_vport_pkey_in, cmd->in, pkey_index);
 
 	(void)nic;
 	if (cmd->out_len >= BYTES(query_hca_vport_pkey_out) + 4 &&
@@ -190,7 +192,7 @@ static int query_pkeys(struct nic *nic, struct cmd *cmd)
 /* No agent of ours answers: a response that the attribute is unknown. */
 static int mad_ifc(struct nic *nic, struct cmd *cmd)
 {
-	u8 *mad = AT(mad_ifc_out, cmd->out, response_mad_packet);
+	uint8_t *mad = AT(mad_ifc_out, cmd->out, response_mad_packet);
 
 	(void)nic;
 	memcpy(mad, AT_RO(mad_ifc_in, cmd->in, mad), MAD_BYTES);

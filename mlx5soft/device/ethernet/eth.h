@@ -16,28 +16,28 @@ struct wq {
 	struct obj obj;
 	struct cq *cq;
 	struct pas pas;
-	u8 log_size, log_stride, state;
+	uint8_t log_size, log_stride, state;
 	bool rlky;
-	u32 pd;
-	u64 db;
-	u16 ci;
-	u32 sent;      /* segments that are out of the large send at ci */
+	uint32_t pd;
+	uint64_t db;
+	uint16_t ci;
+	uint32_t sent; /* segments that are out of the large send at ci */
 	bool starved;  /* frames were dropped, as there was no buffer */
 	bool runnable; /* in nic.tx_run or nic.rx_flush */
 	TAILQ_ENTRY(wq) next_run;
 	/* a receive queue: frames without a buffer; it is in nic.holding then */
 	TAILQ_HEAD(, held) held;
 	TAILQ_ENTRY(wq) next_holding;
-	u32 held_bytes;
-	u8 ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
+	uint32_t held_bytes;
+	uint8_t ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
 TAILQ_HEAD(wq_list, wq);
 
 /* what the CQE tells of a frame's hash */
 struct rx_hash {
-	u32 value;
-	u8 type;
+	uint32_t value;
+	uint8_t type;
 };
 
 enum wq_state {
@@ -48,19 +48,19 @@ enum wq_state {
 
 struct tir {
 	struct obj obj;
-	u8 ctx[BYTES(tirc)];
+	uint8_t ctx[BYTES(tirc)];
 };
 
 struct tis {
 	struct obj obj;
-	u8 ctx[BYTES(tisc)];
+	uint8_t ctx[BYTES(tisc)];
 };
 
 #define MAX_LOG_RQT 8U
 struct rqt {
 	struct obj obj;
-	u32 count, max;
-	u32 rqn[1U << MAX_LOG_RQT];
+	uint32_t count, max;
+	uint32_t rqn[1U << MAX_LOG_RQT];
 };
 
 /* There may be something to send, or to flush: with the next eth_tick() */
@@ -80,13 +80,14 @@ void rq_stop(struct nic *nic, struct wq *rq);
 #define IDLE_RECV_NS 2000000
 void eth_flush(struct nic *nic);
 /* A frame to the wire; false: it has no room, nic_wire() goes on later. */
-bool eth_transmit(struct nic *nic, const u8 *frame, u32 len);
+bool eth_transmit(struct nic *nic, const uint8_t *frame, uint32_t len);
 /*
  * A frame from the wire, or one of the guest's own that may come `back`, from
  * the transport domain `td`, 0: unknown. It is changed when it is delivered.
  * False: nobody wants it back.
  */
-bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td);
+bool eth_receive(struct nic *nic, uint8_t *frame, uint32_t len, bool back,
+		 uint32_t td);
 /* Try again what waits for a buffer. */
 void eth_retry_held(struct nic *nic);
 

@@ -20,12 +20,12 @@
 
 struct ft {
 	struct obj obj;
-	u8 type, level, log_size, miss_action;
-	u32 miss, next_group;
+	uint8_t type, level, log_size, miss_action;
+	uint32_t miss, next_group;
 	struct group *groups;
 };
 
-static struct obj *dest_of(struct nic *nic, u8 type, u32 id)
+static struct obj *dest_of(struct nic *nic, uint8_t type, uint32_t id)
 {
 	if (type == TO_TABLE)
 		return obj_find(nic, OBJ_FT, id);
@@ -58,7 +58,8 @@ static void ft_free(struct nic *nic, struct obj *obj)
 
 static int create_flow_table(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_flow_table_in, cmd->in, flow_table_context);
+	const uint8_t *c =
+		AT_RO(create_flow_table_in, cmd->in, flow_table_context);
 	struct ft *ft;
 
 	if (GET(create_flow_table_in, cmd->in, table_type))
@@ -100,7 +101,8 @@ static int destroy_flow_table(struct nic *nic, struct cmd *cmd)
 
 static int modify_flow_table(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(modify_flow_table_in, cmd->in, flow_table_context);
+	const uint8_t *c =
+		AT_RO(modify_flow_table_in, cmd->in, flow_table_context);
 	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
 					      GET(modify_flow_table_in, cmd->in,
 						  table_id));
@@ -126,12 +128,13 @@ static int set_flow_table_root(struct nic *nic, struct cmd *cmd)
 
 static int create_flow_group(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *mask = AT_RO(create_flow_group_in, cmd->in, match_criteria);
+	const uint8_t *mask =
+		AT_RO(create_flow_group_in, cmd->in, match_criteria);
 	struct ft *ft = (struct ft *)obj_find(nic, OBJ_FT,
 					      GET(create_flow_group_in, cmd->in,
 						  table_id));
-	u32 first = GET(create_flow_group_in, cmd->in, start_flow_index);
-	u32 last = GET(create_flow_group_in, cmd->in, end_flow_index);
+	uint32_t first = GET(create_flow_group_in, cmd->in, start_flow_index);
+	uint32_t last = GET(create_flow_group_in, cmd->in, end_flow_index);
 	struct group *g;
 
 	if (!ft)
@@ -149,7 +152,7 @@ static int create_flow_group(struct nic *nic, struct cmd *cmd)
 
 static int destroy_flow_group(struct nic *nic, struct cmd *cmd)
 {
-	u32 id = GET(destroy_flow_group_in, cmd->in, group_id);
+	uint32_t id = GET(destroy_flow_group_in, cmd->in, group_id);
 	struct ft *ft = table(nic, cmd);
 	struct group **at, *g;
 
@@ -169,16 +172,16 @@ static int destroy_flow_group(struct nic *nic, struct cmd *cmd)
 
 static int set_fte(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *ctx = AT_RO(set_fte_in, cmd->in, flow_context);
-	const u8 *list = cmd->in + BYTES(set_fte_in);
-	u32 count = GET(flow_context, ctx, destination_list_size);
-	u32 index = GET(set_fte_in, cmd->in, flow_index), to = 0;
-	u32 action = GET(flow_context, ctx, action);
+	const uint8_t *ctx = AT_RO(set_fte_in, cmd->in, flow_context);
+	const uint8_t *list = cmd->in + BYTES(set_fte_in);
+	uint32_t count = GET(flow_context, ctx, destination_list_size);
+	uint32_t index = GET(set_fte_in, cmd->in, flow_index), to = 0;
+	uint32_t action = GET(flow_context, ctx, action);
 	struct ft *ft = table(nic, cmd);
 	struct obj *dest = NULL;
 	struct group *g;
 	struct entry *e;
-	u8 type = 0;
+	uint8_t type = 0;
 
 	if (!ft)
 		return FAIL(BAD_RES, "no such table");
@@ -214,7 +217,7 @@ static int set_fte(struct nic *nic, struct cmd *cmd)
 
 static int delete_fte(struct nic *nic, struct cmd *cmd)
 {
-	u32 index = GET(delete_fte_in, cmd->in, flow_index);
+	uint32_t index = GET(delete_fte_in, cmd->in, flow_index);
 	struct ft *ft = table(nic, cmd);
 	struct group *g;
 	struct entry *e;
@@ -231,12 +234,12 @@ static int delete_fte(struct nic *nic, struct cmd *cmd)
 
 /* ---- packets ---- */
 
-struct tir *flow_lookup(struct nic *nic, const u8 *f, u32 len,
+struct tir *flow_lookup(struct nic *nic, const uint8_t *f, uint32_t len,
 			const struct frame *h)
 {
-	u8 pkt[MATCH] = { 0 };
+	uint8_t pkt[MATCH] = { 0 };
 	const struct entry *e;
-	u32 id = nic->root_ft;
+	uint32_t id = nic->root_ft;
 	struct ft *ft;
 	int level;
 
@@ -262,7 +265,7 @@ struct tir *flow_lookup(struct nic *nic, const u8 *f, u32 len,
 }
 
 /* The RQ of a packet with this hash; NULL: there is none */
-struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash)
+struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, uint32_t hash)
 {
 	struct rqt *rqt;
 

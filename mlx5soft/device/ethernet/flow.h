@@ -11,8 +11,8 @@ struct tir;
 struct wq;
 
 /* whom a frame belongs to; NULL: nobody wants it */
-struct tir *flow_lookup(struct nic *nic, const u8 *f, u32 len,
+struct tir *flow_lookup(struct nic *nic, const uint8_t *f, uint32_t len,
 			const struct frame *h);
-struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, u32 hash);
+struct wq *tir_to_rq(struct nic *nic, const struct tir *tir, uint32_t hash);
 
 #endif /* MLX5SOFT_FLOW_H */

@@ -14,15 +14,16 @@
 
 /* ---- headers ---- */
 
-static void set_end(struct frame *h, u32 end, u32 len)
+static void set_end(struct frame *h, uint32_t end, uint32_t len)
 {
 	h->cut = end > len;
 	h->end = h->cut ? len : end;
 }
 
-static bool parse_ipv4(const u8 *f, u32 len, bool lso, struct frame *h)
+static bool parse_ipv4(const uint8_t *f, uint32_t len, bool lso,
+		       struct frame *h)
 {
-	const u8 *ip = f + h->l3;
+	const uint8_t *ip = f + h->l3;
 
 	if (len < h->l3 + IPV4_BYTES || ip[0] >> 4 != 4)
 		return false;
@@ -34,10 +35,11 @@ static bool parse_ipv4(const u8 *f, u32 len, bool lso, struct frame *h)
 }
 
 /* What we cannot look through stays as the protocol. */
-static bool parse_ipv6(const u8 *f, u32 len, bool lso, struct frame *h)
+static bool parse_ipv6(const uint8_t *f, uint32_t len, bool lso,
+		       struct frame *h)
 {
-	const u8 *ip = f + h->l3, *ext;
-	u32 n;
+	const uint8_t *ip = f + h->l3, *ext;
+	uint32_t n;
 	int i;
 
 	if (len < h->l3 + IPV6_BYTES || ip[0] >> 4 != 6)
@@ -68,9 +70,9 @@ static bool parse_ipv6(const u8 *f, u32 len, bool lso, struct frame *h)
 	return true;
 }
 
-static void parse_l4(const u8 *f, bool lso, struct frame *h)
+static void parse_l4(const uint8_t *f, bool lso, struct frame *h)
 {
-	u32 room = h->end - h->l4, n;
+	uint32_t room = h->end - h->l4, n;
 
 	h->l4_end = h->end;
 	if (h->fragment)
@@ -86,7 +88,7 @@ static void parse_l4(const u8 *f, bool lso, struct frame *h)
 	}
 }
 
-void frame_parse(const u8 *f, u32 len, bool lso, struct frame *h)
+void frame_parse(const uint8_t *f, uint32_t len, bool lso, struct frame *h)
 {
 	int tags;
 
@@ -114,7 +116,7 @@ void frame_parse(const u8 *f, u32 len, bool lso, struct frame *h)
 
 /* ---- checksums ---- */
 
-u64 csum_add(u64 sum, const u8 *p, u32 len)
+uint64_t csum_add(uint64_t sum, const uint8_t *p, uint32_t len)
 {
 	for (; len >= 4; p += 4, len -= 4)
 		sum += get_be32(p);
@@ -128,7 +130,7 @@ u64 csum_add(u64 sum, const u8 *p, u32 len)
 	return sum;
 }
 
-u16 csum_fold(u64 sum)
+uint16_t csum_fold(uint64_t sum)
 {
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -136,16 +138,16 @@ u16 csum_fold(u64 sum)
 }
 
 /* over the TCP segment or UDP datagram and the pseudo header */
-static u16 sum_l4(const u8 *f, const struct frame *h)
+static uint16_t sum_l4(const uint8_t *f, const struct frame *h)
 {
-	u32 len = h->l4_end - h->l4;
-	u64 sum = h->version == 4 ? csum_add(0, f + h->l3 + 12, 8)
-				  : csum_add(0, f + h->l3 + 8, 32);
+	uint32_t len = h->l4_end - h->l4;
+	uint64_t sum = h->version == 4 ? csum_add(0, f + h->l3 + 12, 8)
+				       : csum_add(0, f + h->l3 + 8, 32);
 
 	return csum_fold(csum_add(sum + h->l4_type + len, f + h->l4, len));
 }
 
-bool frame_l3_ok(const u8 *f, const struct frame *h)
+bool frame_l3_ok(const uint8_t *f, const struct frame *h)
 {
 	if (h->cut)
 		return false;
@@ -155,7 +157,7 @@ bool frame_l3_ok(const u8 *f, const struct frame *h)
 	return h->version == 6;
 }
 
-bool frame_l4_ok(const u8 *f, const struct frame *h)
+bool frame_l4_ok(const uint8_t *f, const struct frame *h)
 {
 	if (!h->l4_type || h->cut ||
 	    (h->l4_type == PROTOCOL_UDP && !get_be16(f + h->l4 + 6)))
@@ -163,9 +165,9 @@ bool frame_l4_ok(const u8 *f, const struct frame *h)
 	return sum_l4(f, h) == 0xffff;
 }
 
-void frame_fill_l3(u8 *f, const struct frame *h)
+void frame_fill_l3(uint8_t *f, const struct frame *h)
 {
-	u8 *at = f + h->l3 + 10;
+	uint8_t *at = f + h->l3 + 10;
 
 	if (h->version != 4)
 		return;
@@ -173,10 +175,10 @@ void frame_fill_l3(u8 *f, const struct frame *h)
 	put_be16(at, ~csum_fold(csum_add(0, f + h->l3, h->l4 - h->l3)));
 }
 
-void frame_fill_l4(u8 *f, const struct frame *h)
+void frame_fill_l4(uint8_t *f, const struct frame *h)
 {
-	u8 *at = f + h->l4 + (h->l4_type == PROTOCOL_TCP ? 16 : 6);
-	u16 sum;
+	uint8_t *at = f + h->l4 + (h->l4_type == PROTOCOL_TCP ? 16 : 6);
+	uint16_t sum;
 
 	if (!h->l4_type || h->cut)
 		return;
@@ -190,7 +192,8 @@ void frame_fill_l4(u8 *f, const struct frame *h)
 /* ---- sending ---- */
 
 /* The first two bytes of headers are in the Ethernet segment itself. */
-bool wqe_headers(const u8 *wqe, u32 size, u32 *hdr, u32 *data)
+bool wqe_headers(const uint8_t *wqe, uint32_t size, uint32_t *hdr,
+		 uint32_t *data)
 {
 	if (size < 32)
 		return false;
@@ -202,7 +205,8 @@ bool wqe_headers(const u8 *wqe, u32 size, u32 *hdr, u32 *data)
 	return *data <= size;
 }
 
-bool lso_init(struct lso *lso, const u8 *whole, u32 len, u32 hdr, u32 mss)
+bool lso_init(struct lso *lso, const uint8_t *whole, uint32_t len, uint32_t hdr,
+	      uint32_t mss)
 {
 	lso->whole = whole;
 	lso->len = len;
@@ -215,12 +219,12 @@ bool lso_init(struct lso *lso, const u8 *whole, u32 len, u32 hdr, u32 mss)
 	return lso->h.l4_type;
 }
 
-u32 lso_segment(const struct lso *lso, u32 i, u8 *f)
+uint32_t lso_segment(const struct lso *lso, uint32_t i, uint8_t *f)
 {
-	u32 at = i * lso->mss, rest = lso->len - lso->hdr - at;
-	u32 n = rest < lso->mss ? rest : lso->mss;
+	uint32_t at = i * lso->mss, rest = lso->len - lso->hdr - at;
+	uint32_t n = rest < lso->mss ? rest : lso->mss;
 	struct frame h = lso->h;
-	u8 *ip = f + h.l3, *l4 = f + h.l4;
+	uint8_t *ip = f + h.l3, *l4 = f + h.l4;
 
 	memcpy(f, lso->whole, lso->hdr);
 	memcpy(f + lso->hdr, lso->whole + lso->hdr + at, n);

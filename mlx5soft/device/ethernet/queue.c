@@ -23,11 +23,11 @@ static void wq_free(struct nic *nic, struct obj *obj)
 #define RQ_COUNTER_SET (1 << 3)
 
 /* `ctx` has the CQ, `p` is the queue's description in the command */
-static int create_wq(struct nic *nic, struct cmd *cmd, const u8 *ctx,
-		     size_t ctx_len, const u8 *p, u32 cqn, bool rlky,
+static int create_wq(struct nic *nic, struct cmd *cmd, const uint8_t *ctx,
+		     size_t ctx_len, const uint8_t *p, uint32_t cqn, bool rlky,
 		     enum obj_kind kind)
 {
-	const u8 *list = p + BYTES(wq);
+	const uint8_t *list = p + BYTES(wq);
 	unsigned int shift = GET(wq, p, log_wq_pg_sz) + PAGE_SHIFT_MIN;
 	struct wq *wq = calloc(1, sizeof(*wq));
 
@@ -62,7 +62,7 @@ static int create_wq(struct nic *nic, struct cmd *cmd, const u8 *ctx,
 
 static int create_rq(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_rq_in, cmd->in, ctx);
+	const uint8_t *c = AT_RO(create_rq_in, cmd->in, ctx);
 
 	if (GET(rqc, c, mem_rq_type))
 		return FAIL(BAD_PARAM, "only an RQ with memory of its own");
@@ -72,7 +72,7 @@ static int create_rq(struct nic *nic, struct cmd *cmd)
 
 static int create_sq(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_sq_in, cmd->in, ctx);
+	const uint8_t *c = AT_RO(create_sq_in, cmd->in, ctx);
 
 	return create_wq(nic, cmd, c, BYTES(sqc), AT_RO(sqc, c, wq),
 			 GET(sqc, c, cqn), GET(sqc, c, rlky), OBJ_SQ);
@@ -81,10 +81,10 @@ static int create_sq(struct nic *nic, struct cmd *cmd)
 static int modify_wq(struct nic *nic, struct cmd *cmd)
 {
 	bool rq = cmd->desc->arg == OBJ_RQ;
-	const u8 *c = AT_RO(modify_rq_in, cmd->in, ctx);
+	const uint8_t *c = AT_RO(modify_rq_in, cmd->in, ctx);
 	struct wq *wq = (struct wq *)obj_find(nic, cmd->desc->arg, cmd_id(cmd));
-	u8 from, to;
-	u64 mask;
+	uint8_t from, to;
+	uint64_t mask;
 
 	if (!wq)
 		return FAIL(BAD_RES, "no such queue");
@@ -122,7 +122,7 @@ static int query_wq(struct nic *nic, struct cmd *cmd)
 {
 	bool rq = cmd->desc->arg == OBJ_RQ;
 	struct wq *wq = (struct wq *)obj_find(nic, cmd->desc->arg, cmd_id(cmd));
-	u8 *c;
+	uint8_t *c;
 
 	if (!wq)
 		return FAIL(BAD_RES, "no such queue");
@@ -142,7 +142,7 @@ static int query_wq(struct nic *nic, struct cmd *cmd)
 
 static int create_tir(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_tir_in, cmd->in, ctx);
+	const uint8_t *c = AT_RO(create_tir_in, cmd->in, ctx);
 	bool direct = !GET(tirc, c, disp_type);
 	struct tir *tir = calloc(1, sizeof(*tir));
 
@@ -161,7 +161,7 @@ static int create_tir(struct nic *nic, struct cmd *cmd)
 
 static int create_tis(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_tis_in, cmd->in, ctx);
+	const uint8_t *c = AT_RO(create_tis_in, cmd->in, ctx);
 	struct tis *tis = calloc(1, sizeof(*tis));
 
 	if (!tis)
@@ -176,7 +176,7 @@ static int create_tis(struct nic *nic, struct cmd *cmd)
 
 static int modify_tir(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(modify_tir_in, cmd->in, ctx);
+	const uint8_t *c = AT_RO(modify_tir_in, cmd->in, ctx);
 	struct tir *tir = (struct tir *)obj_find(nic, OBJ_TIR, cmd_id(cmd));
 
 	if (!tir)
@@ -206,10 +206,10 @@ static int modify_tis(struct nic *nic, struct cmd *cmd)
 }
 
 static int fill_rqt(struct nic *nic, struct cmd *cmd, struct rqt *rqt,
-		    const u8 *c)
+		    const uint8_t *c)
 {
-	const u8 *list = c + BYTES(rqtc);
-	u32 count = GET(rqtc, c, rqt_actual_size), i;
+	const uint8_t *list = c + BYTES(rqtc);
+	uint32_t count = GET(rqtc, c, rqt_actual_size), i;
 
 	if (!count || count > rqt->max ||
 	    list + 4 * count > cmd->in + cmd->in_len)
@@ -226,7 +226,7 @@ static int fill_rqt(struct nic *nic, struct cmd *cmd, struct rqt *rqt,
 
 static int create_rqt(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_rqt_in, cmd->in, rqt_context);
+	const uint8_t *c = AT_RO(create_rqt_in, cmd->in, rqt_context);
 	struct rqt *rqt = calloc(1, sizeof(*rqt));
 	int ret;
 

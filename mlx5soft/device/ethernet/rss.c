@@ -28,14 +28,14 @@ enum {
 	TYPE_L4_DST_SHIFT = 6
 };
 
-u32 rss_toeplitz(const u8 *key, const u8 *data, u32 len)
+uint32_t rss_toeplitz(const uint8_t *key, const uint8_t *data, uint32_t len)
 {
-	u64 window = (u64)get_be32(key) << 32;
-	u32 hash = 0, i;
+	uint64_t window = (uint64_t)get_be32(key) << 32;
+	uint32_t hash = 0, i;
 	int bit;
 
 	for (i = 0; i < len; i++) {
-		window |= (u64)key[i + 4] << 24;
+		window |= (uint64_t)key[i + 4] << 24;
 		for (bit = 7; bit >= 0; bit--) {
 			if (data[i] >> bit & 1)
 				hash ^= window >> 32;
@@ -45,21 +45,21 @@ u32 rss_toeplitz(const u8 *key, const u8 *data, u32 len)
 	return hash;
 }
 
-static u32 xor8(const u8 *data, u32 len)
+static uint32_t xor8(const uint8_t *data, uint32_t len)
 {
-	u8 x = 0;
+	uint8_t x = 0;
 
 	while (len--)
 		x ^= data[len];
-	return (u8)~x;
+	return (uint8_t)~x;
 }
 
 /* Append source and destination, those that are selected. */
-static u32 take(u8 *to, const u8 *src, const u8 *dst, u32 len, u32 fields,
-		bool symmetric)
+static uint32_t take(uint8_t *to, const uint8_t *src, const uint8_t *dst,
+		     uint32_t len, uint32_t fields, bool symmetric)
 {
-	const u8 *swap = src;
-	u32 n = 0;
+	const uint8_t *swap = src;
+	uint32_t n = 0;
 
 	if (symmetric && fields == 3 && memcmp(src, dst, len) > 0) {
 		src = dst;
@@ -76,17 +76,18 @@ static u32 take(u8 *to, const u8 *src, const u8 *dst, u32 len, u32 fields,
 	return n;
 }
 
-u32 rss_hash(const u8 *tirc, const u8 *f, const struct frame *h, u8 *type)
+uint32_t rss_hash(const uint8_t *tirc, const uint8_t *f, const struct frame *h,
+		  uint8_t *type)
 {
-	const u8 *sel = AT_RO(tirc, tirc, rx_hash_field_selector_outer);
-	const u8 *key = AT_RO(tirc, tirc, rx_hash_toeplitz_key);
-	u32 fields = GET(rx_hash_field_select, sel, selected_fields);
-	u8 fn = GET(tirc, tirc, rx_hash_fn), data[36], l3, l4;
+	const uint8_t *sel = AT_RO(tirc, tirc, rx_hash_field_selector_outer);
+	const uint8_t *key = AT_RO(tirc, tirc, rx_hash_toeplitz_key);
+	uint32_t fields = GET(rx_hash_field_select, sel, selected_fields);
+	uint8_t fn = GET(tirc, tirc, rx_hash_fn), data[36], l3, l4;
 	bool symmetric = GET(tirc, tirc, rx_hash_symmetric);
 	bool v6 = GET(rx_hash_field_select, sel, l3_prot_type);
 	bool udp = GET(rx_hash_field_select, sel, l4_prot_type);
-	const u8 *addr = f + h->l3 + (v6 ? 8 : 12);
-	u32 n, alen = v6 ? 16 : 4;
+	const uint8_t *addr = f + h->l3 + (v6 ? 8 : 12);
+	uint32_t n, alen = v6 ? 16 : 4;
 
 	*type = 0;
 	if (fn == FN_NONE || !fields || h->version != (v6 ? 6 : 4) ||

@@ -6,12 +6,13 @@
 #include "ethernet/frame.h"
 
 /* The key has at least len + 4 bytes. */
-u32 rss_toeplitz(const u8 *key, const u8 *data, u32 len);
+uint32_t rss_toeplitz(const uint8_t *key, const uint8_t *data, uint32_t len);
 
 /*
  * The hash of a frame, and the CQE's rss_hash_type: 0 for a frame that has not
  * the fields the TIR selects.
  */
-u32 rss_hash(const u8 *tirc, const u8 *f, const struct frame *h, u8 *type);
+uint32_t rss_hash(const uint8_t *tirc, const uint8_t *f, const struct frame *h,
+		  uint8_t *type);
 
 #endif /* MLX5SOFT_RSS_H */

@@ -32,7 +32,7 @@
 #define SYND_LOCAL_PROT 0x04
 #define SYND_FLUSH 0x05
 
-static bool in_list(u8 (*list)[6], u32 count, const u8 *mac)
+static bool in_list(uint8_t (*list)[6], uint32_t count, const uint8_t *mac)
 {
 	while (count--)
 		if (!memcmp(list[count], mac, 6))
@@ -41,10 +41,10 @@ static bool in_list(u8 (*list)[6], u32 count, const u8 *mac)
 }
 
 /* what the vport's context lets in */
-static bool wanted(struct nic *nic, const u8 *dst)
+static bool wanted(struct nic *nic, const uint8_t *dst)
 {
-	static const u8 broadcast[6] = { 255, 255, 255, 255, 255, 255 };
-	const u8 *ctx = nic->nic_vport;
+	static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
+	const uint8_t *ctx = nic->nic_vport;
 
 	if (GET(nic_vport_context, ctx, promisc_all) ||
 	    !memcmp(dst, broadcast, 6))
@@ -53,17 +53,17 @@ static bool wanted(struct nic *nic, const u8 *dst)
 		return GET(nic_vport_context, ctx, promisc_mc) ||
 		       in_list(nic->mc_list, nic->mc_count, dst);
 	return GET(nic_vport_context, ctx, promisc_uc) ||
-	       !memcmp((const u8 *)AT_RO(nic_vport_context, ctx,
-					 permanent_address) +
+	       !memcmp((const uint8_t *)AT_RO(nic_vport_context, ctx,
+					      permanent_address) +
 			       2,
 		       dst, 6) ||
 	       in_list(nic->uc_list, nic->uc_count, dst);
 }
 
-static int scatter(struct nic *nic, const struct wq *rq, const u8 *wqe,
-		   const u8 *frame, u32 len)
+static int scatter(struct nic *nic, const struct wq *rq, const uint8_t *wqe,
+		   const uint8_t *frame, uint32_t len)
 {
-	u32 stride = 1U << rq->log_stride, at, n, key;
+	uint32_t stride = 1U << rq->log_stride, at, n, key;
 	struct iovec iov[MAX_PIECES];
 	int count, i;
 
@@ -91,9 +91,9 @@ static int scatter(struct nic *nic, const struct wq *rq, const u8 *wqe,
 }
 
 /* What the CQE says about headers, which are at `f` as they came */
-static void describe(u8 *cqe, const u8 *f, const struct frame *h)
+static void describe(uint8_t *cqe, const uint8_t *f, const struct frame *h)
 {
-	u8 flags, l4 = 0;
+	uint8_t flags, l4 = 0;
 
 	cqe[28] = CQE_OK_L2;
 	if (frame_l3_ok(f, h))
@@ -115,14 +115,15 @@ static void describe(u8 *cqe, const u8 *f, const struct frame *h)
 
 static bool rq_empty(struct nic *nic, const struct wq *rq)
 {
-	u32 posted;
+	uint32_t posted;
 
-	return !dma_read_be32(nic, rq->db, &posted) || (u16)posted == rq->ci;
+	return !dma_read_be32(nic, rq->db, &posted) ||
+	       (uint16_t)posted == rq->ci;
 }
 
-static bool next_wqe(struct nic *nic, const struct wq *rq, u8 *wqe)
+static bool next_wqe(struct nic *nic, const struct wq *rq, uint8_t *wqe)
 {
-	u64 index = rq->ci & ((1U << rq->log_size) - 1);
+	uint64_t index = rq->ci & ((1U << rq->log_size) - 1);
 
 	return pas_read(nic, &rq->pas, index << rq->log_stride, wqe,
 			1U << rq->log_stride);
@@ -130,7 +131,7 @@ static bool next_wqe(struct nic *nic, const struct wq *rq, u8 *wqe)
 
 static int flush(struct nic *nic, struct wq *rq, int budget)
 {
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	for (; budget && !rq_empty(nic, rq); budget--) {
 		memset(cqe, 0, sizeof(cqe));
@@ -184,10 +185,10 @@ static void out_of_buffer(struct nic *nic, struct wq *rq)
 }
 
 /* There is a buffer for it; the frame is changed. */
-static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
-		    const struct rx_hash *hash)
+static void deliver(struct nic *nic, struct wq *rq, uint8_t *frame,
+		    uint32_t len, const struct rx_hash *hash)
 {
-	u8 wqe[1U << 11], cqe[64] = { 0 };
+	uint8_t wqe[1U << 11], cqe[64] = { 0 };
 	struct frame h;
 	int syndrome;
 
@@ -228,9 +229,9 @@ static void deliver(struct nic *nic, struct wq *rq, u8 *frame, u32 len,
 }
 
 /* What another transport domain sent comes back in any case. */
-static bool wants_back(const struct tir *tir, const u8 *frame, u32 td)
+static bool wants_back(const struct tir *tir, const uint8_t *frame, uint32_t td)
 {
-	u8 cast = frame[0] & 1 ? LB_MULTICAST : LB_UNICAST;
+	uint8_t cast = frame[0] & 1 ? LB_MULTICAST : LB_UNICAST;
 
 	return (td && td != GET(tirc, tir->ctx, transport_domain)) ||
 	       GET(tirc, tir->ctx, self_lb_block) & cast;
@@ -241,10 +242,10 @@ static bool wants_back(const struct tir *tir, const u8 *frame, u32 td)
 /* Each queue has its own: one without buffers holds up nobody else. */
 struct held {
 	TAILQ_ENTRY(held) next;
-	u64 until;
-	u32 len;
+	uint64_t until;
+	uint32_t len;
 	struct rx_hash hash;
-	u8 frame[];
+	uint8_t frame[];
 };
 
 static void drop_first(struct nic *nic, struct wq *rq)
@@ -284,7 +285,7 @@ static void retry(struct nic *nic, struct wq *rq)
 /* After the first whose time is up the others wait for nothing, too. */
 void eth_retry_held(struct nic *nic)
 {
-	u64 now = TAILQ_EMPTY(&nic->holding) ? 0 : nic_now();
+	uint64_t now = TAILQ_EMPTY(&nic->holding) ? 0 : nic_now();
 	struct wq *rq, *next;
 	struct held *h;
 
@@ -299,8 +300,8 @@ void eth_retry_held(struct nic *nic)
 	}
 }
 
-static bool hold(struct nic *nic, struct wq *rq, const u8 *frame, u32 len,
-		 const struct rx_hash *hash)
+static bool hold(struct nic *nic, struct wq *rq, const uint8_t *frame,
+		 uint32_t len, const struct rx_hash *hash)
 {
 	struct held *h;
 
@@ -324,7 +325,8 @@ static bool hold(struct nic *nic, struct wq *rq, const u8 *frame, u32 len,
 
 /* ---- one frame ---- */
 
-bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td)
+bool eth_receive(struct nic *nic, uint8_t *frame, uint32_t len, bool back,
+		 uint32_t td)
 {
 	struct rx_hash hash = { 0 };
 	struct frame h;
@@ -354,7 +356,7 @@ bool eth_receive(struct nic *nic, u8 *frame, u32 len, bool back, u32 td)
 }
 
 /* A frame has come; false: it is not for a receive queue. */
-static bool arrived(struct nic *nic, const u8 *frame, u32 len)
+static bool arrived(struct nic *nic, const uint8_t *frame, uint32_t len)
 {
 	if (len < ETH_BYTES || !vfu_bus_master(nic->vfu))
 		return false;
@@ -386,8 +388,8 @@ short nic_wire_events(const struct nic *nic)
 void nic_wire(struct nic *nic)
 {
 	struct wire *wire = &nic->wire;
-	u8 *frame;
-	u32 len;
+	uint8_t *frame;
+	uint32_t len;
 	int i;
 
 	if (nic->tx_blocked && wire_flush(wire))

@@ -5,8 +5,8 @@
 
 #include "ethernet/steer.h"
 
-struct group *group_add(struct group **groups, u32 id, u32 first, u32 last,
-			const u8 mask[MATCH])
+struct group *group_add(struct group **groups, uint32_t id, uint32_t first,
+			uint32_t last, const uint8_t mask[MATCH])
 {
 	struct group **at, *g;
 
@@ -33,7 +33,7 @@ struct group *group_add(struct group **groups, u32 id, u32 first, u32 last,
 void group_free(struct group *g)
 {
 	struct entry *e;
-	u32 i;
+	uint32_t i;
 
 	for (i = 0; i < GROUP_BUCKETS; i++)
 		while ((e = g->bucket[i])) {
@@ -43,20 +43,21 @@ void group_free(struct group *g)
 	free(g);
 }
 
-static u32 bucket_of(const struct group *g, const u8 *value)
+static uint32_t bucket_of(const struct group *g, const uint8_t *value)
 {
-	u32 hash = 2166136261U, i;
+	uint32_t hash = 2166136261U, i;
 
 	for (i = g->from; i < g->to; i++)
 		hash = (hash ^ (value[i] & g->mask[i])) * 16777619U;
 	return (hash ^ hash >> 16) % GROUP_BUCKETS;
 }
 
-struct entry *entry_find(struct group *groups, u32 index, struct group **of)
+struct entry *entry_find(struct group *groups, uint32_t index,
+			 struct group **of)
 {
 	struct group *g;
 	struct entry *e;
-	u32 i;
+	uint32_t i;
 
 	for (g = groups; g && g->last < index;)
 		g = g->next;
@@ -70,10 +71,11 @@ struct entry *entry_find(struct group *groups, u32 index, struct group **of)
 	return NULL;
 }
 
-struct entry *entry_add(struct group *g, u32 index, const u8 value[MATCH])
+struct entry *entry_add(struct group *g, uint32_t index,
+			const uint8_t value[MATCH])
 {
 	struct entry *e = calloc(1, sizeof(*e)), **at;
-	u32 i;
+	uint32_t i;
 
 	if (!e)
 		return NULL;
@@ -100,9 +102,10 @@ void entry_del(struct group *g, struct entry *e)
 	free(e);
 }
 
-static bool matches(const struct group *g, const struct entry *e, const u8 *pkt)
+static bool matches(const struct group *g, const struct entry *e,
+		    const uint8_t *pkt)
 {
-	u32 i;
+	uint32_t i;
 
 	for (i = g->from; i < g->to; i++)
 		if ((pkt[i] & g->mask[i]) != e->value[i])
@@ -110,7 +113,8 @@ static bool matches(const struct group *g, const struct entry *e, const u8 *pkt)
 	return true;
 }
 
-const struct entry *steer_match(const struct group *groups, const u8 pkt[MATCH])
+const struct entry *steer_match(const struct group *groups,
+				const uint8_t pkt[MATCH])
 {
 	const struct group *g;
 	const struct entry *e;
@@ -126,12 +130,13 @@ const struct entry *steer_match(const struct group *groups, const u8 pkt[MATCH])
 }
 
 #define HDR(field, value) SET(fte_match_set_lyr_2_4, pkt, field, value)
-#define HDR_AT(field) ((u8 *)AT(fte_match_set_lyr_2_4, pkt, field))
+#define HDR_AT(field) ((uint8_t *)AT(fte_match_set_lyr_2_4, pkt, field))
 
 /* The outer headers come first in fte_match_param. */
-void steer_describe(u8 pkt[MATCH], const u8 *f, u32 len, const struct frame *h)
+void steer_describe(uint8_t pkt[MATCH], const uint8_t *f, uint32_t len,
+		    const struct frame *h)
 {
-	u16 tag;
+	uint16_t tag;
 
 	if (len < ETH_BYTES)
 		return;

@@ -14,32 +14,35 @@
 
 struct entry {
 	struct entry *next; /* in the bucket, by index */
-	u32 index, action;
-	u8 dest_type;
-	u32 dest;
-	u8 value[MATCH]; /* under the mask */
+	uint32_t index, action;
+	uint8_t dest_type;
+	uint32_t dest;
+	uint8_t value[MATCH]; /* under the mask */
 };
 
 struct group {
 	struct group *next; /* by index */
-	u32 id, first, last;
-	u32 from, to; /* bytes of the mask that are not zero */
-	u32 entries;
-	u8 mask[MATCH];
+	uint32_t id, first, last;
+	uint32_t from, to; /* bytes of the mask that are not zero */
+	uint32_t entries;
+	uint8_t mask[MATCH];
 	struct entry *bucket[GROUP_BUCKETS];
 };
 
 /* NULL: no memory, or it overlaps with another. */
-struct group *group_add(struct group **groups, u32 id, u32 first, u32 last,
-			const u8 mask[MATCH]);
+struct group *group_add(struct group **groups, uint32_t id, uint32_t first,
+			uint32_t last, const uint8_t mask[MATCH]);
 void group_free(struct group *g); /* with its entries */
-struct entry *entry_find(struct group *groups, u32 index, struct group **of);
-struct entry *entry_add(struct group *g, u32 index, const u8 value[MATCH]);
+struct entry *entry_find(struct group *groups, uint32_t index,
+			 struct group **of);
+struct entry *entry_add(struct group *g, uint32_t index,
+			const uint8_t value[MATCH]);
 void entry_del(struct group *g, struct entry *e);
 
 /* A packet as entries describe it: `pkt` is zeroed. */
-void steer_describe(u8 pkt[MATCH], const u8 *f, u32 len, const struct frame *h);
+void steer_describe(uint8_t pkt[MATCH], const uint8_t *f, uint32_t len,
+		    const struct frame *h);
 const struct entry *steer_match(const struct group *groups,
-				const u8 pkt[MATCH]);
+				const uint8_t pkt[MATCH]);
 
 #endif /* MLX5SOFT_STEER_H */

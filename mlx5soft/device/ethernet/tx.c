@@ -30,17 +30,17 @@
 #define BUDGET (4 * SLICE)
 #define FRAME_COST 1024
 
-static bool is_own(struct nic *nic, const u8 *mac)
+static bool is_own(struct nic *nic, const uint8_t *mac)
 {
-	const u8 *own =
+	const uint8_t *own =
 		AT_RO(nic_vport_context, nic->nic_vport, permanent_address);
 
 	return !memcmp(own + 2, mac, 6);
 }
 
-bool eth_transmit(struct nic *nic, const u8 *frame, u32 len)
+bool eth_transmit(struct nic *nic, const uint8_t *frame, uint32_t len)
 {
-	u8 padded[MIN_FRAME] = { 0 };
+	uint8_t padded[MIN_FRAME] = { 0 };
 
 	if (nic->wire.fd < 0 || nic->port_down || len < ETH_BYTES) {
 		nic->port.tx_down += nic->port_down;
@@ -64,12 +64,13 @@ bool eth_transmit(struct nic *nic, const u8 *frame, u32 len)
  * The guest's own frame to itself comes back if the TIR wants it, one to a
  * group does so too.
  */
-static bool transmit(struct nic *nic, const struct wq *sq, u8 *frame, u32 len)
+static bool transmit(struct nic *nic, const struct wq *sq, uint8_t *frame,
+		     uint32_t len)
 {
 	const struct tis *tis =
 		(struct tis *)obj_find(nic, OBJ_TIS,
 				       GET(sqc, sq->ctx, tis_num_0));
-	u32 td = tis ? GET(tisc, tis->ctx, transport_domain) : 0;
+	uint32_t td = tis ? GET(tisc, tis->ctx, transport_domain) : 0;
 
 	if (len >= ETH_BYTES && is_own(nic, frame) &&
 	    eth_receive(nic, frame, len, true, td))
@@ -83,12 +84,12 @@ static bool transmit(struct nic *nic, const struct wq *sq, u8 *frame, u32 len)
 }
 
 /* The frame a WQE describes, or the syndrome of an error */
-static int gather(struct nic *nic, const struct wq *sq, const u8 *wqe, u32 size,
-		  u32 *len, u32 *hdr)
+static int gather(struct nic *nic, const struct wq *sq, const uint8_t *wqe,
+		  uint32_t size, uint32_t *len, uint32_t *hdr)
 {
 	struct iovec iov[MAX_PIECES];
-	u8 *frame = nic->tx_frame;
-	u32 at, n;
+	uint8_t *frame = nic->tx_frame;
+	uint32_t at, n;
 	int count, i;
 
 	if (!wqe_headers(wqe, size, hdr, &at))
@@ -115,12 +116,12 @@ static int gather(struct nic *nic, const struct wq *sq, const u8 *wqe, u32 size,
 	return 0;
 }
 
-static int send_large(struct nic *nic, struct wq *sq, u32 len, u32 hdr, u32 mss,
-		      int *budget)
+static int send_large(struct nic *nic, struct wq *sq, uint32_t len,
+		      uint32_t hdr, uint32_t mss, int *budget)
 {
-	u8 f[LSO_MAX_SEGMENT];
+	uint8_t f[LSO_MAX_SEGMENT];
 	struct lso lso;
-	u32 n;
+	uint32_t n;
 
 	if (!lso_init(&lso, nic->tx_frame, len, hdr, mss & LSO_MAX_MSS))
 		return SYND_LOCAL_QP_OP;
@@ -133,11 +134,11 @@ static int send_large(struct nic *nic, struct wq *sq, u32 len, u32 hdr, u32 mss,
 	return 0;
 }
 
-static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size,
-		    int *budget)
+static int send_one(struct nic *nic, struct wq *sq, const uint8_t *wqe,
+		    uint32_t size, int *budget)
 {
 	struct frame h;
-	u32 len, hdr;
+	uint32_t len, hdr;
 	int ret;
 
 	if (wqe[3] == OP_NOP) {
@@ -166,33 +167,34 @@ static int send_one(struct nic *nic, struct wq *sq, const u8 *wqe, u32 size,
 }
 
 /* False: not to be read, or more than there is room for. */
-static bool read_pi(struct nic *nic, const struct wq *sq, u16 *pi)
+static bool read_pi(struct nic *nic, const struct wq *sq, uint16_t *pi)
 {
-	u32 posted;
+	uint32_t posted;
 
 	if (!dma_read_be32(nic, sq->db + 4, &posted))
 		return false;
 	*pi = posted;
-	if ((u16)(*pi - sq->ci) <= 1U << sq->log_size)
+	if ((uint16_t)(*pi - sq->ci) <= 1U << sq->log_size)
 		return true;
 	nic_log(nic, "SQ %u: %u posted after %u", sq->obj.id, *pi, sq->ci);
 	return false;
 }
 
-static void complete(struct nic *nic, struct wq *sq, const u8 *wqe, u8 syndrome)
+static void complete(struct nic *nic, struct wq *sq, const uint8_t *wqe,
+		     uint8_t syndrome)
 {
-	u8 cqe[64] = { 0 };
+	uint8_t cqe[64] = { 0 };
 
 	cqe_set_user_index(cqe, GET(sqc, sq->ctx, user_index));
-	put_be32(cqe + CQE_AT_QPN, (u32)wqe[3] << 24 | sq->obj.id);
+	put_be32(cqe + CQE_AT_QPN, (uint32_t)wqe[3] << 24 | sq->obj.id);
 	put_be16(cqe + CQE_AT_WQE_COUNTER, sq->ci);
 	cqe[CQE_AT_SYNDROME] = syndrome;
 	cq_post(nic, sq->cq, cqe, syndrome ? CQE_REQ_ERR : CQE_REQ, false);
 }
 
-static u16 basic_blocks(const u8 *wqe)
+static uint16_t basic_blocks(const uint8_t *wqe)
 {
-	u32 size = (get_be32(wqe + 4) & 0x3f) * 16;
+	uint32_t size = (get_be32(wqe + 4) & 0x3f) * 16;
 
 	return size ? (size + 63) / 64 : 1;
 }
@@ -200,17 +202,17 @@ static u16 basic_blocks(const u8 *wqe)
 /* In the error state: WQEs end with an error. Returns whether there are more. */
 static bool flush(struct nic *nic, struct wq *sq, int budget)
 {
-	u32 mask = (1U << sq->log_size) - 1;
-	u8 wqe[64];
-	u16 pi;
+	uint32_t mask = (1U << sq->log_size) - 1;
+	uint8_t wqe[64];
+	uint16_t pi;
 
 	if (!GET(sqc, sq->ctx, flush_in_error_en) || !read_pi(nic, sq, &pi))
 		return false;
 	for (; sq->ci != pi; budget -= FRAME_COST) {
 		if (budget <= 0)
 			return true;
-		if (!pas_read(nic, &sq->pas, (u64)(sq->ci & mask) * 64, wqe,
-			      64))
+		if (!pas_read(nic, &sq->pas, (uint64_t)(sq->ci & mask) * 64,
+			      wqe, 64))
 			return false;
 		complete(nic, sq, wqe, SYND_FLUSH);
 		sq->ci += basic_blocks(wqe);
@@ -219,12 +221,13 @@ static bool flush(struct nic *nic, struct wq *sq, int budget)
 }
 
 /* The WQE at ci in one piece; false: it is not in memory. */
-static bool read_wqe(struct nic *nic, const struct wq *sq, u8 wqe[MAX_WQE])
+static bool read_wqe(struct nic *nic, const struct wq *sq, uint8_t wqe[MAX_WQE])
 {
-	u32 mask = (1U << sq->log_size) - 1, i = 0;
+	uint32_t mask = (1U << sq->log_size) - 1, i = 0;
 
 	do {
-		if (!pas_read(nic, &sq->pas, (u64)((sq->ci + i) & mask) * 64,
+		if (!pas_read(nic, &sq->pas,
+			      (uint64_t)((sq->ci + i) & mask) * 64,
 			      wqe + 64 * i, 64))
 			return false;
 	} while (++i < basic_blocks(wqe));
@@ -234,8 +237,8 @@ static bool read_wqe(struct nic *nic, const struct wq *sq, u8 wqe[MAX_WQE])
 /* Send what there is. Returns whether there is more. */
 static bool run(struct nic *nic, struct wq *sq, int budget)
 {
-	u8 wqe[MAX_WQE];
-	u16 pi;
+	uint8_t wqe[MAX_WQE];
+	uint16_t pi;
 	int ret;
 
 	if (sq->state == WQ_ERR)

@@ -39,13 +39,13 @@ static void qp_free(struct nic *nic, struct obj *obj)
 
 static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 {
-	const u8 *qpc = qp->qpc;
+	const uint8_t *qpc = qp->qpc;
 	unsigned int shift = GET(qpc, qpc, log_page_size) + PAGE_SHIFT_MIN;
 	unsigned int rq_type = GET(qpc, qpc, rq_type);
-	u32 id = GET(qpc, qpc, srqn_rmpn_xrqn);
+	uint32_t id = GET(qpc, qpc, srqn_rmpn_xrqn);
 	bool xrc = GET(qpc, qpc, st) == ST_XRC;
 	struct obj *srq;
-	u64 size = 0;
+	uint64_t size = 0;
 
 	switch (GET(qpc, qpc, st)) {
 	case ST_RC:
@@ -175,7 +175,7 @@ _Static_assert(BYTES(attach_to_mcg_in) == BYTES(detach_from_mcg_in) &&
 
 static int change_mcg(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *gid = AT_RO(attach_to_mcg_in, cmd->in, multicast_gid);
+	const uint8_t *gid = AT_RO(attach_to_mcg_in, cmd->in, multicast_gid);
 	struct qp *qp = (struct qp *)obj_find(nic, OBJ_QP, cmd_id(cmd));
 	int ret;
 

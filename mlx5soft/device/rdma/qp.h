@@ -17,15 +17,15 @@ struct qp {
 	struct roce_qp *roce;
 	struct cq *send_cq, *recv_cq;
 	struct srq *srq; /* NULL for XRC: any of its XRCD */
-	u32 pd, xrcd;
+	uint32_t pd, xrcd;
 	struct pas pas;
 	bool rlky, no_sq, no_rq;
-	u8 log_sq, log_rq, rq_shift;
-	u32 sq_at; /* the SQ is behind the RQ */
-	u64 db;
-	u16 sq_ci, rq_ci;
+	uint8_t log_sq, log_rq, rq_shift;
+	uint32_t sq_at; /* the SQ is behind the RQ */
+	uint64_t db;
+	uint16_t sq_ci, rq_ci;
 	struct roce_qp_counters counted; /* up to here in a Q counter */
-	u8 qpc[BYTES(qpc)];
+	uint8_t qpc[BYTES(qpc)];
 };
 
 enum qp_state {

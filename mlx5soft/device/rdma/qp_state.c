@@ -37,10 +37,10 @@ enum opt {
 #define OPT_ACCESS (OPT_RRE | OPT_RAE | OPT_RWE)
 
 static const struct transition {
-	u16 op;
-	u32 from;
-	u8 to;
-	u32 required, optional;
+	uint16_t op;
+	uint32_t from;
+	uint8_t to;
+	uint32_t required, optional;
 } transitions[] = {
 	{ MLX5_CMD_OP_RST2INIT_QP, IN(QP_RST), QP_INIT,
 	  OPT_ACCESS | OPT_PKEY | OPT_QKEY | OPT_PORT | OPT_PM_STATE |
@@ -66,13 +66,13 @@ static const struct transition {
 	{ MLX5_CMD_OP_2RST_QP, ANY_STATE, QP_RST, 0, 0 },
 };
 
-static void merge(u8 *to, const u8 *from, u32 opt)
+static void merge(uint8_t *to, const uint8_t *from, uint32_t opt)
 {
-	u8 *ads = AT(qpc, to, primary_address_path);
-	const u8 *ads_in = AT_RO(qpc, from, primary_address_path);
-	u64 timeout = GET(ads, ads, ack_timeout);
-	u64 port = GET(ads, ads, vhca_port_num);
-	u64 pkey = GET(ads, ads, pkey_index);
+	uint8_t *ads = AT(qpc, to, primary_address_path);
+	const uint8_t *ads_in = AT_RO(qpc, from, primary_address_path);
+	uint64_t timeout = GET(ads, ads, ack_timeout);
+	uint64_t port = GET(ads, ads, vhca_port_num);
+	uint64_t pkey = GET(ads, ads, pkey_index);
 
 	if (opt & OPT_PATH) {
 		memcpy(ads, ads_in, BYTES(ads));
@@ -123,7 +123,7 @@ static void merge(u8 *to, const u8 *from, u32 opt)
 /* ---- the transport's terms ---- */
 
 static const struct {
-	u32 opt, mask;
+	uint32_t opt, mask;
 } roce_mask[] = {
 	{ OPT_ACCESS, ROCE_QP_ACCESS_FLAGS },
 	{ OPT_PKEY, ROCE_QP_PKEY_INDEX },
@@ -148,9 +148,9 @@ static const struct {
 	(ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_QKEY | ROCE_QP_SQ_PSN)
 
 /* A command has the fields of all services; take what this one knows. */
-static u32 mask_of(const struct qp *qp, u32 opt)
+static uint32_t mask_of(const struct qp *qp, uint32_t opt)
 {
-	u32 mask = 0;
+	uint32_t mask = 0;
 	size_t i;
 
 	for (i = 0; i < N_ELEM(roce_mask); i++)
@@ -168,9 +168,9 @@ static u32 mask_of(const struct qp *qp, u32 opt)
 	}
 }
 
-static void attr_of(const u8 *qpc, struct roce_qp_attr *a)
+static void attr_of(const uint8_t *qpc, struct roce_qp_attr *a)
 {
-	const u8 *ads = AT_RO(qpc, qpc, primary_address_path);
+	const uint8_t *ads = AT_RO(qpc, qpc, primary_address_path);
 
 	*a = (struct roce_qp_attr){
 		.access = (GET(qpc, qpc, rre) ? ROCE_ACCESS_REMOTE_READ : 0) |
@@ -201,14 +201,14 @@ static void attr_of(const u8 *qpc, struct roce_qp_attr *a)
 	memcpy(a->av.dgid, AT_RO(ads, ads, rgid_rip), 16);
 }
 
-static const u8 state_of[] = {
+static const uint8_t state_of[] = {
 	[ROCE_QPS_RESET] = QP_RST, [ROCE_QPS_INIT] = QP_INIT,
 	[ROCE_QPS_RTR] = QP_RTR,   [ROCE_QPS_RTS] = QP_RTS,
 	[ROCE_QPS_SQD] = QP_SQD,   [ROCE_QPS_SQE] = QP_SQER,
 	[ROCE_QPS_ERR] = QP_ERR,
 };
 
-static const u8 roce_state_of[] = {
+static const uint8_t roce_state_of[] = {
 	[QP_RST] = ROCE_QPS_RESET, [QP_INIT] = ROCE_QPS_INIT,
 	[QP_RTR] = ROCE_QPS_RTR,   [QP_RTS] = ROCE_QPS_RTS,
 	[QP_SQER] = ROCE_QPS_SQE,  [QP_SQD] = ROCE_QPS_SQD,
@@ -219,11 +219,11 @@ static const u8 roce_state_of[] = {
 
 static int modify_qp(struct nic *nic, struct cmd *cmd)
 {
-	u8 qpc[BYTES(qpc)];
+	uint8_t qpc[BYTES(qpc)];
 	struct roce_qp_attr attr;
 	struct qp *qp = (struct qp *)obj_find(nic, OBJ_QP, cmd_id(cmd));
 	const struct transition *t = transitions;
-	u32 opt, state;
+	uint32_t opt, state;
 
 	if (!qp)
 		return FAIL(BAD_RES, "no such QP");
@@ -253,7 +253,7 @@ static int modify_qp(struct nic *nic, struct cmd *cmd)
 static int query_qp(struct nic *nic, struct cmd *cmd)
 {
 	struct qp *qp = (struct qp *)obj_find(nic, OBJ_QP, cmd_id(cmd));
-	u8 *qpc = AT(query_qp_out, cmd->out, qpc);
+	uint8_t *qpc = AT(query_qp_out, cmd->out, qpc);
 
 	if (!qp)
 		return FAIL(BAD_RES, "no such QP");

@@ -20,18 +20,18 @@
 /* ---- send queue ---- */
 
 /* The WQE at `at` in one piece. Returns its length, or 0 if there is none whole */
-static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
-		    u8 *wqe)
+static uint32_t read_wqe(struct nic *nic, const struct qp *qp, uint16_t at,
+			 uint16_t posted, uint8_t *wqe)
 {
-	u32 mask = (1U << qp->log_sq) - 1, size, i;
+	uint32_t mask = (1U << qp->log_sq) - 1, size, i;
 
 	for (i = 0, size = WQE_BB; i < size; i += WQE_BB) {
-		u16 bb = at + i / WQE_BB;
+		uint16_t bb = at + i / WQE_BB;
 
 		if (bb == posted ||
 		    !pas_read(nic, &qp->pas,
-			      qp->sq_at + (u64)(bb & mask) * WQE_BB, wqe + i,
-			      WQE_BB))
+			      qp->sq_at + (uint64_t)(bb & mask) * WQE_BB,
+			      wqe + i, WQE_BB))
 			return 0;
 		if (!i)
 			size = wqe_bytes(wqe);
@@ -41,18 +41,18 @@ static u32 read_wqe(struct nic *nic, const struct qp *qp, u16 at, u16 posted,
 
 static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 {
-	u8 wqe[WQE_MAX], data[WQE_MAX];
+	uint8_t wqe[WQE_MAX], data[WQE_MAX];
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
-	u32 size, posted, inl = 0;
+	uint32_t size, posted, inl = 0;
 	int ret;
 
 	if (qp->no_sq || !dma_read_be32(nic, qp->db + 4, &posted) ||
-	    (u16)posted == qp->sq_ci)
+	    (uint16_t)posted == qp->sq_ci)
 		return 0;
 	memset(wqe, 0, WQE_DS); /* has an opcode also if it cannot be read */
 	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
-	out->cookie = (u32)wqe_opcode(wqe) << 16 | qp->sq_ci;
+	out->cookie = (uint32_t)wqe_opcode(wqe) << 16 | qp->sq_ci;
 	qp->sq_ci += size ? (size + WQE_BB - 1) / WQE_BB : 1;
 	ret = wqe_decode_send(wqe, size, qp->roce_type, out, data, &inl);
 	if (!ret && out->flags & ROCE_SEND_INLINE) {
@@ -73,8 +73,8 @@ static enum roce_wc_status local_op(void *ctx, void *qp_ctx,
 {
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
-	u8 wqe[WQE_MAX];
-	u32 len;
+	uint8_t wqe[WQE_MAX];
+	uint32_t len;
 
 	if (local->cookie >> 16 == WQE_NOP)
 		return ROCE_WC_SUCCESS;
@@ -84,7 +84,7 @@ static enum roce_wc_status local_op(void *ctx, void *qp_ctx,
 	return umr_execute(nic, wqe, len);
 }
 
-static const u8 syndrome_of[] = {
+static const uint8_t syndrome_of[] = {
 	[ROCE_WC_LOC_LEN_ERR] = 0x01,	 [ROCE_WC_LOC_QP_OP_ERR] = 0x02,
 	[ROCE_WC_LOC_PROT_ERR] = 0x04,	 [ROCE_WC_WR_FLUSH_ERR] = 0x05,
 	[ROCE_WC_MW_BIND_ERR] = 0x06,	 [ROCE_WC_BAD_RESP_ERR] = 0x10,
@@ -94,7 +94,7 @@ static const u8 syndrome_of[] = {
 	[ROCE_WC_REM_ABORT_ERR] = 0x22,
 };
 
-static void cqe_error(u8 *cqe, enum roce_wc_status status, u8 vendor)
+static void cqe_error(uint8_t *cqe, enum roce_wc_status status, uint8_t vendor)
 {
 	cqe[CQE_AT_VENDOR_SYNDROME] = vendor;
 	if (status < N_ELEM(syndrome_of))
@@ -107,14 +107,15 @@ static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
 {
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
-	u8 cqe[64] = { 0 };
+	uint8_t cqe[64] = { 0 };
 	bool error = wc->status != ROCE_WC_SUCCESS;
 
 	if (!error && !wc->signaled)
 		return 0;
 	cqe_set_user_index(cqe, GET(qpc, qp->qpc, user_index));
 	put_be32(cqe + CQE_AT_BYTE_CNT, wc->byte_len);
-	put_be32(cqe + CQE_AT_QPN, (u32)(wc->cookie >> 16) << 24 | qp->obj.id);
+	put_be32(cqe + CQE_AT_QPN,
+		 (uint32_t)(wc->cookie >> 16) << 24 | qp->obj.id);
 	put_be16(cqe + CQE_AT_WQE_COUNTER, wc->cookie);
 	if (error) {
 		cqe_error(cqe, wc->status, wc->syndrome);
@@ -129,14 +130,14 @@ static int complete_send(void *ctx, void *qp_ctx, const struct roce_send_wc *wc)
 /* ---- receive queues ---- */
 
 /* of its XRC domain, or NULL */
-static struct srq *xrc_srq(struct nic *nic, const struct qp *qp, u32 srqn)
+static struct srq *xrc_srq(struct nic *nic, const struct qp *qp, uint32_t srqn)
 {
 	struct srq *srq = (struct srq *)obj_find(nic, OBJ_XRC_SRQ, srqn);
 
 	return srq && srq->xrcd == qp->xrcd ? srq : NULL;
 }
 
-static int find_srq(void *ctx, void *qp_ctx, u32 srqn, u32 *pd)
+static int find_srq(void *ctx, void *qp_ctx, uint32_t srqn, uint32_t *pd)
 {
 	const struct srq *srq = xrc_srq(ctx, qp_ctx, srqn);
 
@@ -148,11 +149,11 @@ static int find_srq(void *ctx, void *qp_ctx, u32 srqn, u32 *pd)
 
 static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 {
-	u8 list[1U << MAX_LOG_RQ_STRIDE];
+	uint8_t list[1U << MAX_LOG_RQ_STRIDE];
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
 	struct srq *srq = qp->srq;
-	u32 stride, posted;
+	uint32_t stride, posted;
 
 	if (qp->roce_type == ROCE_QPT_XRC_RECV)
 		srq = xrc_srq(nic, qp, out->srqn);
@@ -161,12 +162,12 @@ static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 		return srq_take(nic, srq, out);
 	}
 	if (qp->no_rq || !dma_read_be32(nic, qp->db, &posted) ||
-	    (u16)posted == qp->rq_ci)
+	    (uint16_t)posted == qp->rq_ci)
 		return 0;
 	stride = 1U << qp->rq_shift;
 	out->cookie = qp->rq_ci++;
 	if (!pas_read(nic, &qp->pas,
-		      (u64)(out->cookie & ((1U << qp->log_rq) - 1))
+		      (uint64_t)(out->cookie & ((1U << qp->log_rq) - 1))
 			      << qp->rq_shift,
 		      list, stride) ||
 	    wqe_decode_recv(list, stride, out))
@@ -174,7 +175,7 @@ static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 	return 1;
 }
 
-static enum cqe_op receive_op(u32 flags)
+static enum cqe_op receive_op(uint32_t flags)
 {
 	if (flags & ROCE_WC_RDMA)
 		return CQE_RESP_WRITE_IMM;
@@ -193,7 +194,7 @@ static int complete_recv(void *ctx, void *qp_ctx, const struct roce_recv_wc *wc)
 	struct qp *qp = qp_ctx;
 	const struct srq *srq = qp->srq;
 	struct cq *cq = qp->recv_cq;
-	u8 cqe[64] = { 0 };
+	uint8_t cqe[64] = { 0 };
 	bool error = wc->status != ROCE_WC_SUCCESS;
 
 	if (qp->roce_type == ROCE_QPT_XRC_RECV) {
@@ -236,9 +237,9 @@ _Static_assert((int)ROCE_ACCESS_LOCAL_WRITE == MKEY_LOCAL_WRITE &&
 		       (int)ROCE_ACCESS_REMOTE_ATOMIC == MKEY_REMOTE_ATOMIC,
 	       "rights have the same bits");
 
-static int translate(void *ctx, void *qp_ctx, u32 pd, u32 key, u64 addr,
-		     u32 len, unsigned int access, bool remote,
-		     struct iovec *iov, int max)
+static int translate(void *ctx, void *qp_ctx, uint32_t pd, uint32_t key,
+		     uint64_t addr, uint32_t len, unsigned int access,
+		     bool remote, struct iovec *iov, int max)
 {
 	const struct qp *qp = qp_ctx;
 
@@ -246,7 +247,8 @@ static int translate(void *ctx, void *qp_ctx, u32 pd, u32 key, u64 addr,
 			      qp->rlky && !remote, iov, max);
 }
 
-static int invalidate(void *ctx, void *qp_ctx, u32 pd, u32 key, bool remote)
+static int invalidate(void *ctx, void *qp_ctx, uint32_t pd, uint32_t key,
+		      bool remote)
 {
 	(void)qp_ctx;
 	(void)remote;
@@ -255,7 +257,7 @@ static int invalidate(void *ctx, void *qp_ctx, u32 pd, u32 key, bool remote)
 
 static void event(void *ctx, void *qp_ctx, enum roce_event event)
 {
-	static const u8 types[] = {
+	static const uint8_t types[] = {
 		[ROCE_EVENT_QP_FATAL] = EVENT_QP_FATAL,
 		[ROCE_EVENT_QP_REQ_ERR] = EVENT_QP_REQ_ERR,
 		[ROCE_EVENT_QP_ACCESS_ERR] = EVENT_QP_ACCESS_ERR,

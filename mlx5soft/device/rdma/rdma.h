@@ -13,7 +13,8 @@ struct qp;
 
 int rdma_create(struct nic *nic);
 /* A WQE that changes a memory key; `len` bytes of it are there. */
-enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len);
+enum roce_wc_status umr_execute(struct nic *nic, const uint8_t *wqe,
+				uint32_t len);
 /* Is it for the transport? */
 bool rdma_receive(struct nic *nic, const void *frame, size_t len);
 /* There may be something to send. */

@@ -13,12 +13,12 @@
 /* what the three contexts say */
 struct params {
 	unsigned int log_size, log_stride, page_shift;
-	u64 page_offset;
-	u32 pd, xrcd, cqn, limit;
-	u64 db;
+	uint64_t page_offset;
+	uint32_t pd, xrcd, cqn, limit;
+	uint64_t db;
 	bool xrc;
-	const u8 *ctx, *list;
-	u16 ctx_len;
+	const uint8_t *ctx, *list;
+	uint16_t ctx_len;
 };
 
 static void srq_free(struct nic *nic, struct obj *obj)
@@ -69,7 +69,7 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 
 static int create_srq(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_srq_in, cmd->in, srq_context_entry);
+	const uint8_t *c = AT_RO(create_srq_in, cmd->in, srq_context_entry);
 	struct params p = {
 		.log_size = GET(srqc, c, log_srq_size),
 		.log_stride = GET(srqc, c, log_rq_stride) + 4,
@@ -87,7 +87,8 @@ static int create_srq(struct nic *nic, struct cmd *cmd)
 
 static int create_xrc_srq(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_xrc_srq_in, cmd->in, xrc_srq_context_entry);
+	const uint8_t *c =
+		AT_RO(create_xrc_srq_in, cmd->in, xrc_srq_context_entry);
 	struct params p = {
 		.log_size = GET(xrc_srqc, c, log_xrc_srq_size),
 		.log_stride = GET(xrc_srqc, c, log_rq_stride) + 4,
@@ -110,8 +111,8 @@ static int create_xrc_srq(struct nic *nic, struct cmd *cmd)
 
 static int create_rmp(struct nic *nic, struct cmd *cmd)
 {
-	const u8 *c = AT_RO(create_rmp_in, cmd->in, ctx);
-	const u8 *wq = AT_RO(rmpc, c, wq);
+	const uint8_t *c = AT_RO(create_rmp_in, cmd->in, ctx);
+	const uint8_t *wq = AT_RO(rmpc, c, wq);
 	struct params p = {
 		.log_size = GET(wq, wq, log_wq_sz),
 		.log_stride = GET(wq, wq, log_wq_stride),
@@ -134,20 +135,21 @@ static int create_rmp(struct nic *nic, struct cmd *cmd)
  */
 int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out)
 {
-	u32 stride = 1U << srq->log_stride, posted;
-	u8 wqe[1U << MAX_LOG_RQ_STRIDE];
-	u16 index;
+	uint32_t stride = 1U << srq->log_stride, posted;
+	uint8_t wqe[1U << MAX_LOG_RQ_STRIDE];
+	uint16_t index;
 
-	if (!dma_read_be32(nic, srq->db, &posted) || (u16)posted == srq->ci)
+	if (!dma_read_be32(nic, srq->db, &posted) ||
+	    (uint16_t)posted == srq->ci)
 		return 0;
 	index = srq->next & ((1U << srq->log_size) - 1);
-	if (!pas_read(nic, &srq->pas, (u64)index << srq->log_stride, wqe,
+	if (!pas_read(nic, &srq->pas, (uint64_t)index << srq->log_stride, wqe,
 		      stride))
 		return 0;
 	out->cookie = index;
 	srq->next = get_be16(wqe + 2);
 	srq->ci++;
-	if ((u16)(posted - srq->ci) < srq->limit) {
+	if ((uint16_t)(posted - srq->ci) < srq->limit) {
 		srq->limit = 0;
 		event_queue(nic, EVENT_SRQ_LIMIT, 0, srq->obj.id);
 	}
@@ -155,7 +157,7 @@ int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out)
 }
 
 /* of any of the three kinds */
-static struct srq *srq_get(struct nic *nic, u32 id)
+static struct srq *srq_get(struct nic *nic, uint32_t id)
 {
 	struct obj *obj = obj_find(nic, OBJ_RMP, id);
 
@@ -167,7 +169,7 @@ static struct srq *srq_get(struct nic *nic, u32 id)
 static int modify_rmp(struct nic *nic, struct cmd *cmd)
 {
 	struct srq *srq = (struct srq *)obj_find(nic, OBJ_RMP, cmd_id(cmd));
-	const u8 *wq = AT_RO(rmpc, AT_RO(modify_rmp_in, cmd->in, ctx), wq);
+	const uint8_t *wq = AT_RO(rmpc, AT_RO(modify_rmp_in, cmd->in, ctx), wq);
 
 	if (!srq)
 		return FAIL(BAD_RES, "no such RMP");
@@ -190,7 +192,7 @@ static int query_srq(struct nic *nic, struct cmd *cmd)
 {
 	struct srq *srq =
 		(struct srq *)obj_find(nic, cmd->desc->arg, cmd_id(cmd));
-	u8 *c = cmd->out + 16;
+	uint8_t *c = cmd->out + 16;
 
 	if (!srq)
 		return FAIL(BAD_RES, "no such SRQ");

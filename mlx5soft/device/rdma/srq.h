@@ -10,14 +10,14 @@
 struct srq {
 	struct obj obj;
 	struct cq *cq; /* XRC */
-	u32 pd, xrcd;
+	uint32_t pd, xrcd;
 	struct pas pas;
-	u8 log_size, log_stride;
-	u64 db;
-	u16 next, ci; /* element to take; how many were taken */
-	u16 limit;
-	u16 ctx_len;
-	u8 ctx[BYTES(rmpc)];
+	uint8_t log_size, log_stride;
+	uint64_t db;
+	uint16_t next, ci; /* element to take; how many were taken */
+	uint16_t limit;
+	uint16_t ctx_len;
+	uint8_t ctx[BYTES(rmpc)];
 };
 
 /* Take the next element: 1, 0 if there is none, or -EINVAL if it is bad. */

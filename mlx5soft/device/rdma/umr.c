@@ -37,7 +37,7 @@ enum mask {
 	(MASK_PD | MASK_KEY | MASK_LR | MASK_LW | MASK_RR | MASK_RW | MASK_A | \
 	 MASK_FREE | MASK_QPN | MASK_SMALL_FENCE)
 
-static bool change_pd(struct nic *nic, struct mkey *mkey, u32 pd)
+static bool change_pd(struct nic *nic, struct mkey *mkey, uint32_t pd)
 {
 	struct obj *to = obj_find(nic, OBJ_PD, pd);
 
@@ -48,24 +48,25 @@ static bool change_pd(struct nic *nic, struct mkey *mkey, u32 pd)
 	return obj_hold(&mkey->obj, to);
 }
 
-static void change_right(struct mkey *mkey, bool asked, u8 right, bool on)
+static void change_right(struct mkey *mkey, bool asked, uint8_t right, bool on)
 {
 	if (asked)
 		mkey->access = (mkey->access & ~right) | (on ? right : 0);
 }
 
-enum roce_wc_status umr_execute(struct nic *nic, const u8 *wqe, u32 len)
+enum roce_wc_status umr_execute(struct nic *nic, const uint8_t *wqe,
+				uint32_t len)
 {
-	const u8 *mkc = wqe + AT_MKC;
-	u32 key = get_be32(wqe + 12);
+	const uint8_t *mkc = wqe + AT_MKC;
+	uint32_t key = get_be32(wqe + 12);
 	struct mkey *mkey;
-	u64 mask;
+	uint64_t mask;
 
 	if (len < UMR_BYTES)
 		return ROCE_WC_LOC_QP_OP_ERR;
 	mask = get_be64(wqe + AT_CTRL + 8);
 	mkey = (struct mkey *)obj_find(nic, OBJ_MKEY, key >> 8);
-	if (!mkey || (mask & ~(u64)MASK_KNOWN) ||
+	if (!mkey || (mask & ~(uint64_t)MASK_KNOWN) ||
 	    (wqe[AT_CTRL] & FAIL_UNLESS_FREE && !mkey->invalid) ||
 	    (wqe[AT_CTRL] & FAIL_IF_FREE && mkey->invalid))
 		return ROCE_WC_MW_BIND_ERR;

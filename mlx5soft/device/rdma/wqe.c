@@ -20,12 +20,12 @@
 #define AV_BYTES 48U
 
 struct cursor {
-	const u8 *at, *end;
+	const uint8_t *at, *end;
 };
 
-static const u8 *take(struct cursor *c, u32 len)
+static const uint8_t *take(struct cursor *c, uint32_t len)
 {
-	const u8 *p = c->at;
+	const uint8_t *p = c->at;
 
 	if ((size_t)(c->end - c->at) < len)
 		return NULL;
@@ -35,7 +35,7 @@ static const u8 *take(struct cursor *c, u32 len)
 
 static int remote_address(struct cursor *c, struct roce_send_wqe *out)
 {
-	const u8 *seg = take(c, 16);
+	const uint8_t *seg = take(c, 16);
 
 	if (!seg)
 		return -EINVAL;
@@ -46,7 +46,7 @@ static int remote_address(struct cursor *c, struct roce_send_wqe *out)
 
 static int atomic(struct cursor *c, struct roce_send_wqe *out)
 {
-	const u8 *seg = take(c, 16);
+	const uint8_t *seg = take(c, 16);
 
 	if (!seg)
 		return -EINVAL;
@@ -61,7 +61,7 @@ static int atomic(struct cursor *c, struct roce_send_wqe *out)
 
 static int xrc_srq(struct cursor *c, struct roce_send_wqe *out)
 {
-	const u8 *seg = take(c, 16);
+	const uint8_t *seg = take(c, 16);
 
 	if (!seg)
 		return -EINVAL;
@@ -71,9 +71,9 @@ static int xrc_srq(struct cursor *c, struct roce_send_wqe *out)
 
 static int address_vector(struct cursor *c, struct roce_send_wqe *out)
 {
-	const u8 *seg = take(c, AV_BYTES);
+	const uint8_t *seg = take(c, AV_BYTES);
 	struct roce_av *av = &out->av;
-	u32 grh;
+	uint32_t grh;
 
 	if (!seg || !(get_be32(seg + 8) & EXTENDED_AV))
 		return -EINVAL;
@@ -91,7 +91,8 @@ static int address_vector(struct cursor *c, struct roce_send_wqe *out)
 }
 
 /* A data segment of `len` bytes; those without any say nothing. */
-static int element(const u8 *seg, u32 len, struct roce_sge *sge, u32 *count)
+static int element(const uint8_t *seg, uint32_t len, struct roce_sge *sge,
+		   uint32_t *count)
 {
 	if (!len)
 		return 0;
@@ -106,11 +107,11 @@ static int element(const u8 *seg, u32 len, struct roce_sge *sge, u32 *count)
 }
 
 /* Elements, or else inline data: a mixture is not understood. */
-static int data_segments(struct cursor *c, struct roce_send_wqe *out, u8 *data,
-			 u32 *data_len)
+static int data_segments(struct cursor *c, struct roce_send_wqe *out,
+			 uint8_t *data, uint32_t *data_len)
 {
-	u32 n, total = 0;
-	const u8 *seg;
+	uint32_t n, total = 0;
+	const uint8_t *seg;
 
 	while (c->at < c->end) {
 		seg = c->at;
@@ -135,7 +136,7 @@ static int data_segments(struct cursor *c, struct roce_send_wqe *out, u8 *data,
 }
 
 static const struct {
-	u8 opcode, to;
+	uint8_t opcode, to;
 } opcodes[] = {
 	{ WQE_NOP, ROCE_WR_LOCAL },
 	{ WQE_SEND_INVAL, ROCE_WR_SEND_WITH_INV },
@@ -149,8 +150,9 @@ static const struct {
 	{ WQE_UMR, ROCE_WR_LOCAL },
 };
 
-int wqe_decode_send(const u8 *wqe, u32 len, enum roce_qp_type type,
-		    struct roce_send_wqe *out, u8 *data, u32 *data_len)
+int wqe_decode_send(const uint8_t *wqe, uint32_t len, enum roce_qp_type type,
+		    struct roce_send_wqe *out, uint8_t *data,
+		    uint32_t *data_len)
 {
 	struct cursor c = { wqe + 16, wqe + len };
 	bool datagram = type == ROCE_QPT_UD || type == ROCE_QPT_GSI;
@@ -193,9 +195,10 @@ int wqe_decode_send(const u8 *wqe, u32 len, enum roce_qp_type type,
 	return data_segments(&c, out, data, data_len);
 }
 
-int wqe_decode_recv(const u8 *list, u32 len, struct roce_recv_wqe *out)
+int wqe_decode_recv(const uint8_t *list, uint32_t len,
+		    struct roce_recv_wqe *out)
 {
-	const u8 *seg = list;
+	const uint8_t *seg = list;
 
 	for (; seg + 16 <= list + len; seg += 16) {
 		if (get_be32(seg + 4) == END_LKEY)

@@ -26,12 +26,12 @@ enum wqe_opcode {
 };
 
 /* from the control segment */
-static inline u8 wqe_opcode(const u8 *wqe)
+static inline uint8_t wqe_opcode(const uint8_t *wqe)
 {
 	return wqe[3];
 }
 
-static inline u32 wqe_bytes(const u8 *wqe)
+static inline uint32_t wqe_bytes(const uint8_t *wqe)
 {
 	return (wqe[7] & 0x3f) * WQE_DS;
 }
@@ -46,14 +46,16 @@ static inline u32 wqe_bytes(const u8 *wqe)
  *	who knows where they stay
  * Returns 0, or -EINVAL if it is malformed or of no use to this type.
  */
-int wqe_decode_send(const u8 *wqe, u32 len, enum roce_qp_type type,
-		    struct roce_send_wqe *out, u8 *data, u32 *data_len);
+int wqe_decode_send(const uint8_t *wqe, uint32_t len, enum roce_qp_type type,
+		    struct roce_send_wqe *out, uint8_t *data,
+		    uint32_t *data_len);
 
 /*
  * Decode the list of a receive WQE.
  * @list, @len: its data segments
  * Returns 0, or -EINVAL with more than WQE_MAX_SGE elements.
  */
-int wqe_decode_recv(const u8 *list, u32 len, struct roce_recv_wqe *out);
+int wqe_decode_recv(const uint8_t *list, uint32_t len,
+		    struct roce_recv_wqe *out);
 
 #endif /* MLX5SOFT_WQE_H */

@@ -8,7 +8,7 @@
 
 static void known(void)
 {
-	u8 eqc[BYTES(eqc)] = { 0 }, mkc[BYTES(mkc)] = { 0 };
+	uint8_t eqc[BYTES(eqc)] = { 0 }, mkc[BYTES(mkc)] = { 0 };
 
 	SET(eqc, eqc, log_eq_size, 0x15);
 	SET(eqc, eqc, uar_page, 0x123456);
@@ -27,15 +27,16 @@ static void known(void)
 
 static void fast_and_slow(void)
 {
-	u8 a[16], b[16];
+	uint8_t a[16], b[16];
 	size_t at, len, i;
-	u64 v;
+	uint64_t v;
 
 	for (at = 0; at < 64; at++)
 		for (len = 1; len <= 64; len++) {
 			for (i = 0; i < sizeof(a); i++)
 				a[i] = b[i] = rand();
-			v = (u64)rand() << 33 ^ (u64)rand() << 11 ^ rand();
+			v = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^
+			    rand();
 			bits_set(a, at, len, v);
 			bits_set_slow(b, at, len, v);
 			MUST(!memcmp(a, b, sizeof(a)));

@@ -5,9 +5,9 @@
 #include "../../../tests/check.h"
 
 /* RFC 1071, the plain way */
-static u16 slow_sum(const u8 *p, u32 len, u32 sum)
+static uint16_t slow_sum(const uint8_t *p, uint32_t len, uint32_t sum)
 {
-	u32 i;
+	uint32_t i;
 
 	for (i = 0; i < len; i++)
 		sum += i & 1 ? p[i] : p[i] << 8;
@@ -16,9 +16,9 @@ static u16 slow_sum(const u8 *p, u32 len, u32 sum)
 	return sum;
 }
 
-static bool l4_right(const u8 *f, const struct frame *h)
+static bool l4_right(const uint8_t *f, const struct frame *h)
 {
-	u32 len = h->l4_end - h->l4, pseudo;
+	uint32_t len = h->l4_end - h->l4, pseudo;
 
 	pseudo = h->version == 4 ? slow_sum(f + h->l3 + 12, 8, 0)
 				 : slow_sum(f + h->l3 + 8, 32, 0);
@@ -28,11 +28,10 @@ static bool l4_right(const u8 *f, const struct frame *h)
 static void sums(void)
 {
 	/* RFC 1071, section 3 */
-	static const u8 rfc[] = {
-		0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7
-	};
-	u8 buf[1500];
-	u32 i, len;
+	static const uint8_t rfc[] = { 0x00, 0x01, 0xf2, 0x03,
+				       0xf4, 0xf5, 0xf6, 0xf7 };
+	uint8_t buf[1500];
+	uint32_t i, len;
 
 	MUST(csum_fold(csum_add(0, rfc, 8)) == 0xddf2);
 	for (i = 0; i < sizeof(buf); i++)
@@ -47,11 +46,11 @@ static void sums(void)
 /* Every kind of packet: filled checksums are right, a flipped bit is seen. */
 static void checksums(void)
 {
-	static u8 f[70000];
+	static uint8_t f[70000];
 	struct recipe r = { 0 };
 	struct frame h;
-	u32 len, i, n = 0;
-	u8 bit;
+	uint32_t len, i, n = 0;
+	uint8_t bit;
 
 	for (i = 0; i < 4 * 3 * 3 * 130; i++) {
 		r.version = i & 1 ? 6 : 4;
@@ -73,7 +72,7 @@ static void checksums(void)
 		MUST(r.version == 6 ||
 		     slow_sum(f + h.l3, h.l4 - h.l3, 0) == 0xffff);
 		bit = 1 << rand() % 8;
-		f[h.l4 + (u32)rand() % 4] ^= bit; /* a port */
+		f[h.l4 + (uint32_t)rand() % 4] ^= bit; /* a port */
 		MUST(!frame_l4_ok(f, &h));
 		if (r.version == 4) {
 			f[h.l3 + 8] ^= bit;
@@ -86,10 +85,10 @@ static void checksums(void)
 
 static void special(void)
 {
-	u8 f[2000];
+	uint8_t f[2000];
 	struct recipe r = { .version = 4, .proto = PROTOCOL_UDP, .payload = 2 };
 	struct frame h;
-	u32 len, i;
+	uint32_t len, i;
 
 	/* UDP without a checksum is not known to be right... */
 	len = packet_make(f, &r);
@@ -171,13 +170,14 @@ static void special(void)
 }
 
 /* A large send is the same bytes in order, each packet right by itself. */
-static void large(const struct recipe *r, u32 mss)
+static void large(const struct recipe *r, uint32_t mss)
 {
-	static u8 whole[70000], out[LSO_MAX_SEGMENT];
-	u32 len = packet_make(whole, r), hdr = len - r->payload, i, n, at = 0;
+	static uint8_t whole[70000], out[LSO_MAX_SEGMENT];
+	uint32_t len = packet_make(whole, r), hdr = len - r->payload, i, n,
+		 at = 0;
 	struct frame h;
 	struct lso lso;
-	u8 flags;
+	uint8_t flags;
 
 	MUST(lso_init(&lso, whole, len, hdr, mss));
 	MUST(lso.segments == (r->payload + mss - 1) / mss);
@@ -190,7 +190,8 @@ static void large(const struct recipe *r, u32 mss)
 		MUST(h.end == n && h.l4_end == n);
 		MUST(frame_l3_ok(out, &h) && l4_right(out, &h));
 		if (r->version == 4)
-			MUST(get_be16(out + h.l3 + 4) == (u16)(0xfffe + i));
+			MUST(get_be16(out + h.l3 + 4) ==
+			     (uint16_t)(0xfffe + i));
 		if (r->proto == PROTOCOL_TCP) {
 			flags = out[h.l4 + 13];
 			MUST(get_be32(out + h.l4 + 4) == 0xfffff000 + at);
@@ -206,7 +207,7 @@ static void large(const struct recipe *r, u32 mss)
 static void large_sends(void)
 {
 	struct recipe r = { .flags = 0x99 }; /* CWR, ACK, PSH, FIN */
-	u32 i;
+	uint32_t i;
 
 	for (i = 0; i < 300; i++) {
 		r.version = i & 1 ? 6 : 4;
@@ -228,8 +229,8 @@ static void large_sends(void)
 
 static void wqes(void)
 {
-	u8 wqe[64] = { 0 };
-	u32 hdr, data, size, inl;
+	uint8_t wqe[64] = { 0 };
+	uint32_t hdr, data, size, inl;
 
 	for (size = 0; size <= 64; size += 16)
 		for (inl = 0; inl < 65536; inl++) {
@@ -249,9 +250,10 @@ static void wqes(void)
 }
 
 /* In memory of its exact size, so that the sanitizer sees a step outside */
-static void hostile_one(const u8 *from, u32 len, u32 hdr, u32 mss)
+static void hostile_one(const uint8_t *from, uint32_t len, uint32_t hdr,
+			uint32_t mss)
 {
-	u8 *f = malloc(len ? len : 1), *out = malloc(LSO_MAX_SEGMENT);
+	uint8_t *f = malloc(len ? len : 1), *out = malloc(LSO_MAX_SEGMENT);
 	struct lso lso;
 	struct frame h;
 
@@ -274,9 +276,9 @@ static void hostile_one(const u8 *from, u32 len, u32 hdr, u32 mss)
 
 static void hostile(void)
 {
-	u8 f[4000];
+	uint8_t f[4000];
 	struct recipe r;
-	u32 i, len, flips;
+	uint32_t i, len, flips;
 
 	for (i = 0; i < 200000; i++) {
 		r = (struct recipe){ .version = i & 1 ? 6 : 4,

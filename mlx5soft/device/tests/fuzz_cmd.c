@@ -25,11 +25,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rig *r;
-static const u8 *in, *end;
+static const uint8_t *in, *end;
 
-static u64 take(size_t len)
+static uint64_t take(size_t len)
 {
-	u64 value = 0;
+	uint64_t value = 0;
 
 	if (len > (size_t)(end - in))
 		len = end - in;
@@ -38,9 +38,9 @@ static u64 take(size_t len)
 	return value;
 }
 
-static const u8 *take_bytes(size_t *len)
+static const uint8_t *take_bytes(size_t *len)
 {
-	const u8 *at = in;
+	const uint8_t *at = in;
 
 	if (*len > (size_t)(end - in))
 		*len = end - in;
@@ -50,12 +50,12 @@ static const u8 *take_bytes(size_t *len)
 
 /* ---- operations ---- */
 
-static void spoil(u8 how)
+static void spoil(uint8_t how)
 {
 	unsigned int slot = OP_SLOT(how);
-	u8 *s = host_mem(r->host, RIG_CMDQ + 64 * slot, 64);
-	u8 *box = rig_mem(r, RIG_IN + slot * RIG_BOXES);
-	u8 *out = rig_mem(r, RIG_OUT + slot * RIG_BOXES);
+	uint8_t *s = host_mem(r->host, RIG_CMDQ + 64 * slot, 64);
+	uint8_t *box = rig_mem(r, RIG_IN + slot * RIG_BOXES);
+	uint8_t *out = rig_mem(r, RIG_OUT + slot * RIG_BOXES);
 
 	switch (OP_DEFECT(how)) {
 	case DEFECT_TOKEN:
@@ -84,10 +84,10 @@ static void spoil(u8 how)
 
 static void command(void)
 {
-	u8 how = take(1);
-	u32 in_len = take(2), out_len = take(2);
+	uint8_t how = take(1);
+	uint32_t in_len = take(2), out_len = take(2);
 	size_t n = take(2);
-	const u8 *bytes = take_bytes(&n);
+	const uint8_t *bytes = take_bytes(&n);
 
 	rig_begin(r, 0, in_len, out_len);
 	memcpy(r->in, bytes, n);
@@ -101,9 +101,9 @@ static void command(void)
 
 static void bar_access(void)
 {
-	u32 off = take(4) % BAR_SIZE;
-	u8 len = take(1) % 8 + 1;
-	u64 value = take(8);
+	uint32_t off = take(4) % BAR_SIZE;
+	uint8_t len = take(1) % 8 + 1;
+	uint64_t value = take(8);
 
 	if (len > BAR_SIZE - off)
 		len = BAR_SIZE - off;
@@ -113,10 +113,10 @@ static void bar_access(void)
 
 static void memory_write(void)
 {
-	u32 at = take(4) % HOST_MEMORY;
+	uint32_t at = take(4) % HOST_MEMORY;
 	size_t n = take(1);
-	const u8 *bytes = take_bytes(&n);
-	u8 *p = host_mem(r->host, at, n);
+	const uint8_t *bytes = take_bytes(&n);
+	uint8_t *p = host_mem(r->host, at, n);
 
 	if (p)
 		memcpy(p, bytes, n);
@@ -155,12 +155,12 @@ static void state(void)
 /* What is found is memory of the host, as much as was asked for. */
 static void use_key(void)
 {
-	const u8 *memory = vfu_dma_ptr(nic_vfu(r->nic), 0, 1);
+	const uint8_t *memory = vfu_dma_ptr(nic_vfu(r->nic), 0, 1);
 	struct iovec iov[MAX_PIECES];
-	u32 pd = take(4), key = take(4), len;
-	u64 addr = take(8), sum = 0;
+	uint32_t pd = take(4), key = take(4), len;
+	uint64_t addr = take(8), sum = 0;
 	bool reserved;
-	u8 access;
+	uint8_t access;
 	int n;
 
 	len = take(4);
@@ -171,14 +171,14 @@ static void use_key(void)
 			   MAX_PIECES);
 	INVARIANT(n <= MAX_PIECES && n >= -200);
 	for (int i = 0; i < n; i++) {
-		const u8 *base = iov[i].iov_base;
+		const uint8_t *base = iov[i].iov_base;
 
 		INVARIANT(iov[i].iov_len && base >= memory &&
 			  iov[i].iov_len <= HOST_MEMORY &&
 			  base + iov[i].iov_len <= memory + HOST_MEMORY);
 		sum += iov[i].iov_len;
 		for (size_t at = 0; at < iov[i].iov_len; at += 4096)
-			((volatile u8 *)base)[at]++;
+			((volatile uint8_t *)base)[at]++;
 	}
 	INVARIANT(n < 0 || sum == len);
 	mkey_invalidate(r->nic, pd, key ^ (access & 1));
@@ -187,7 +187,7 @@ static void use_key(void)
 static void completion(void)
 {
 	struct obj *obj = obj_find(r->nic, OBJ_CQ, take(2));
-	u8 cqe[64] = { 0 }, op = take(1);
+	uint8_t cqe[64] = { 0 }, op = take(1);
 
 	if (obj)
 		cq_post(r->nic, (struct cq *)obj, cqe, op & 0xf, op >> 7);
@@ -195,9 +195,9 @@ static void completion(void)
 
 static void frame(void)
 {
-	static u8 buf[65536];
+	static uint8_t buf[65536];
 	size_t n = take(1);
-	const u8 *bytes = take_bytes(&n);
+	const uint8_t *bytes = take_bytes(&n);
 	ssize_t got;
 
 	send(r->wire, bytes, n, MSG_DONTWAIT);
@@ -220,7 +220,7 @@ static void check_objects(void)
 {
 	struct nic *nic = r->nic;
 	struct id_table *t;
-	u32 i, d, count, held = 0, users = 0;
+	uint32_t i, d, count, held = 0, users = 0;
 
 	for (int kind = 0; kind < OBJ_KINDS; kind++) {
 		t = &nic->table[kind];

@@ -6,26 +6,27 @@
 #include "ethernet/frame.h"
 
 struct recipe {
-	u8 version, proto;
-	u32 payload;
+	uint8_t version, proto;
+	uint32_t payload;
 	int tags;
-	u32 options;	/* bytes of IPv4 options or of an IPv6 header */
-	u32 padding;	/* behind the packet */
-	u16 fragment;	/* as in IPv4's header */
-	u8 tcp_options; /* bytes */
-	u8 flags;	/* of TCP */
+	uint32_t options;    /* bytes of IPv4 options or of an IPv6 header */
+	uint32_t padding;    /* behind the packet */
+	uint16_t fragment;   /* as in IPv4's header */
+	uint8_t tcp_options; /* bytes */
+	uint8_t flags;	     /* of TCP */
 };
 
 /* Make a frame with right lengths and no checksums; returns its length. */
-static inline u32 packet_make(u8 *f, const struct recipe *r)
+static inline uint32_t packet_make(uint8_t *f, const struct recipe *r)
 {
-	u32 l4_hdr = r->proto == PROTOCOL_TCP ? 20U + r->tcp_options : 8, at, i;
-	u32 l4_len = l4_hdr + r->payload, l3;
+	uint32_t l4_hdr = r->proto == PROTOCOL_TCP ? 20U + r->tcp_options : 8,
+		 at, i;
+	uint32_t l4_len = l4_hdr + r->payload, l3;
 
 	for (i = 0; i < 12; i++)
 		f[i] = 0x52 + i;
 	at = 12;
-	for (i = 0; i < (u32)r->tags; i++, at += 4) {
+	for (i = 0; i < (uint32_t)r->tags; i++, at += 4) {
 		put_be16(f + at, r->tags == 2 && !i ? ETHERTYPE_SVLAN
 						    : ETHERTYPE_CVLAN);
 		put_be16(f + at + 2, 0x6000 + 100 + i);

@@ -16,27 +16,28 @@ static void must(struct rig *r)
 	CHECK(!ret, "command 0x%x: %d: %s", get_be16(r->in), ret, r->log);
 }
 
-static void simple(struct rig *r, u16 op, u16 mod, u32 in_len, u32 out_len)
+static void simple(struct rig *r, uint16_t op, uint16_t mod, uint32_t in_len,
+		   uint32_t out_len)
 {
 	rig_begin(r, op, in_len, out_len);
 	put_be16(r->in + 6, mod);
 	must(r);
 }
 
-static void gone(struct rig *r, u16 op, u32 id)
+static void gone(struct rig *r, uint16_t op, uint32_t id)
 {
 	int ret = rig_run_id(r, op, id);
 
 	CHECK(!ret, "command 0x%x of %u: %d: %s", op, id, ret, r->log);
 }
 
-static u32 number(struct rig *r, u16 op)
+static uint32_t number(struct rig *r, uint16_t op)
 {
 	rig_begin(r, op, 16, 16);
 	return rig_id(r);
 }
 
-static void access_reg(struct rig *r, u16 reg, u16 mod, u32 len)
+static void access_reg(struct rig *r, uint16_t reg, uint16_t mod, uint32_t len)
 {
 	rig_begin(r, MLX5_CMD_OP_ACCESS_REG, 16 + len, 16 + len);
 	put_be16(r->in + 6, mod); /* 1: read */
@@ -74,7 +75,7 @@ static void core(struct rig *r, struct probe *p)
 
 static void steering(struct rig *r, struct probe *p)
 {
-	u8 *ctx;
+	uint8_t *ctx;
 
 	rig_begin(r, MLX5_CMD_OP_CREATE_FLOW_TABLE, BYTES(create_flow_table_in),
 		  16);
@@ -100,7 +101,7 @@ static void steering(struct rig *r, struct probe *p)
 	must(r);
 }
 
-static void modify_wq(struct rig *r, u16 op, u32 id, u32 in_len)
+static void modify_wq(struct rig *r, uint16_t op, uint32_t id, uint32_t in_len)
 {
 	rig_begin(r, op, in_len, 16);
 	SET(modify_rq_in, r->in, rqn, id);
@@ -111,7 +112,7 @@ static void modify_wq(struct rig *r, u16 op, u32 id, u32 in_len)
 
 static void ethernet(struct rig *r, struct probe *p)
 {
-	u8 *c;
+	uint8_t *c;
 
 	simple(r, MLX5_CMD_OP_QUERY_NIC_VPORT_CONTEXT, 0, 16, 272);
 	r->pd = number(r, MLX5_CMD_OP_ALLOC_PD);
@@ -160,7 +161,7 @@ static void ethernet(struct rig *r, struct probe *p)
 	simple(r, MLX5_CMD_OP_QUERY_VPORT_COUNTER, 0, 32, 528);
 }
 
-static void to_state(struct rig *r, u16 op, u32 qp)
+static void to_state(struct rig *r, uint16_t op, uint32_t qp)
 {
 	rig_begin(r, op, 272, 16);
 	SET(rst2init_qp_in, r->in, qpn, qp);

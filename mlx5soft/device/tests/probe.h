@@ -7,8 +7,9 @@
 /* what the drivers have after their probe */
 struct probe {
 	struct rig_ring cmd_eq, async_eq, comp_eq, rx_cq, tx_cq;
-	u32 td, mkey, tis, rq, sq, rqt, tir, ft, group, xrcd, rmp, xrc_srq, qp;
-	u64 rq_buf, rq_db, sq_buf, sq_db, qp_buf, qp_db;
+	uint32_t td, mkey, tis, rq, sq, rqt, tir, ft, group, xrcd, rmp, xrc_srq,
+		qp;
+	uint64_t rq_buf, rq_db, sq_buf, sq_db, qp_buf, qp_db;
 };
 
 /*

@@ -78,10 +78,10 @@ void rig_stop(struct rig *r)
 	free(r);
 }
 
-u64 rig_pages(struct rig *r, unsigned int count)
+uint64_t rig_pages(struct rig *r, unsigned int count)
 {
-	u64 at = r->free;
-	u8 *p = host_mem(r->host, at, count * RIG_PAGE);
+	uint64_t at = r->free;
+	uint8_t *p = host_mem(r->host, at, count * RIG_PAGE);
 
 	if (!p)
 		abort(); /* a test that wants too much */
@@ -90,14 +90,15 @@ u64 rig_pages(struct rig *r, unsigned int count)
 	return at;
 }
 
-u8 *rig_mem(struct rig *r, u64 at)
+uint8_t *rig_mem(struct rig *r, uint64_t at)
 {
 	return host_mem(r->host, at, 1);
 }
 
 /* ---- commands ---- */
 
-u8 *rig_begin(struct rig *r, u16 op, u32 in_len, u32 out_len)
+uint8_t *rig_begin(struct rig *r, uint16_t op, uint32_t in_len,
+		   uint32_t out_len)
 {
 	memset(r->in, 0, in_len < INLINE ? INLINE : in_len);
 	put_be16(r->in, op);
@@ -106,7 +107,7 @@ u8 *rig_begin(struct rig *r, u16 op, u32 in_len, u32 out_len)
 	return r->in;
 }
 
-u8 *rig_begin_id(struct rig *r, u16 op, u32 id)
+uint8_t *rig_begin_id(struct rig *r, uint16_t op, uint32_t id)
 {
 	rig_begin(r, op, 16, 16);
 	put_be32(r->in + 8, id);
@@ -114,10 +115,11 @@ u8 *rig_begin_id(struct rig *r, u16 op, u32 id)
 }
 
 /* A chain of mailboxes for `len` bytes, which are those of `from` if given */
-static void fill_chain(struct rig *r, u64 at, const u8 *from, u32 len, u8 token)
+static void fill_chain(struct rig *r, uint64_t at, const uint8_t *from,
+		       uint32_t len, uint8_t token)
 {
-	u32 done, n, block = 0;
-	u8 *box;
+	uint32_t done, n, block = 0;
+	uint8_t *box;
 
 	for (done = INLINE; done < len; done += BLOCK, at += RIG_BOX, block++) {
 		box = host_mem(r->host, at, RIG_BOX);
@@ -134,9 +136,10 @@ static void fill_chain(struct rig *r, u64 at, const u8 *from, u32 len, u8 token)
 
 void rig_fill(struct rig *r, unsigned int slot)
 {
-	u8 *s = host_mem(r->host, RIG_CMDQ + slot * SLOT, SLOT);
-	u64 in = RIG_IN + slot * RIG_BOXES, out = RIG_OUT + slot * RIG_BOXES;
-	u8 token = slot + 1;
+	uint8_t *s = host_mem(r->host, RIG_CMDQ + slot * SLOT, SLOT);
+	uint64_t in = RIG_IN + slot * RIG_BOXES,
+		 out = RIG_OUT + slot * RIG_BOXES;
+	uint8_t token = slot + 1;
 
 	if (r->record)
 		r->record(r);
@@ -153,16 +156,16 @@ void rig_fill(struct rig *r, unsigned int slot)
 	fill_chain(r, out, NULL, r->out_len, token);
 }
 
-void rig_ring(struct rig *r, u32 slots)
+void rig_ring(struct rig *r, uint32_t slots)
 {
 	host_write32(r->host, SEG_DOORBELL, slots);
 }
 
 int rig_result(struct rig *r, unsigned int slot)
 {
-	const u8 *s = host_mem(r->host, RIG_CMDQ + slot * SLOT, SLOT);
-	u64 at = RIG_OUT + slot * RIG_BOXES;
-	u32 done, n, len = get_be32(s + 56);
+	const uint8_t *s = host_mem(r->host, RIG_CMDQ + slot * SLOT, SLOT);
+	uint64_t at = RIG_OUT + slot * RIG_BOXES;
+	uint32_t done, n, len = get_be32(s + 56);
 
 	if (s[63] & 1)
 		return RIG_PENDING;
@@ -190,13 +193,13 @@ int rig_run(struct rig *r)
 	return result;
 }
 
-int rig_run_id(struct rig *r, u16 op, u32 id)
+int rig_run_id(struct rig *r, uint16_t op, uint32_t id)
 {
 	rig_begin_id(r, op, id);
 	return rig_run(r);
 }
 
-u32 rig_id(struct rig *r)
+uint32_t rig_id(struct rig *r)
 {
 	int ret = rig_run(r);
 
@@ -206,23 +209,23 @@ u32 rig_id(struct rig *r)
 
 /* ---- doorbells ---- */
 
-void rig_eq_db(struct rig *r, u32 uar, const struct rig_ring *eq, bool arm)
+void rig_eq_db(struct rig *r, uint32_t uar, const struct rig_ring *eq, bool arm)
 {
 	host_write32(r->host, uar * RIG_PAGE + (arm ? 0x40 : 0x48),
 		     eq->id << 24 | (eq->ci & 0xffffff));
 }
 
-void rig_arm_cq(struct rig *r, u32 uar, const struct rig_ring *cq,
+void rig_arm_cq(struct rig *r, uint32_t uar, const struct rig_ring *cq,
 		bool solicited)
 {
 	host_write64(r->host, uar * RIG_PAGE + 0x20,
-		     (u64)((solicited ? 1U << 24 : 0) | (cq->ci & 0xffffff))
+		     (uint64_t)((solicited ? 1U << 24 : 0) | (cq->ci & 0xffffff))
 				     << 32 |
 			     cq->id);
 }
 
-void rig_send_db(struct rig *r, u32 uar, u32 number)
+void rig_send_db(struct rig *r, uint32_t uar, uint32_t number)
 {
-	host_write64(r->host, uar * RIG_PAGE + 0x800, (u64)number << 8);
+	host_write64(r->host, uar * RIG_PAGE + 0x800, (uint64_t)number << 8);
 	nic_tick(r->nic);
 }

@@ -31,23 +31,23 @@
 #define RIG_DELIVERY(n) (-0x100 - (n)) /* never got to the command */
 
 struct rig_ring {
-	u32 id;
-	u8 log_size;
-	u64 buf, db;
-	u32 ci;
+	uint32_t id;
+	uint8_t log_size;
+	uint64_t buf, db;
+	uint32_t ci;
 };
 
 struct rig {
 	struct nic *nic;
 	struct host *host;
 	int near, wire; /* the far end of it: a datagram is a frame */
-	u64 free;	/* memory from here on is unused */
-	u32 uar;	/* of rig_up() */
-	u32 pd;
-	u8 in[RIG_CMD], out[RIG_CMD];
-	u32 in_len, out_len;
-	u64 buf, db; /* buffer and doorbell record of the object in `in` */
-	u32 syndrome;
+	uint64_t free;	/* memory from here on is unused */
+	uint32_t uar;	/* of rig_up() */
+	uint32_t pd;
+	uint8_t in[RIG_CMD], out[RIG_CMD];
+	uint32_t in_len, out_len;
+	uint64_t buf, db; /* buffer and doorbell record of the object in `in` */
+	uint32_t syndrome;
 	char log[256]; /* the last line */
 	unsigned int lines;
 	/* called with each command, before it runs */
@@ -64,56 +64,60 @@ void rig_init_hca(struct rig *r);
 void rig_stop(struct rig *r);
 
 /* `count` pages, zeroed */
-u64 rig_pages(struct rig *r, unsigned int count);
-u8 *rig_mem(struct rig *r, u64 at);
+uint64_t rig_pages(struct rig *r, unsigned int count);
+uint8_t *rig_mem(struct rig *r, uint64_t at);
 
 /* ---- commands ---- */
 
 /* An empty command in `in` */
-u8 *rig_begin(struct rig *r, u16 op, u32 in_len, u32 out_len);
+uint8_t *rig_begin(struct rig *r, uint16_t op, uint32_t in_len,
+		   uint32_t out_len);
 /* ...with a number where most have it */
-u8 *rig_begin_id(struct rig *r, u16 op, u32 id);
+uint8_t *rig_begin_id(struct rig *r, uint16_t op, uint32_t id);
 /* Put it into a slot, with its mailboxes */
 void rig_fill(struct rig *r, unsigned int slot);
-void rig_ring(struct rig *r, u32 slots);
+void rig_ring(struct rig *r, uint32_t slots);
 /* The result of what is in the slot; its output goes to `out` */
 int rig_result(struct rig *r, unsigned int slot);
 /* All of this in slot 0. Returns the status, or as above. */
 int rig_run(struct rig *r);
-int rig_run_id(struct rig *r, u16 op, u32 id);
+int rig_run_id(struct rig *r, uint16_t op, uint32_t id);
 /* A command that must succeed, and gives a number */
-u32 rig_id(struct rig *r);
+uint32_t rig_id(struct rig *r);
 
 /* ---- objects ---- */
 
-void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events);
-void rig_cq_in(struct rig *r, u8 log_size, u32 eqn);
+void rig_eq_in(struct rig *r, uint8_t log_size, uint8_t vector,
+	       uint64_t events);
+void rig_cq_in(struct rig *r, uint8_t log_size, uint32_t eqn);
 /* an address, and a QP to RTS that has its peer at the same one */
 void rig_address(struct rig *r);
-void rig_connect(struct rig *r, u32 qp, u32 peer);
-void rig_cq_resize_in(struct rig *r, u8 log_size, u32 cqn);
+void rig_connect(struct rig *r, uint32_t qp, uint32_t peer);
+void rig_cq_resize_in(struct rig *r, uint8_t log_size, uint32_t cqn);
 /* all rights, 4-KiB pages of `buf` */
-void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len);
+void rig_mkey_in(struct rig *r, uint64_t buf, uint64_t start, uint64_t len);
 void rig_srq_in(struct rig *r);
-void rig_xrc_srq_in(struct rig *r, u32 xrcd, u32 cqn);
+void rig_xrc_srq_in(struct rig *r, uint32_t xrcd, uint32_t cqn);
 void rig_rmp_in(struct rig *r);
-void rig_qp_in(struct rig *r, u8 type, u32 cqn);
-void rig_sq_in(struct rig *r, u32 cqn);
-void rig_rq_in(struct rig *r, u32 cqn);
+void rig_qp_in(struct rig *r, uint8_t type, uint32_t cqn);
+void rig_sq_in(struct rig *r, uint32_t cqn);
+void rig_rq_in(struct rig *r, uint32_t cqn);
 
-struct rig_ring rig_eq(struct rig *r, u8 log_size, u8 vector, u64 events);
-struct rig_ring rig_cq(struct rig *r, u8 log_size, u32 eqn);
+struct rig_ring rig_eq(struct rig *r, uint8_t log_size, uint8_t vector,
+		       uint64_t events);
+struct rig_ring rig_cq(struct rig *r, uint8_t log_size, uint32_t eqn);
 
 /* Take the next EQE; false: there is none */
-bool rig_eqe(struct rig *r, struct rig_ring *eq, u8 eqe[64]);
+bool rig_eqe(struct rig *r, struct rig_ring *eq, uint8_t eqe[64]);
 /* ...and the next CQE of 64 bytes, without a write to the doorbell record */
-bool rig_cqe(struct rig *r, struct rig_ring *cq, u8 cqe[64]);
+bool rig_cqe(struct rig *r, struct rig_ring *cq, uint8_t cqe[64]);
 
 /* doorbells through page `uar` */
-void rig_eq_db(struct rig *r, u32 uar, const struct rig_ring *eq, bool arm);
-void rig_arm_cq(struct rig *r, u32 uar, const struct rig_ring *cq,
+void rig_eq_db(struct rig *r, uint32_t uar, const struct rig_ring *eq,
+	       bool arm);
+void rig_arm_cq(struct rig *r, uint32_t uar, const struct rig_ring *cq,
 		bool solicited);
 /* ...with a turn of the loop behind it */
-void rig_send_db(struct rig *r, u32 uar, u32 number);
+void rig_send_db(struct rig *r, uint32_t uar, uint32_t number);
 
 #endif /* RIG_H */

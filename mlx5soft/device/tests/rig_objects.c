@@ -3,32 +3,33 @@
 #include "rig.h"
 
 /* the list of pages at the end of a command */
-static void put_pages(struct rig *r, u64 buf, u64 size)
+static void put_pages(struct rig *r, uint64_t buf, uint64_t size)
 {
-	u64 i, count = (size + RIG_PAGE - 1) / RIG_PAGE;
+	uint64_t i, count = (size + RIG_PAGE - 1) / RIG_PAGE;
 
 	for (i = 0; i < count; i++)
 		put_be64(r->in + r->in_len + 8 * i, buf + i * RIG_PAGE);
 	r->in_len += 8 * count;
 }
 
-static void new_buffer(struct rig *r, u64 size)
+static void new_buffer(struct rig *r, uint64_t size)
 {
 	r->buf = rig_pages(r, (size + RIG_PAGE - 1) / RIG_PAGE);
 	put_pages(r, r->buf, size);
 }
 
-static u64 new_record(struct rig *r)
+static uint64_t new_record(struct rig *r)
 {
 	r->db = rig_pages(r, 1);
 	return r->db;
 }
 
-void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events)
+void rig_eq_in(struct rig *r, uint8_t log_size, uint8_t vector, uint64_t events)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_EQ, BYTES(create_eq_in), 16);
-	u8 *eqc = AT(create_eq_in, in, eq_context_entry);
-	u32 i;
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_CREATE_EQ, BYTES(create_eq_in), 16);
+	uint8_t *eqc = AT(create_eq_in, in, eq_context_entry);
+	uint32_t i;
 
 	SET(eqc, eqc, log_eq_size, log_size);
 	SET(eqc, eqc, uar_page, r->uar);
@@ -40,19 +41,19 @@ void rig_eq_in(struct rig *r, u8 log_size, u8 vector, u64 events)
 		rig_mem(r, r->buf)[i * 64 + 63] = 1;
 }
 
-static void cqe_buffer(struct rig *r, u8 log_size)
+static void cqe_buffer(struct rig *r, uint8_t log_size)
 {
 	new_buffer(r, 64ULL << log_size);
-	for (u32 i = 0; i < 1U << log_size; i++)
+	for (uint32_t i = 0; i < 1U << log_size; i++)
 		rig_mem(r, r->buf)[i * 64 + 63] = 0xf1; /* invalid */
 }
 
-static const u8 peer_gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
-static const u8 peer_mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
+static const uint8_t peer_gid[16] = { [10] = 255, 255, 10, 0, 0, 1 };
+static const uint8_t peer_mac[6] = { 0x52, 0x54, 0, 0x12, 0x5c, 1 };
 
 void rig_address(struct rig *r)
 {
-	u8 *addr;
+	uint8_t *addr;
 
 	rig_begin(r, MLX5_CMD_OP_SET_ROCE_ADDRESS, BYTES(set_roce_address_in),
 		  16);
@@ -64,12 +65,12 @@ void rig_address(struct rig *r)
 	CHECK(!rig_run(r), "%s", r->log);
 }
 
-void rig_connect(struct rig *r, u32 qp, u32 peer)
+void rig_connect(struct rig *r, uint32_t qp, uint32_t peer)
 {
-	u8 *qpc, *ads;
+	uint8_t *qpc, *ads;
 
-	for (u16 op = MLX5_CMD_OP_RST2INIT_QP; op <= MLX5_CMD_OP_RTR2RTS_QP;
-	     op++) {
+	for (uint16_t op = MLX5_CMD_OP_RST2INIT_QP;
+	     op <= MLX5_CMD_OP_RTR2RTS_QP; op++) {
 		rig_begin(r, op, 272, 16);
 		SET(rst2init_qp_in, r->in, qpn, qp);
 		qpc = AT(rst2init_qp_in, r->in, qpc);
@@ -89,10 +90,11 @@ void rig_connect(struct rig *r, u32 qp, u32 peer)
 	}
 }
 
-void rig_cq_in(struct rig *r, u8 log_size, u32 eqn)
+void rig_cq_in(struct rig *r, uint8_t log_size, uint32_t eqn)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_CQ, BYTES(create_cq_in), 16);
-	u8 *cqc = AT(create_cq_in, in, cq_context);
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_CREATE_CQ, BYTES(create_cq_in), 16);
+	uint8_t *cqc = AT(create_cq_in, in, cq_context);
 
 	SET(cqc, cqc, log_cq_size, log_size);
 	SET(cqc, cqc, uar_page, r->uar);
@@ -101,9 +103,10 @@ void rig_cq_in(struct rig *r, u8 log_size, u32 eqn)
 	cqe_buffer(r, log_size);
 }
 
-void rig_cq_resize_in(struct rig *r, u8 log_size, u32 cqn)
+void rig_cq_resize_in(struct rig *r, uint8_t log_size, uint32_t cqn)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_MODIFY_CQ, BYTES(modify_cq_in), 16);
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_MODIFY_CQ, BYTES(modify_cq_in), 16);
 
 	SET(modify_cq_in, in, op_mod, 1);
 	SET(modify_cq_in, in, cqn, cqn);
@@ -111,13 +114,13 @@ void rig_cq_resize_in(struct rig *r, u8 log_size, u32 cqn)
 	cqe_buffer(r, log_size);
 }
 
-void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len)
+void rig_mkey_in(struct rig *r, uint64_t buf, uint64_t start, uint64_t len)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_MKEY, BYTES(create_mkey_in),
-			   16);
-	u8 *mkc = AT(create_mkey_in, in, memory_key_mkey_entry);
-	u64 offset = start % RIG_PAGE;
-	u64 count = (offset + len + RIG_PAGE - 1) / RIG_PAGE;
+	uint8_t *in = rig_begin(r, MLX5_CMD_OP_CREATE_MKEY,
+				BYTES(create_mkey_in), 16);
+	uint8_t *mkc = AT(create_mkey_in, in, memory_key_mkey_entry);
+	uint64_t offset = start % RIG_PAGE;
+	uint64_t count = (offset + len + RIG_PAGE - 1) / RIG_PAGE;
 
 	SET(mkc, mkc, access_mode_1_0, 1); /* a list of pages */
 	SET(mkc, mkc, lr, 1);
@@ -143,8 +146,9 @@ void rig_mkey_in(struct rig *r, u64 buf, u64 start, u64 len)
 
 void rig_srq_in(struct rig *r)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_SRQ, BYTES(create_srq_in), 16);
-	u8 *c = AT(create_srq_in, in, srq_context_entry);
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_CREATE_SRQ, BYTES(create_srq_in), 16);
+	uint8_t *c = AT(create_srq_in, in, srq_context_entry);
 
 	SET(srqc, c, log_srq_size, 4);
 	SET(srqc, c, log_rq_stride, 1);
@@ -153,11 +157,11 @@ void rig_srq_in(struct rig *r)
 	new_buffer(r, 32 << 4);
 }
 
-void rig_xrc_srq_in(struct rig *r, u32 xrcd, u32 cqn)
+void rig_xrc_srq_in(struct rig *r, uint32_t xrcd, uint32_t cqn)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_XRC_SRQ,
-			   BYTES(create_xrc_srq_in), 16);
-	u8 *c = AT(create_xrc_srq_in, in, xrc_srq_context_entry);
+	uint8_t *in = rig_begin(r, MLX5_CMD_OP_CREATE_XRC_SRQ,
+				BYTES(create_xrc_srq_in), 16);
+	uint8_t *c = AT(create_xrc_srq_in, in, xrc_srq_context_entry);
 
 	SET(xrc_srqc, c, log_xrc_srq_size, 4);
 	SET(xrc_srqc, c, log_rq_stride, 1);
@@ -169,7 +173,7 @@ void rig_xrc_srq_in(struct rig *r, u32 xrcd, u32 cqn)
 	new_buffer(r, 32 << 4);
 }
 
-static void wq_in(struct rig *r, u8 *wq, u8 log_stride)
+static void wq_in(struct rig *r, uint8_t *wq, uint8_t log_stride)
 {
 	SET(wq, wq, wq_type, 1);
 	SET(wq, wq, pd, r->pd);
@@ -182,33 +186,37 @@ static void wq_in(struct rig *r, u8 *wq, u8 log_stride)
 
 void rig_rmp_in(struct rig *r)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_RMP, BYTES(create_rmp_in), 16);
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_CREATE_RMP, BYTES(create_rmp_in), 16);
 
 	wq_in(r, AT(rmpc, AT(create_rmp_in, in, ctx), wq), 5);
 }
 
-void rig_sq_in(struct rig *r, u32 cqn)
+void rig_sq_in(struct rig *r, uint32_t cqn)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_SQ, BYTES(create_sq_in), 16);
-	u8 *c = AT(create_sq_in, in, ctx);
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_CREATE_SQ, BYTES(create_sq_in), 16);
+	uint8_t *c = AT(create_sq_in, in, ctx);
 
 	SET(sqc, c, cqn, cqn);
 	wq_in(r, AT(sqc, c, wq), 6);
 }
 
-void rig_rq_in(struct rig *r, u32 cqn)
+void rig_rq_in(struct rig *r, uint32_t cqn)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_RQ, BYTES(create_rq_in), 16);
-	u8 *c = AT(create_rq_in, in, ctx);
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_CREATE_RQ, BYTES(create_rq_in), 16);
+	uint8_t *c = AT(create_rq_in, in, ctx);
 
 	SET(rqc, c, cqn, cqn);
 	wq_in(r, AT(rqc, c, wq), 5);
 }
 
-void rig_qp_in(struct rig *r, u8 type, u32 cqn)
+void rig_qp_in(struct rig *r, uint8_t type, uint32_t cqn)
 {
-	u8 *in = rig_begin(r, MLX5_CMD_OP_CREATE_QP, BYTES(create_qp_in), 16);
-	u8 *qpc = AT(create_qp_in, in, qpc);
+	uint8_t *in =
+		rig_begin(r, MLX5_CMD_OP_CREATE_QP, BYTES(create_qp_in), 16);
+	uint8_t *qpc = AT(create_qp_in, in, qpc);
 
 	SET(qpc, qpc, st, type);
 	SET(qpc, qpc, pm_state, 3);
@@ -225,7 +233,8 @@ void rig_qp_in(struct rig *r, u8 type, u32 cqn)
 
 /* ---- rings ---- */
 
-struct rig_ring rig_eq(struct rig *r, u8 log_size, u8 vector, u64 events)
+struct rig_ring rig_eq(struct rig *r, uint8_t log_size, uint8_t vector,
+		       uint64_t events)
 {
 	struct rig_ring eq = { .log_size = log_size };
 
@@ -235,7 +244,7 @@ struct rig_ring rig_eq(struct rig *r, u8 log_size, u8 vector, u64 events)
 	return eq;
 }
 
-struct rig_ring rig_cq(struct rig *r, u8 log_size, u32 eqn)
+struct rig_ring rig_cq(struct rig *r, uint8_t log_size, uint32_t eqn)
 {
 	struct rig_ring cq = { .log_size = log_size };
 
@@ -246,10 +255,10 @@ struct rig_ring rig_cq(struct rig *r, u8 log_size, u32 eqn)
 	return cq;
 }
 
-static bool take(struct rig *r, struct rig_ring *ring, u8 entry[64])
+static bool take(struct rig *r, struct rig_ring *ring, uint8_t entry[64])
 {
-	u32 mask = (1U << ring->log_size) - 1;
-	const u8 *at = rig_mem(r, ring->buf) + (ring->ci & mask) * 64;
+	uint32_t mask = (1U << ring->log_size) - 1;
+	const uint8_t *at = rig_mem(r, ring->buf) + (ring->ci & mask) * 64;
 
 	if ((at[63] & 1) != (ring->ci >> ring->log_size & 1))
 		return false;
@@ -258,14 +267,14 @@ static bool take(struct rig *r, struct rig_ring *ring, u8 entry[64])
 	return true;
 }
 
-bool rig_eqe(struct rig *r, struct rig_ring *eq, u8 eqe[64])
+bool rig_eqe(struct rig *r, struct rig_ring *eq, uint8_t eqe[64])
 {
 	return take(r, eq, eqe);
 }
 
-bool rig_cqe(struct rig *r, struct rig_ring *cq, u8 cqe[64])
+bool rig_cqe(struct rig *r, struct rig_ring *cq, uint8_t cqe[64])
 {
-	u32 mask = (1U << cq->log_size) - 1;
+	uint32_t mask = (1U << cq->log_size) - 1;
 
 	if (rig_mem(r, cq->buf)[(cq->ci & mask) * 64 + 63] >> 4 == 0xf)
 		return false;

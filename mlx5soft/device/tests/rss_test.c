@@ -8,7 +8,7 @@
 #include "packets.h"
 #include "../../../tests/check.h"
 
-static const u8 key[40] = {
+static const uint8_t key[40] = {
 	0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
 	0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
 	0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
@@ -16,10 +16,10 @@ static const u8 key[40] = {
 };
 
 struct vector {
-	u8 version;
-	u8 src[16], dst[16];
-	u16 sport, dport;
-	u32 ip_hash, tcp_hash;
+	uint8_t version;
+	uint8_t src[16], dst[16];
+	uint16_t sport, dport;
+	uint32_t ip_hash, tcp_hash;
 };
 
 static const struct vector vectors[] = {
@@ -86,9 +86,9 @@ static const struct vector vectors[] = {
 	  0x02d1feef },
 };
 
-static void make_tirc(u8 *tirc, bool v6, bool udp, u32 fields)
+static void make_tirc(uint8_t *tirc, bool v6, bool udp, uint32_t fields)
 {
-	u8 *sel = AT(tirc, tirc, rx_hash_field_selector_outer);
+	uint8_t *sel = AT(tirc, tirc, rx_hash_field_selector_outer);
 
 	memset(tirc, 0, BYTES(tirc));
 	SET(tirc, tirc, rx_hash_fn, 2);
@@ -98,12 +98,13 @@ static void make_tirc(u8 *tirc, bool v6, bool udp, u32 fields)
 	SET(rx_hash_field_select, sel, selected_fields, fields);
 }
 
-static void make_frame(u8 *f, struct frame *h, const struct vector *v, u8 proto)
+static void make_frame(uint8_t *f, struct frame *h, const struct vector *v,
+		       uint8_t proto)
 {
 	struct recipe r = { .version = v->version,
 			    .proto = proto,
 			    .payload = 10 };
-	u32 len = packet_make(f, &r), alen = v->version == 4 ? 4 : 16;
+	uint32_t len = packet_make(f, &r), alen = v->version == 4 ? 4 : 16;
 
 	frame_parse(f, len, false, h);
 	memcpy(f + h->l3 + (alen == 4 ? 12 : 8), v->src, alen);
@@ -114,7 +115,7 @@ static void make_frame(u8 *f, struct frame *h, const struct vector *v, u8 proto)
 
 static void verification_suite(void)
 {
-	u8 f[200], tirc[BYTES(tirc)], type;
+	uint8_t f[200], tirc[BYTES(tirc)], type;
 	const struct vector *v;
 	struct frame h;
 	size_t i;
@@ -137,10 +138,10 @@ static void verification_suite(void)
 
 static void selection(void)
 {
-	u8 f[200], tirc[BYTES(tirc)], type;
+	uint8_t f[200], tirc[BYTES(tirc)], type;
 	struct vector v = vectors[0], back = v;
 	struct frame h, other;
-	u32 hash;
+	uint32_t hash;
 
 	make_frame(f, &h, &v, PROTOCOL_TCP);
 	/* fields that the frame has not */
@@ -163,7 +164,7 @@ static void selection(void)
 	make_tirc(tirc, false, false, 0x3);
 	SET(tirc, tirc, rx_hash_fn, 1);
 	MUST(rss_hash(tirc, f, &h, &type) ==
-	     (u8) ~(66 ^ 9 ^ 149 ^ 187 ^ 161 ^ 142 ^ 100 ^ 80));
+	     (uint8_t)~(66 ^ 9 ^ 149 ^ 187 ^ 161 ^ 142 ^ 100 ^ 80));
 	/* both directions of a connection alike */
 	memcpy(back.src, v.dst, 16);
 	memcpy(back.dst, v.src, 16);

@@ -20,12 +20,12 @@ static void put(const void *bytes, size_t n)
 	fwrite(bytes, n, 1, out);
 }
 
-static void put_int(u64 value, size_t n)
+static void put_int(uint64_t value, size_t n)
 {
 	put(&value, n);
 }
 
-static void put_cmd(const struct rig *r, u8 how)
+static void put_cmd(const struct rig *r, uint8_t how)
 {
 	op_cmd(out, how, r->in, r->in_len, r->out_len);
 }
@@ -35,19 +35,20 @@ static void record(struct rig *r)
 	put_cmd(r, 0);
 }
 
-static void put_bar(u32 off, u64 value, u8 bytes)
+static void put_bar(uint32_t off, uint64_t value, uint8_t bytes)
 {
 	value = bytes == 8 ? htobe64(value) : htobe32(value);
 	op_bar(out, off, &value, bytes);
 }
 
-static void put_state(u8 what)
+static void put_state(uint8_t what)
 {
 	put_int(OP_STATE, 1);
 	put_int(what, 1);
 }
 
-static void put_key(u32 pd, u32 key, u64 addr, u32 n, u8 access)
+static void put_key(uint32_t pd, uint32_t key, uint64_t addr, uint32_t n,
+		    uint8_t access)
 {
 	put_int(OP_KEY, 1);
 	put_int(pd, 4);
@@ -57,14 +58,14 @@ static void put_key(u32 pd, u32 key, u64 addr, u32 n, u8 access)
 	put_int(access, 1);
 }
 
-static void put_cqe(u16 cqn, u8 op)
+static void put_cqe(uint16_t cqn, uint8_t op)
 {
 	put_int(OP_CQE, 1);
 	put_int(cqn, 2);
 	put_int(op, 1);
 }
 
-static void put_word(u64 at, u32 value)
+static void put_word(uint64_t at, uint32_t value)
 {
 	value = htobe32(value);
 	put_int(OP_MEM, 1);
@@ -85,7 +86,7 @@ static void make_probe(void)
 
 static void make_queues(void)
 {
-	u32 uar = r->uar * RIG_PAGE;
+	uint32_t uar = r->uar * RIG_PAGE;
 
 	for (int i = 0; i < 3; i++) {
 		put_bar(uar + 0x20, p.rx_cq.id, 8);
@@ -105,7 +106,7 @@ static void make_queues(void)
 
 static void make_keys(void)
 {
-	u32 key;
+	uint32_t key;
 
 	put_key(r->pd, p.mkey, RIG_FREE, 5000, MKEY_LOCAL_READ);
 	put_key(r->pd, RESD_LKEY, RIG_FREE, 5000, 0x81);
@@ -120,19 +121,19 @@ static void make_keys(void)
 }
 
 /* Ethernet, IPv4, TCP: headers of a packet with 1000 bytes of data */
-static const u8 tcp[54] = {
+static const uint8_t tcp[54] = {
 	255,  255, 255, 255, 255,  255,	 2,  0, 0,  1, 0, 2, 8,	 0,
 	0x45, 0,   4,	16,  0,	   1,	 64, 0, 64, 6, 0, 0, 10, 0,
 	0,    1,   10,	0,   0,	   2,	 1,  2, 3,  4, 0, 0, 0,	 1,
 	0,    0,   0,	1,   0x50, 0x18, 1,  0, 0,  0, 0, 0,
 };
 
-static void put_frame(const u8 *bytes, u8 n)
+static void put_frame(const uint8_t *bytes, uint8_t n)
 {
 	op_frame(out, bytes, n);
 }
 
-static void put_mem(u64 at, const u8 *bytes, u8 n)
+static void put_mem(uint64_t at, const uint8_t *bytes, uint8_t n)
 {
 	put_int(OP_MEM, 1);
 	put_int(at, 4);
@@ -140,7 +141,8 @@ static void put_mem(u64 at, const u8 *bytes, u8 n)
 	put(bytes, n);
 }
 
-static void data_segment(u8 *to, u32 bytes, u32 key, u64 addr)
+static void data_segment(uint8_t *to, uint32_t bytes, uint32_t key,
+			 uint64_t addr)
 {
 	put_be32(to, bytes);
 	put_be32(to + 4, key);
@@ -150,7 +152,7 @@ static void data_segment(u8 *to, u32 bytes, u32 key, u64 addr)
 /* Elements for received frames, and frames of several kinds */
 static void make_receive(void)
 {
-	u8 wqe[32], frame[200] = { 0 };
+	uint8_t wqe[32], frame[200] = { 0 };
 
 	for (int i = 0; i < 8; i++) {
 		data_segment(wqe, 64, p.mkey, RIG_FREE + i * 2048);
@@ -180,10 +182,11 @@ static void make_receive(void)
 }
 
 /* A WQE at 64-byte block `block`; returns how many it takes */
-static u16 send_wqe(u16 block, u8 opcode, u16 inl, u32 bytes, u16 mss)
+static uint16_t send_wqe(uint16_t block, uint8_t opcode, uint16_t inl,
+			 uint32_t bytes, uint16_t mss)
 {
-	u32 data = 32 + (inl > 2 ? (inl - 2 + 15) / 16 * 16 : 0);
-	u8 wqe[256] = { 0 };
+	uint32_t data = 32 + (inl > 2 ? (inl - 2 + 15) / 16 * 16 : 0);
+	uint8_t wqe[256] = { 0 };
 
 	put_be32(wqe, block << 8 | opcode);
 	put_be32(wqe + 4, p.sq << 8 | (data + 16) / 16);
@@ -197,15 +200,15 @@ static u16 send_wqe(u16 block, u8 opcode, u16 inl, u32 bytes, u16 mss)
 	return (data + 16 + 63) / 64;
 }
 
-static void ring_sq(u16 pi)
+static void ring_sq(uint16_t pi)
 {
 	put_word(p.sq_db + 4, pi);
-	put_bar(r->uar * RIG_PAGE + 0x800, (u64)p.sq << 8, 8);
+	put_bar(r->uar * RIG_PAGE + 0x800, (uint64_t)p.sq << 8, 8);
 }
 
 static void make_send(void)
 {
-	u16 pi = 0;
+	uint16_t pi = 0;
 
 	pi += send_wqe(pi, 0x0a, 18, 1000, 0); /* SEND */
 	ring_sq(pi);
@@ -219,15 +222,16 @@ static void make_send(void)
 }
 
 /* One receive and three sends in the buffer of a QP */
-static void put_work(u64 buf, u32 qpn)
+static void put_work(uint64_t buf, uint32_t qpn)
 {
-	static const u8 ops[] = { 0x0a, 0x08, 0x10 }; /* SEND, WRITE, READ */
-	u8 wqe[64] = { 0 };
+	static const uint8_t ops[] = { 0x0a, 0x08,
+				       0x10 }; /* SEND, WRITE, READ */
+	uint8_t wqe[64] = { 0 };
 
 	data_segment(wqe, 100, p.mkey, RIG_FREE);
 	put_mem(buf, wqe, 16);
-	for (u32 i = 0; i < N_ELEM(ops); i++) {
-		u32 data = ops[i] == 0x0a ? 16 : 32;
+	for (uint32_t i = 0; i < N_ELEM(ops); i++) {
+		uint32_t data = ops[i] == 0x0a ? 16 : 32;
 
 		put_be32(wqe, i << 8 | ops[i]);
 		put_be32(wqe + 4, qpn << 8 | (data + 16) / 16);
@@ -242,10 +246,10 @@ static void put_work(u64 buf, u32 qpn)
 /* Work for a QP of each service, and doorbells in halves */
 static void make_transport(void)
 {
-	static const u8 group[16] = { [10] = 255, 255, 239, 1, 2, 3 };
+	static const uint8_t group[16] = { [10] = 255, 255, 239, 1, 2, 3 };
 
 	rig_address(r);
-	for (u32 type = 0; type < 3; type++) {
+	for (uint32_t type = 0; type < 3; type++) {
 		rig_qp_in(r, type, p.rx_cq.id);
 		p.qp = rig_id(r);
 		rig_connect(r, p.qp, p.qp);
@@ -269,7 +273,7 @@ static void make_transport(void)
 /* What drivers ask only now and then */
 static void make_queries(void)
 {
-	static const u16 ops[] = {
+	static const uint16_t ops[] = {
 		MLX5_CMD_OP_QUERY_MKEY,	   MLX5_CMD_OP_QUERY_CQ,
 		MLX5_CMD_OP_MODIFY_CQ,	   MLX5_CMD_OP_QUERY_EQ,
 		MLX5_CMD_OP_QUERY_QP,	   MLX5_CMD_OP_QUERY_RMP,
@@ -277,7 +281,7 @@ static void make_queries(void)
 		MLX5_CMD_OP_QUERY_RQ,	   MLX5_CMD_OP_MODIFY_RMP,
 		MLX5_CMD_OP_ARM_RQ,	   MLX5_CMD_OP_ARM_XRC_SRQ,
 	};
-	const u32 ids[] = {
+	const uint32_t ids[] = {
 		p.mkey >> 8, p.rx_cq.id, p.rx_cq.id, p.cmd_eq.id,
 		p.qp,	     p.rmp,	 p.xrc_srq,  p.sq,
 		p.rq,	     p.rmp,	 p.rmp,	     p.xrc_srq,

@@ -11,14 +11,15 @@
 #define MAX_RULES 600
 
 struct rule {
-	u32 index;
+	uint32_t index;
 	const struct group *group;
-	u8 value[MATCH];
+	uint8_t value[MATCH];
 };
 
-static u32 plain(const struct rule *rules, u32 count, const u8 *pkt)
+static uint32_t plain(const struct rule *rules, uint32_t count,
+		      const uint8_t *pkt)
 {
-	u32 best = ~0U, i, b;
+	uint32_t best = ~0U, i, b;
 
 	for (i = 0; i < count; i++) {
 		for (b = 0; b < MATCH; b++)
@@ -32,7 +33,7 @@ static u32 plain(const struct rule *rules, u32 count, const u8 *pkt)
 }
 
 /* small alphabets, so that much matches */
-static void random_bytes(u8 *p)
+static void random_bytes(uint8_t *p)
 {
 	int i;
 
@@ -45,9 +46,9 @@ static void against_plain(void)
 {
 	struct group *groups = NULL, *g;
 	struct rule rules[MAX_RULES];
-	u8 mask[MATCH], pkt[MATCH];
+	uint8_t mask[MATCH], pkt[MATCH];
 	const struct entry *e;
-	u32 i, count = 0, first;
+	uint32_t i, count = 0, first;
 
 	for (i = 0; i < 8; i++) {
 		random_bytes(mask);
@@ -73,7 +74,7 @@ static void against_plain(void)
 		e = steer_match(groups, pkt);
 		MUST((e ? e->index : ~0U) == plain(rules, count, pkt));
 		if (count && i % 3 == 0) { /* and with fewer each time */
-			u32 gone = rand() % count;
+			uint32_t gone = rand() % count;
 			struct entry *x =
 				entry_find(groups, rules[gone].index, &g);
 
@@ -93,9 +94,9 @@ static void against_plain(void)
 static void description(void)
 {
 	struct recipe r = { .version = 4, .proto = PROTOCOL_TCP, .tags = 1 };
-	u8 f[200], pkt[MATCH] = { 0 };
+	uint8_t f[200], pkt[MATCH] = { 0 };
 	struct frame h;
-	u32 len = packet_make(f, &r);
+	uint32_t len = packet_make(f, &r);
 
 	frame_parse(f, len, false, &h);
 	steer_describe(pkt, f, len, &h);
@@ -126,9 +127,9 @@ static void description(void)
 static void speed(void)
 {
 	struct group *groups = NULL, *g;
-	u8 mask[MATCH] = { 0 }, pkt[MATCH] = { 0 };
+	uint8_t mask[MATCH] = { 0 }, pkt[MATCH] = { 0 };
 	struct timespec a, b;
-	u32 i, n = 20000;
+	uint32_t i, n = 20000;
 
 	SET(fte_match_set_lyr_2_4, mask, first_vid, 0xfff);
 	SET(fte_match_set_lyr_2_4, mask, cvlan_tag, 1);

@@ -19,9 +19,9 @@
 
 static struct rig *r;
 static struct rig_ring eq, cq;
-static u8 *before; /* memory when the bit was cleared */
-static u64 from, to, qp_buf, qp_db;
-static u32 qp;
+static uint8_t *before; /* memory when the bit was cleared */
+static uint64_t from, to, qp_buf, qp_db;
+static uint32_t qp;
 
 static void off(void)
 {
@@ -34,7 +34,7 @@ static void off(void)
 /* The host's own writes are to be taken over into `before` first. */
 static void expect_silence(const char *what)
 {
-	u8 frame[256];
+	uint8_t frame[256];
 
 	CHECK(nic_due(r->nic) < 0, "%s: due", what);
 	for (int i = 0; i < 50; i++)
@@ -55,8 +55,8 @@ static void on(void)
 /* one QP that is its own peer */
 static void setup(void)
 {
-	u8 *wqe;
-	u32 key;
+	uint8_t *wqe;
+	uint32_t key;
 
 	r = rig_up();
 	eq = rig_eq(r, 4, VECTOR, 0);
@@ -72,7 +72,7 @@ static void setup(void)
 	qp = rig_id(r);
 	rig_address(r);
 	rig_connect(r, qp, qp);
-	for (u32 i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		wqe = rig_mem(r, qp_buf) + 64 * i;
 		put_be32(wqe, i << 8 | WQE_WRITE);
 		put_be32(wqe + 4, qp << 8 | 3);
@@ -85,7 +85,7 @@ static void setup(void)
 	}
 }
 
-static bool arrived(u32 i)
+static bool arrived(uint32_t i)
 {
 	return !memcmp(rig_mem(r, from), rig_mem(r, to) + i * SIZE, SIZE);
 }
@@ -93,11 +93,11 @@ static bool arrived(u32 i)
 /* posted before, and rung while it is off */
 static void test_rdma(void)
 {
-	u8 cqe[64], eqe[64];
+	uint8_t cqe[64], eqe[64];
 
 	setup();
 	put_be32(rig_mem(r, qp_db) + 4, 1);
-	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (u64)qp << 8);
+	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (uint64_t)qp << 8);
 	off();
 	expect_silence("rung before");
 	on();
@@ -105,7 +105,7 @@ static void test_rdma(void)
 
 	put_be32(rig_mem(r, qp_db) + 4, 2);
 	off();
-	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (u64)qp << 8);
+	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (uint64_t)qp << 8);
 	rig_eq_db(r, r->uar, &eq, true);
 	rig_arm_cq(r, r->uar, &cq, false);
 	expect_silence("rung meanwhile");
@@ -120,7 +120,7 @@ static void test_rdma(void)
 /* CQEs and EQEs that are there already, armed while it is off */
 static void test_arming(void)
 {
-	u8 eqe[64];
+	uint8_t eqe[64];
 
 	setup();
 	put_be32(rig_mem(r, qp_db) + 4, 2);
@@ -170,7 +170,7 @@ static void test_commands(void)
 /* Ethernet, both ways */
 static void test_frames(void)
 {
-	u8 frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64], *wqe;
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64], *wqe;
 	struct probe p;
 
 	r = rig_start();

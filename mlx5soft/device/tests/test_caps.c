@@ -14,11 +14,11 @@
 
 static struct rig *r;
 static struct rig_ring eq, cq;
-static u8 general[CAP_BYTES], roce[CAP_BYTES], steering[CAP_BYTES];
+static uint8_t general[CAP_BYTES], roce[CAP_BYTES], steering[CAP_BYTES];
 
 #define GEN(field) GET(cmd_hca_cap, general, field)
 
-static void query(u16 type, u8 cap[CAP_BYTES])
+static void query(uint16_t type, uint8_t cap[CAP_BYTES])
 {
 	rig_begin(r, MLX5_CMD_OP_QUERY_HCA_CAP, 16, CAP_BYTES_OUT);
 	put_be16(r->in + 6, type << 1 | 1);
@@ -39,11 +39,11 @@ static void setup(void)
 /* ---- numbers ---- */
 
 /* All the pages of a large object are the same one. */
-static void same_pages(u64 count)
+static void same_pages(uint64_t count)
 {
-	u64 page = rig_pages(r, 1);
+	uint64_t page = rig_pages(r, 1);
 
-	for (u64 i = 0; i < count; i++)
+	for (uint64_t i = 0; i < count; i++)
 		put_be64(r->in + r->in_len + 8 * i, page);
 	r->in_len += 8 * count;
 }
@@ -58,7 +58,7 @@ static bool runs(const char *what)
 
 static void test_sizes(void)
 {
-	u8 *c;
+	uint8_t *c;
 
 	setup();
 	rig_eq_in(r, 0, 1, 0);
@@ -90,8 +90,8 @@ static void test_sizes(void)
 	SET(wq, c, log_wq_sz, GEN(log_max_wq_sz));
 	same_pages(64ULL << GEN(log_max_wq_sz) >> 12);
 	runs("SQ");
-	for (u32 i = GEN(log_min_stride_sz_rq); i <= GEN(log_max_stride_sz_rq);
-	     i++) {
+	for (uint32_t i = GEN(log_min_stride_sz_rq);
+	     i <= GEN(log_max_stride_sz_rq); i++) {
 		rig_rq_in(r, cq.id);
 		r->in_len = BYTES(create_rq_in);
 		c = AT(rqc, AT(create_rq_in, r->in, ctx), wq);
@@ -103,7 +103,7 @@ static void test_sizes(void)
 	c = AT(create_rqt_in, r->in, rqt_context);
 	SET(rqtc, c, rqt_max_size, 1 << GEN(log_max_rqt_size));
 	SET(rqtc, c, rqt_actual_size, 1 << GEN(log_max_rqt_size));
-	for (u32 i = 0; i < 1U << GEN(log_max_rqt_size); i++)
+	for (uint32_t i = 0; i < 1U << GEN(log_max_rqt_size); i++)
 		put_be32(r->in + BYTES(create_rqt_in) + 4 * i,
 			 get_be32(r->out + 8));
 	r->in_len += 4 << GEN(log_max_rqt_size);
@@ -112,9 +112,9 @@ static void test_sizes(void)
 }
 
 /* How many can be had: a few of 2^n are the device's own. */
-static void count(u16 op, u32 announced, u32 reserved)
+static void count(uint16_t op, uint32_t announced, uint32_t reserved)
 {
-	u32 n = 0;
+	uint32_t n = 0;
 
 	rig_begin(r, op, 16, 16);
 	while (n < announced && !rig_run(r))
@@ -125,7 +125,7 @@ static void count(u16 op, u32 announced, u32 reserved)
 
 static void test_counts(void)
 {
-	u8 *addr;
+	uint8_t *addr;
 
 	setup();
 	count(MLX5_CMD_OP_ALLOC_PD, 1 << GEN(log_max_pd), 2);
@@ -133,11 +133,11 @@ static void test_counts(void)
 	count(MLX5_CMD_OP_ALLOC_TRANSPORT_DOMAIN,
 	      1 << GEN(log_max_transport_domain), 1);
 	count(MLX5_CMD_OP_ALLOC_Q_COUNTER, GEN(max_qp_cnt), 0);
-	for (u32 i = 1; i < GEN(max_num_eqs); i++) {
+	for (uint32_t i = 1; i < GEN(max_num_eqs); i++) {
 		rig_eq_in(r, 2, i, 0);
 		runs("EQ");
 	}
-	for (u32 i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		rig_begin(r, MLX5_CMD_OP_SET_ROCE_ADDRESS,
 			  BYTES(set_roce_address_in), 16);
 		addr = AT(set_roce_address_in, r->in, roce_address);
@@ -161,12 +161,12 @@ static void test_counts(void)
 
 /* ---- services and opcodes ---- */
 
-static u64 qp_db, rq_buf, sq_buf;
-static u32 qp, key;
+static uint64_t qp_db, rq_buf, sq_buf;
+static uint32_t qp, key;
 
-static u32 new_key(bool invalidate)
+static uint32_t new_key(bool invalidate)
 {
-	u64 buf = rig_pages(r, 1);
+	uint64_t buf = rig_pages(r, 1);
 
 	rig_mkey_in(r, buf, buf, RIG_PAGE);
 	SET(create_mkey_in, r->in, memory_key_mkey_entry.en_rinval, invalidate);
@@ -177,7 +177,7 @@ static u32 new_key(bool invalidate)
 /* one QP that is its own peer, with a receive WQE */
 static void connect(void)
 {
-	u64 buf = rig_pages(r, 1);
+	uint64_t buf = rig_pages(r, 1);
 
 	rig_mkey_in(r, buf, buf, RIG_PAGE);
 	key = rig_id(r) << 8 | 0x5a;
@@ -195,9 +195,9 @@ static void connect(void)
 }
 
 /* SEND with invalidate of this key, without data; the receiver's CQE */
-static void send_invalidate(u32 which, u8 cqe[64])
+static void send_invalidate(uint32_t which, uint8_t cqe[64])
 {
-	u8 *wqe = rig_mem(r, sq_buf), sent[64];
+	uint8_t *wqe = rig_mem(r, sq_buf), sent[64];
 
 	put_be32(wqe, WQE_SEND_INVAL);
 	put_be32(wqe + 4, qp << 8 | 1);
@@ -210,7 +210,7 @@ static void send_invalidate(u32 which, u8 cqe[64])
 	CHECK(rig_cqe(r, &cq, cqe) && rig_cqe(r, &cq, sent), "two CQEs");
 }
 
-static bool key_is_free(u32 which)
+static bool key_is_free(uint32_t which)
 {
 	rig_begin_id(r, MLX5_CMD_OP_QUERY_MKEY, which >> 8);
 	r->out_len = BYTES(query_mkey_out);
@@ -224,8 +224,8 @@ static bool key_is_free(u32 which)
  */
 static void test_invalidate(void)
 {
-	u32 target;
-	u8 cqe[64];
+	uint32_t target;
+	uint8_t cqe[64];
 
 	setup();
 	rig_address(r);
@@ -250,12 +250,12 @@ static void test_invalidate(void)
 static void test_services(void)
 {
 	bool announced;
-	u32 id;
-	u8 *qpc;
+	uint32_t id;
+	uint8_t *qpc;
 
 	setup();
 	rig_address(r);
-	for (u8 type = 0; type < 6; type++) {
+	for (uint8_t type = 0; type < 6; type++) {
 		announced = type == 0	? GEN(rc)
 			    : type == 1 ? GEN(uc)
 			    : type == 2 ? GEN(ud)
@@ -274,8 +274,8 @@ static void test_services(void)
 	/* the largest message, and as many READs as there may be */
 	rig_qp_in(r, 0, cq.id);
 	id = rig_id(r);
-	for (u16 op = MLX5_CMD_OP_RST2INIT_QP; op <= MLX5_CMD_OP_RTR2RTS_QP;
-	     op++) {
+	for (uint16_t op = MLX5_CMD_OP_RST2INIT_QP;
+	     op <= MLX5_CMD_OP_RTR2RTS_QP; op++) {
 		rig_begin(r, op, 272, 16);
 		SET(rst2init_qp_in, r->in, qpn, id);
 		qpc = AT(rst2init_qp_in, r->in, qpc);
@@ -311,7 +311,7 @@ static void test_absent(void)
 {
 	static const struct {
 		const char *name;
-		u16 op;
+		uint16_t op;
 	} ops[] = {
 		{ "DCT", MLX5_CMD_OP_CREATE_DCT },
 		{ "DEVX", MLX5_CMD_OP_CREATE_UCTX },

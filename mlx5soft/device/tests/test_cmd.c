@@ -16,7 +16,7 @@ static void for_rows(void (*f)(const struct cmd_desc *d))
 {
 	unsigned int count = 0;
 
-	for (u32 op = 0; op < 0x1000; op++)
+	for (uint32_t op = 0; op < 0x1000; op++)
 		if (cmd_find(op)) {
 			f(cmd_find(op));
 			count++;
@@ -26,7 +26,8 @@ static void for_rows(void (*f)(const struct cmd_desc *d))
 
 /* ---- lengths ---- */
 
-static int run_empty(const struct cmd_desc *d, u32 in_len, u32 out_len)
+static int run_empty(const struct cmd_desc *d, uint32_t in_len,
+		     uint32_t out_len)
 {
 	rig_begin(r, d->op, in_len, out_len);
 	return rig_run(r);
@@ -34,19 +35,19 @@ static int run_empty(const struct cmd_desc *d, u32 in_len, u32 out_len)
 
 static void short_lengths(const struct cmd_desc *d)
 {
-	u32 dead;
+	uint32_t dead;
 	int ret;
 
 	CHECK(d->in >= 8 && d->out >= 8, "%s: row", d->name);
 	if (d->op == MLX5_CMD_OP_TEARDOWN_HCA ||
 	    d->op == MLX5_CMD_OP_DISABLE_HCA)
 		return; /* have the shortest lengths anyway */
-	for (u32 len = 8; len < d->in; len += len < 32 ? 1 : 61) {
+	for (uint32_t len = 8; len < d->in; len += len < 32 ? 1 : 61) {
 		ret = run_empty(d, len, d->out);
 		CHECK(ret == CMD_BAD_INP_LEN, "%s: %d with %u bytes", d->name,
 		      ret, len);
 	}
-	for (u32 len = 8; len < d->out; len += len < 32 ? 1 : 61) {
+	for (uint32_t len = 8; len < d->out; len += len < 32 ? 1 : 61) {
 		ret = run_empty(d, d->in, len);
 		CHECK(ret == CMD_BAD_OUTP_LEN, "%s: %d with %u bytes", d->name,
 		      ret, len);
@@ -76,7 +77,7 @@ static void test_lengths(void)
 static void test_delivery_lengths(void)
 {
 	static const struct {
-		u32 in, out;
+		uint32_t in, out;
 		int ret;
 	} cases[] = {
 		{ 0, 16, RIG_DELIVERY(7) },
@@ -91,7 +92,7 @@ static void test_delivery_lengths(void)
 		{ 16, 0xffffffff, RIG_DELIVERY(8) },
 		{ 0xfffffff0, 0xfffffff0, RIG_DELIVERY(7) },
 	};
-	u8 *slot;
+	uint8_t *slot;
 
 	r = rig_up();
 	slot = host_mem(r->host, RIG_CMDQ, 64);
@@ -117,7 +118,7 @@ static void test_unknown(void)
 	unsigned int lines;
 
 	r = rig_up();
-	for (u32 op = 0; op < 0x1000; op += 7) {
+	for (uint32_t op = 0; op < 0x1000; op += 7) {
 		if (cmd_find(op))
 			continue;
 		lines = r->lines;
@@ -132,7 +133,7 @@ static void test_unknown(void)
 	rig_stop(r);
 }
 
-static bool before_init(u16 op)
+static bool before_init(uint16_t op)
 {
 	switch (op) {
 	case MLX5_CMD_OP_ENABLE_HCA:
@@ -195,16 +196,16 @@ static void test_states(void)
 /* ---- mailboxes ---- */
 
 /* SET_HCA_CAP, and the slot and a mailbox of it */
-static u8 *slot;
+static uint8_t *slot;
 
-static u8 *large_input(unsigned int box)
+static uint8_t *large_input(unsigned int box)
 {
 	rig_begin(r, MLX5_CMD_OP_SET_HCA_CAP, 4112, 16);
 	rig_fill(r, 0);
 	return rig_mem(r, RIG_IN + box * RIG_BOX);
 }
 
-static u8 *large_output(unsigned int box)
+static uint8_t *large_output(unsigned int box)
 {
 	rig_begin(r, MLX5_CMD_OP_QUERY_HCA_CAP, 16, 4112);
 	rig_fill(r, 0);
@@ -219,7 +220,7 @@ static int ring(void)
 
 static void test_input_boxes(void)
 {
-	static const u64 bad[] = {
+	static const uint64_t bad[] = {
 		RIG_IN + 8,  RIG_IN + 0x100,
 		RIG_NOWHERE, HOST_MEMORY - 512, /* ends behind the memory */
 		-512ULL,     -1ULL,
@@ -266,7 +267,7 @@ static void test_input_boxes(void)
 
 static void test_output_boxes(void)
 {
-	static const u64 bad[] = {
+	static const uint64_t bad[] = {
 		RIG_OUT + 4, RIG_NOWHERE, HOST_MEMORY - 512, -512ULL, -8ULL,
 	};
 

@@ -9,7 +9,7 @@
 
 static struct rig *r;
 static struct rig_ring eq, cq;
-static u32 other; /* a page that is allocated, but for nobody here */
+static uint32_t other; /* a page that is allocated, but for nobody here */
 
 static void setup(void)
 {
@@ -23,7 +23,7 @@ static void setup(void)
 static unsigned int events(void)
 {
 	unsigned int count = 0;
-	u8 eqe[64];
+	uint8_t eqe[64];
 
 	while (rig_eqe(r, &eq, eqe))
 		count++;
@@ -34,7 +34,7 @@ static unsigned int events(void)
 static void complete(void)
 {
 	struct obj *obj = obj_find(r->nic, OBJ_CQ, cq.id);
-	u8 cqe[64] = { 0 };
+	uint8_t cqe[64] = { 0 };
 
 	CHECK(cq_post(r->nic, (struct cq *)obj, cqe, CQE_REQ, false), "post");
 }
@@ -60,14 +60,14 @@ static void test_cq(void)
 	host_write32(r->host, other * RIG_PAGE + 0x20, 0);
 	host_write32(r->host, r->uar * RIG_PAGE + 0x24, cq.id);
 	CHECK(!events(), "mixed halves");
-	for (u32 id = cq.id + 1; id < 0xffffff; id += 0x1111)
+	for (uint32_t id = cq.id + 1; id < 0xffffff; id += 0x1111)
 		rig_arm_cq(r, r->uar, &(struct rig_ring){ .id = id }, false);
 	rig_stop(r);
 }
 
 static void test_eq(void)
 {
-	const u8 data[EQE_DATA] = { 0 };
+	const uint8_t data[EQE_DATA] = { 0 };
 	struct eq *dev;
 
 	setup();
@@ -79,7 +79,7 @@ static void test_eq(void)
 	rig_eq_db(r, other + 1, &eq, true);
 	eq_post(r->nic, dev, EVENT_PORT_CHANGE, 0, data);
 	CHECK(!host_irqs(r->host, VECTOR), "another page");
-	for (u32 id = 0; id < 256; id++)
+	for (uint32_t id = 0; id < 256; id++)
 		if (id != eq.id)
 			rig_eq_db(r, r->uar, &(struct rig_ring){ .id = id },
 				  true);
@@ -91,9 +91,9 @@ static void test_eq(void)
 /* a send queue with WQEs that do nothing but complete */
 static void test_sq(void)
 {
-	u32 sq;
-	u64 db, buf;
-	u8 cqe[64];
+	uint32_t sq;
+	uint64_t db, buf;
+	uint8_t cqe[64];
 
 	setup();
 	rig_sq_in(r, cq.id);
@@ -151,9 +151,9 @@ static void test_sq(void)
  */
 static void test_whole_wqe(void)
 {
-	u8 wqe[64] = { 0 }, cqe[64];
-	u64 db, buf;
-	u32 sq;
+	uint8_t wqe[64] = { 0 }, cqe[64];
+	uint64_t db, buf;
+	uint32_t sq;
 
 	setup();
 	rig_begin(r, MLX5_CMD_OP_QUERY_HCA_CAP, 16, 4112);

@@ -12,9 +12,9 @@
 
 static struct rig *r;
 static struct probe p;
-static u64 db, buf;
+static uint64_t db, buf;
 
-static void to_state(u16 op, u32 id, u8 from, u8 to)
+static void to_state(uint16_t op, uint32_t id, uint8_t from, uint8_t to)
 {
 	rig_begin(r, op, BYTES(modify_rq_in), 16);
 	SET(modify_rq_in, r->in, rqn, id);
@@ -24,9 +24,9 @@ static void to_state(u16 op, u32 id, u8 from, u8 to)
 }
 
 /* a send queue of this transport domain */
-static u32 new_sq(u32 td)
+static uint32_t new_sq(uint32_t td)
 {
-	u32 tis, sq;
+	uint32_t tis, sq;
 
 	rig_begin(r, MLX5_CMD_OP_CREATE_TIS, BYTES(create_tis_in), 16);
 	SET(tisc, AT(create_tis_in, r->in, ctx), transport_domain, td);
@@ -42,10 +42,11 @@ static u32 new_sq(u32 td)
 }
 
 /* ...sends its first frame: is it received, is it on the wire? */
-static void send(u32 sq, const u8 dst[6], bool back, bool out, const char *what)
+static void send(uint32_t sq, const uint8_t dst[6], bool back, bool out,
+		 const char *what)
 {
-	u8 *wqe = rig_mem(r, buf), frame[2 * FRAME], cqe[64];
-	u64 data = rig_pages(r, 1);
+	uint8_t *wqe = rig_mem(r, buf), frame[2 * FRAME], cqe[64];
+	uint64_t data = rig_pages(r, 1);
 
 	memset(rig_mem(r, data), 0x5a, FRAME);
 	memcpy(rig_mem(r, data), dst, 6);
@@ -65,9 +66,9 @@ static void send(u32 sq, const u8 dst[6], bool back, bool out, const char *what)
 #define PAYLOAD 65000U
 
 /* A large send of one byte in each frame, as two basic blocks at `at` */
-static void put_large_send(u8 *at, u32 sq)
+static void put_large_send(uint8_t *at, uint32_t sq)
 {
-	u8 *frame = at + 30;
+	uint8_t *frame = at + 30;
 
 	put_be32(at, 0x0e); /* large send */
 	put_be32(at + 4, sq << 8 | 7);
@@ -90,9 +91,9 @@ static void put_large_send(u8 *at, u32 sq)
  */
 static void test_turns(void)
 {
-	u8 cqe[64];
-	u64 before;
-	u32 large, other, turns;
+	uint8_t cqe[64];
+	uint64_t before;
+	uint32_t large, other, turns;
 
 	r = rig_start();
 	probe_run(r, &p);
@@ -101,7 +102,7 @@ static void test_turns(void)
 	put_large_send(rig_mem(r, buf), large);
 	put_large_send(rig_mem(r, buf) + 128, large);
 	put_be32(rig_mem(r, db) + 4, 4);
-	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (u64)large << 8);
+	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (uint64_t)large << 8);
 	CHECK(!r->nic->port.tx_discards, "%lu frames within the doorbell",
 	      r->nic->port.tx_discards);
 	CHECK(!nic_due(r->nic), "due");
@@ -109,7 +110,7 @@ static void test_turns(void)
 	put_be32(rig_mem(r, buf) + 4, other << 8 | 1); /* NOP */
 	rig_mem(r, buf)[11] = 8;
 	put_be32(rig_mem(r, db) + 4, 1);
-	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (u64)other << 8);
+	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (uint64_t)other << 8);
 	CHECK(nic_tick(r->nic), "more to do");
 	CHECK(rig_cqe(r, &p.tx_cq, cqe) && get_be32(cqe + 56) == other,
 	      "another queue waits");
@@ -142,15 +143,15 @@ static void test_turns(void)
 /* In the error state WQEs are flushed, by turns as well. */
 static void test_sq_flush(void)
 {
-	u8 cqe[64];
-	u32 sq;
+	uint8_t cqe[64];
+	uint32_t sq;
 
 	r = rig_start();
 	probe_run(r, &p);
 	sq = new_sq(p.td);
 	SET(sqc, ((struct wq *)obj_find(r->nic, OBJ_SQ, sq))->ctx,
 	    flush_in_error_en, 1);
-	for (u32 i = 0; i < 16; i++)
+	for (uint32_t i = 0; i < 16; i++)
 		put_be32(rig_mem(r, buf) + 64 * i + 4, sq << 8 | 1);
 	put_be32(rig_mem(r, db) + 4, 3);
 	to_state(MLX5_CMD_OP_MODIFY_SQ, sq, WQ_RDY, WQ_ERR);
@@ -158,7 +159,7 @@ static void test_sq_flush(void)
 	nic_tick(r->nic);
 	put_be32(rig_mem(r, db) + 4, 16);
 	rig_send_db(r, r->uar, sq);
-	for (u32 i = 0; i < 16; i++)
+	for (uint32_t i = 0; i < 16; i++)
 		CHECK(rig_cqe(r, &p.tx_cq, cqe) && cqe[55] == 5 &&
 			      cqe[63] >> 4 == CQE_REQ_ERR &&
 			      get_be16(cqe + 60) == i,
@@ -170,9 +171,9 @@ static void test_sq_flush(void)
 /* receive WQEs; posting them is for the tests */
 static void fill_rq(void)
 {
-	u8 *wqe = rig_mem(r, p.rq_buf);
+	uint8_t *wqe = rig_mem(r, p.rq_buf);
 
-	for (u32 i = 0; i < 16; i++, wqe += 32) {
+	for (uint32_t i = 0; i < 16; i++, wqe += 32) {
 		put_be32(wqe, 2 * FRAME);
 		put_be32(wqe + 4, p.mkey);
 		put_be64(wqe + 8, rig_pages(r, 1));
@@ -182,16 +183,16 @@ static void fill_rq(void)
 
 static void test_loopback(void)
 {
-	static const u8 group[6] = { 0x01, 0x50, 0x56, 1, 2, 3 };
-	static const u8 others[6] = { 0x02, 0x50, 0x56, 1, 2, 3 };
-	u8 own[6];
-	u32 td;
+	static const uint8_t group[6] = { 0x01, 0x50, 0x56, 1, 2, 3 };
+	static const uint8_t others[6] = { 0x02, 0x50, 0x56, 1, 2, 3 };
+	uint8_t own[6];
+	uint32_t td;
 
 	r = rig_start();
 	probe_run(r, &p);
 	memcpy(own,
-	       (u8 *)AT(nic_vport_context, r->nic->nic_vport,
-			permanent_address) +
+	       (uint8_t *)AT(nic_vport_context, r->nic->nic_vport,
+			     permanent_address) +
 		       2,
 	       6);
 	fill_rq();
@@ -210,7 +211,7 @@ static void test_loopback(void)
 /* Posts to a receive queue in the error state are flushed, late ones too. */
 static void test_flush(void)
 {
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	r = rig_start();
 	probe_run(r, &p);
@@ -223,7 +224,7 @@ static void test_flush(void)
 	to_state(MLX5_CMD_OP_MODIFY_RQ, p.rq, WQ_RST, WQ_ERR);
 	CHECK(!nic_due(r->nic), "due");
 	nic_tick(r->nic);
-	for (u32 i = 1; i < 4; i++) {
+	for (uint32_t i = 1; i < 4; i++) {
 		CHECK(rig_cqe(r, &p.rx_cq, cqe), "flushed");
 		CHECK(cqe[55] == 5 && cqe[63] >> 4 == CQE_RESP_ERR, "how");
 		CHECK(get_be32(cqe + 32) == 0x654321, "whose");
@@ -245,13 +246,13 @@ static void test_flush(void)
 /* Frames wait for buffers and come in their order; others pass them by. */
 static void test_held(void)
 {
-	u8 frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
 
 	r = rig_start();
 	probe_run(r, &p);
 	r->nic->mtu = 1522; /* the probe writes 0 */
 	fill_rq();
-	for (u32 i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < 4; i++) {
 		CHECK(write(r->wire, frame, FRAME - i) > 0, "frame");
 		nic_wire(r->nic);
 	}
@@ -261,7 +262,7 @@ static void test_held(void)
 	CHECK(nic_due(r->nic) > 0, "looks again");
 	put_be32(rig_mem(r, p.rq_db), 2);
 	nic_tick(r->nic);
-	for (u32 i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++)
 		CHECK(rig_cqe(r, &p.rx_cq, cqe) &&
 			      get_be32(cqe + 44) == FRAME - i,
 		      "frame %u", i);
@@ -273,9 +274,9 @@ static void test_held(void)
 	rig_stop(r); /* with one that waits: nothing leaks */
 }
 
-static void expect_frame(u32 len, const char *what)
+static void expect_frame(uint32_t len, const char *what)
 {
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	CHECK(rig_cqe(r, &p.rx_cq, cqe), "%s: nothing", what);
 	CHECK(get_be32(cqe + 44) == len, "%s: %u bytes", what,
@@ -288,10 +289,10 @@ static void expect_frame(u32 len, const char *what)
  */
 static void test_held_apart(void)
 {
-	u8 frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64], *tirc;
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64], *tirc;
 	struct q_counter *counter;
-	u64 starved_db;
-	u32 starved;
+	uint64_t starved_db;
+	uint32_t starved;
 
 	r = rig_start();
 	probe_run(r, &p);
@@ -312,7 +313,7 @@ static void test_held_apart(void)
 	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, starved))->ctx,
 	    counter_set_id, counter->obj.id);
 	tirc = ((struct tir *)obj_find(r->nic, OBJ_TIR, p.tir))->ctx;
-	for (u32 i = 0; i < 6; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		/* by turns to the one without buffers and to the other one */
 		SET(tirc, tirc, disp_type, 0);
 		SET(tirc, tirc, inline_rqn, i & 1 ? p.rq : starved);
@@ -349,7 +350,7 @@ static void test_held_apart(void)
 /* When the time of one is up, none is kept any more until there are buffers. */
 static void test_starved(void)
 {
-	u8 frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
 	struct q_counter *counter;
 
 	r = rig_start();
@@ -361,7 +362,7 @@ static void test_starved(void)
 		(struct q_counter *)obj_find(r->nic, OBJ_Q_COUNTER, rig_id(r));
 	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->ctx,
 	    counter_set_id, counter->obj.id);
-	for (u32 i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
 		nic_wire(r->nic);
 	}
@@ -378,7 +379,7 @@ static void test_starved(void)
 	CHECK(counter->out_of_buffer == 4 && !r->nic->held_bytes, "%u",
 	      counter->out_of_buffer);
 	put_be32(rig_mem(r, p.rq_db), 1);
-	for (u32 i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
 		nic_wire(r->nic);
 	}
@@ -391,8 +392,8 @@ static void test_starved(void)
 /* A full ring in the error state does not hold up the loop. */
 static void test_flush_turns(void)
 {
-	u8 cqe[64];
-	u32 cqn, n;
+	uint8_t cqe[64];
+	uint32_t cqn, n;
 
 	r = rig_start();
 	probe_run(r, &p);

@@ -14,10 +14,10 @@
 	 MKEY_REMOTE_ATOMIC)
 
 static struct rig *r;
-static u64 buf; /* four pages */
-static u32 key;
+static uint64_t buf; /* four pages */
+static uint32_t key;
 
-static int translate(u64 addr, u32 len, unsigned int access)
+static int translate(uint64_t addr, uint32_t len, unsigned int access)
 {
 	struct iovec iov[8];
 
@@ -25,10 +25,10 @@ static int translate(u64 addr, u32 len, unsigned int access)
 			      8);
 }
 
-static u32 create(void)
+static uint32_t create(void)
 {
 	int ret = rig_run(r);
-	u8 *mkc = AT(create_mkey_in, r->in, memory_key_mkey_entry);
+	uint8_t *mkc = AT(create_mkey_in, r->in, memory_key_mkey_entry);
 
 	CHECK(!ret, "%d: %s", ret, r->log);
 	key = get_be32(r->out + 8) << 8 | GET(mkc, mkc, mkey_7_0);
@@ -44,7 +44,7 @@ static void setup(void)
 }
 
 /* The place of `addr`, over which `len` bytes must be reachable */
-static void at(u64 addr, u32 len, u64 place)
+static void at(uint64_t addr, uint32_t len, uint64_t place)
 {
 	struct iovec iov[8];
 	int n, i;
@@ -53,7 +53,7 @@ static void at(u64 addr, u32 len, u64 place)
 			   iov, 8);
 	CHECK(n > 0, "%#lx+%#x: %d", addr, len, n);
 	for (i = 0; i < n; i++) {
-		u8 *want = vfu_dma_ptr(nic_vfu(r->nic), place, 1);
+		uint8_t *want = vfu_dma_ptr(nic_vfu(r->nic), place, 1);
 
 		CHECK(iov[i].iov_base == want && iov[i].iov_len <= len,
 		      "%#lx: piece %d", addr, i);
@@ -106,7 +106,7 @@ static void test_read_only(void)
 static void test_pieces(void)
 {
 	struct iovec iov[3];
-	u32 i;
+	uint32_t i;
 
 	r = rig_up();
 	/* pages in a disorder: never two in a row */
@@ -140,7 +140,7 @@ static void test_rights(void)
 	r = rig_up();
 	buf = rig_pages(r, 1);
 	for (unsigned int have = 0; have < 32; have++) {
-		u8 *mkc;
+		uint8_t *mkc;
 
 		rig_mkey_in(r, buf, 0, 4096);
 		mkc = AT(create_mkey_in, r->in, memory_key_mkey_entry);
@@ -166,7 +166,7 @@ static void test_rights(void)
 static void test_identity(void)
 {
 	struct iovec iov;
-	u32 other;
+	uint32_t other;
 
 	setup();
 	rig_begin(r, MLX5_CMD_OP_ALLOC_PD, 16, 16);
@@ -177,7 +177,7 @@ static void test_identity(void)
 	CHECK(TRY(ANY_PD, key) == 1, "of any PD");
 	CHECK(TRY(other, key) == -EACCES, "another PD");
 	CHECK(TRY(0, key) == -EACCES, "PD 0");
-	for (u32 bit = 0; bit < 32; bit++)
+	for (uint32_t bit = 0; bit < 32; bit++)
 		CHECK(TRY(r->pd, key ^ 1U << bit) == -EACCES, "bit %u", bit);
 	CHECK(TRY(r->pd, 0) == -EACCES, "key 0");
 	CHECK(TRY(ANY_PD, 0x100) == -EACCES, "the end of a list");
@@ -238,7 +238,7 @@ static void test_unmapped(void)
 
 static void test_invalid(void)
 {
-	u8 *mkc;
+	uint8_t *mkc;
 
 	setup();
 	CHECK(mkey_invalidate(r->nic, r->pd, key) == -EACCES, "no right to");
@@ -283,13 +283,13 @@ static void bad(const char *what)
 static void test_contexts(void)
 {
 	setup();
-	for (u32 mode = 2; mode < 32; mode++) {
+	for (uint32_t mode = 2; mode < 32; mode++) {
 		rig_mkey_in(r, buf, 0, 4096);
 		MKC(access_mode_1_0, mode);
 		MKC(access_mode_4_2, mode >> 2);
 		bad("mode");
 	}
-	for (u32 log = 0; log < 12; log++) {
+	for (uint32_t log = 0; log < 12; log++) {
 		rig_mkey_in(r, buf, 0, 4096);
 		MKC(log_page_size, log);
 		bad("page size");
@@ -301,8 +301,8 @@ static void test_contexts(void)
 	MKC(length64, 1);
 	bad("a list for everything");
 	/* lengths near 2^64, with each page size, need more than one page */
-	for (u32 log = 12; log <= 40; log++)
-		for (u64 len = 1; len <= 1ULL << 32; len <<= 8) {
+	for (uint32_t log = 12; log <= 40; log++)
+		for (uint64_t len = 1; len <= 1ULL << 32; len <<= 8) {
 			rig_mkey_in(r, buf, 0, 4096);
 			MKC(log_page_size, log);
 			MKC(len, -len);

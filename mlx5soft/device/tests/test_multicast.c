@@ -16,8 +16,8 @@
 #define ST_UD 2
 #define ST_REG_UMR 0xc
 
-static const u8 group[16] = { [10] = 255, 255, 239, 0x81, 2, 3 };
-static const u8 mac[6] = { 0x01, 0x00, 0x5e, 0x01, 2, 3 };
+static const uint8_t group[16] = { [10] = 255, 255, 239, 0x81, 2, 3 };
+static const uint8_t mac[6] = { 0x01, 0x00, 0x5e, 0x01, 2, 3 };
 
 static struct rig *r;
 static struct rig_ring eq, cq;
@@ -29,13 +29,13 @@ static void setup(void)
 	cq = rig_cq(r, 4, eq.id);
 }
 
-static u32 new_qp(u8 type)
+static uint32_t new_qp(uint8_t type)
 {
 	rig_qp_in(r, type, cq.id);
 	return rig_id(r);
 }
 
-static int mcg(u16 op, u32 qpn, const u8 gid[16])
+static int mcg(uint16_t op, uint32_t qpn, const uint8_t gid[16])
 {
 	rig_begin(r, op, BYTES(attach_to_mcg_in), 16);
 	SET(attach_to_mcg_in, r->in, qpn, qpn);
@@ -43,20 +43,20 @@ static int mcg(u16 op, u32 qpn, const u8 gid[16])
 	return rig_run(r);
 }
 
-static int attach(u32 qpn, const u8 gid[16])
+static int attach(uint32_t qpn, const uint8_t gid[16])
 {
 	return mcg(MLX5_CMD_OP_ATTACH_TO_MCG, qpn, gid);
 }
 
-static int detach(u32 qpn, const u8 gid[16])
+static int detach(uint32_t qpn, const uint8_t gid[16])
 {
 	return mcg(MLX5_CMD_OP_DETACH_FROM_MCG, qpn, gid);
 }
 
 static void test_commands(void)
 {
-	static const u8 unicast[16] = { [10] = 255, 255, 10, 0, 0, 1 };
-	u32 ud, rc, umr;
+	static const uint8_t unicast[16] = { [10] = 255, 255, 10, 0, 0, 1 };
+	uint32_t ud, rc, umr;
 
 	setup();
 	ud = new_qp(ST_UD);
@@ -78,8 +78,8 @@ static void test_commands(void)
 /* Exactly what the capabilities say */
 static void test_limits(void)
 {
-	u8 gid[16] = { 0xff, 2 };
-	u32 groups, qps, qpn = 0, first;
+	uint8_t gid[16] = { 0xff, 2 };
+	uint32_t groups, qps, qpn = 0, first;
 
 	setup();
 	rig_begin(r, MLX5_CMD_OP_QUERY_HCA_CAP, 16, 4112);
@@ -87,12 +87,12 @@ static void test_limits(void)
 	groups = 1U << GET(cmd_hca_cap, r->out + 16, log_max_mcg);
 	qps = GET(cmd_hca_cap, r->out + 16, max_qp_mcg);
 	first = new_qp(ST_UD);
-	for (u32 i = 0; i < groups; i++) {
+	for (uint32_t i = 0; i < groups; i++) {
 		gid[15] = i;
 		CHECK(!attach(first, gid), "group %u: %s", i, r->log);
 	}
 	CHECK(attach(first, group) == CMD_LIMIT, "one group too many");
-	for (u32 i = 1; i < qps; i++) {
+	for (uint32_t i = 1; i < qps; i++) {
 		qpn = new_qp(ST_UD);
 		CHECK(!attach(qpn, gid), "QP %u: %s", i, r->log);
 	}
@@ -107,17 +107,17 @@ static void test_limits(void)
 }
 
 /* A UD QP that can receive, with one buffer */
-static u32 receiver(u32 mkey, u64 buf)
+static uint32_t receiver(uint32_t mkey, uint64_t buf)
 {
-	u8 *wqe, *qpc;
-	u64 ring, db;
-	u32 qpn;
+	uint8_t *wqe, *qpc;
+	uint64_t ring, db;
+	uint32_t qpn;
 
 	qpn = new_qp(ST_UD);
 	ring = r->buf;
 	db = r->db;
-	for (u16 op = MLX5_CMD_OP_RST2INIT_QP; op <= MLX5_CMD_OP_INIT2RTR_QP;
-	     op++) {
+	for (uint16_t op = MLX5_CMD_OP_RST2INIT_QP;
+	     op <= MLX5_CMD_OP_INIT2RTR_QP; op++) {
 		rig_begin(r, op, 272, 16);
 		SET(rst2init_qp_in, r->in, qpn, qpn);
 		qpc = AT(rst2init_qp_in, r->in, qpc);
@@ -135,10 +135,10 @@ static u32 receiver(u32 mkey, u64 buf)
 
 static void from_wire(void)
 {
-	static const u8 sgid[16] = { [10] = 255, 255, 10, 0, 0, 9 };
-	static const u8 smac[6] = { 2, 0, 0, 0, 0, 9 };
-	u8 buf[256] = { 0 }, *payload = buf + MAX_HEADER_BYTES, *frame;
-	u8 ext[DETH_BYTES];
+	static const uint8_t sgid[16] = { [10] = 255, 255, 10, 0, 0, 9 };
+	static const uint8_t smac[6] = { 2, 0, 0, 0, 0, 9 };
+	uint8_t buf[256] = { 0 }, *payload = buf + MAX_HEADER_BYTES, *frame;
+	uint8_t ext[DETH_BYTES];
 	struct header h = {
 		.smac = smac,
 		.dmac = mac,
@@ -149,7 +149,7 @@ static void from_wire(void)
 		.ext = ext,
 		.ext_len = sizeof(ext),
 	};
-	u32 len;
+	uint32_t len;
 
 	put_be32(ext, QKEY);
 	put_be32(ext + 4, 77);
@@ -161,9 +161,9 @@ static void from_wire(void)
 
 static void test_delivery(void)
 {
-	u32 key, qpn[2], seen[2] = { 0, 0 };
-	u8 cqe[64];
-	u64 buf;
+	uint32_t key, qpn[2], seen[2] = { 0, 0 };
+	uint8_t cqe[64];
+	uint64_t buf;
 
 	setup();
 	buf = rig_pages(r, 1);

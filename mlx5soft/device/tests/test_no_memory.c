@@ -52,15 +52,15 @@ static bool fail_next(struct rig *r, int result)
 	return result; /* or it would be done twice */
 }
 
-static void create(struct rig *r, u16 destroy)
+static void create(struct rig *r, uint16_t destroy)
 {
-	u32 id = rig_id(r);
+	uint32_t id = rig_id(r);
 
 	CHECK(!rig_run_id(r, destroy, id), "0x%x: %s", destroy, r->log);
 }
 
 /* what the probe has not */
-static void others(struct rig *r, u32 cqn)
+static void others(struct rig *r, uint32_t cqn)
 {
 	rig_srq_in(r);
 	create(r, MLX5_CMD_OP_DESTROY_SRQ);
@@ -71,9 +71,9 @@ static void others(struct rig *r, u32 cqn)
 }
 
 /* A QP to RTS needs memory of the transport on its way. */
-static void transport(struct rig *r, u32 cqn)
+static void transport(struct rig *r, uint32_t cqn)
 {
-	u32 qp;
+	uint32_t qp;
 
 	rig_address(r);
 	rig_qp_in(r, 0, cqn);

@@ -11,12 +11,12 @@
 
 static struct rig *r;
 
-static int destroy(u16 op, u32 id)
+static int destroy(uint16_t op, uint32_t id)
 {
 	return rig_run_id(r, op, id);
 }
 
-static void busy(u16 op, u32 id)
+static void busy(uint16_t op, uint32_t id)
 {
 	CHECK(destroy(op, id) == CMD_RES_BUSY, "0x%x of %u", op, id);
 }
@@ -24,7 +24,7 @@ static void busy(u16 op, u32 id)
 static void test_busy(void)
 {
 	struct probe p;
-	u32 qp, srq;
+	uint32_t qp, srq;
 
 	r = rig_start();
 	probe_run(r, &p);
@@ -101,7 +101,7 @@ static void test_failed(void)
 }
 
 static const struct {
-	u16 op;
+	uint16_t op;
 	enum obj_kind kind; /* whose numbers it takes */
 } by_number[] = {
 	{ MLX5_CMD_OP_DEALLOC_PD, OBJ_PD },
@@ -143,9 +143,9 @@ static const struct {
 /* Every number that no object of the right kind has */
 static void test_unknown(void)
 {
-	static const u32 ids[] = { 0,	   1,	   2,	     15,      16,
-				   63,	   64,	   65,	     66,      255,
-				   0x7fff, 0x8000, 0x7fffff, 0xffffff };
+	static const uint32_t ids[] = { 0,	1,	2,	  15,	   16,
+					63,	64,	65,	  66,	   255,
+					0x7fff, 0x8000, 0x7fffff, 0xffffff };
 	const struct cmd_desc *d;
 	struct probe p;
 	int ret;
@@ -177,9 +177,10 @@ static void test_unknown(void)
 
 /* ---- limits ---- */
 
-static void use_up(u16 alloc, u16 dealloc, enum obj_kind kind, u32 limit)
+static void use_up(uint16_t alloc, uint16_t dealloc, enum obj_kind kind,
+		   uint32_t limit)
 {
-	u32 id, count = 0;
+	uint32_t id, count = 0;
 	int ret;
 
 	for (;;) {
@@ -202,7 +203,7 @@ static void use_up(u16 alloc, u16 dealloc, enum obj_kind kind, u32 limit)
 
 static void test_limits(void)
 {
-	u32 first, second;
+	uint32_t first, second;
 	int ret;
 
 	r = rig_up();
@@ -215,7 +216,7 @@ static void test_limits(void)
 	       OBJ_Q_COUNTER, 256);
 	use_up(MLX5_CMD_OP_ALLOC_PD, MLX5_CMD_OP_DEALLOC_PD, OBJ_PD, 1 << 15);
 	/* the drivers were told how many EQs there are */
-	for (u32 i = 0; i < VECTORS - 1; i++)
+	for (uint32_t i = 0; i < VECTORS - 1; i++)
 		rig_eq(r, 2, i, 0);
 	rig_eq_in(r, 2, 0, 0);
 	CHECK(rig_run(r) == CMD_LIMIT, "one EQ too many");
@@ -248,7 +249,7 @@ static void refused(const char *what)
 	CHECK(ret == CMD_BAD_PARAM, "%s: %d", what, ret);
 }
 
-static void make(int kind, u32 eqn, u32 cqn, u32 xrcd)
+static void make(int kind, uint32_t eqn, uint32_t cqn, uint32_t xrcd)
 {
 	switch (kind) {
 	case 0:
@@ -284,7 +285,7 @@ static void make(int kind, u32 eqn, u32 cqn, u32 xrcd)
 static void test_lists(void)
 {
 	struct rig_ring eq, cq;
-	u32 xrcd, len;
+	uint32_t xrcd, len;
 
 	r = rig_up();
 	eq = rig_eq(r, 2, 0, 0);
@@ -312,7 +313,7 @@ static void test_wraps(void)
 {
 	static const struct {
 		unsigned int shift;
-		u64 offset, size;
+		uint64_t offset, size;
 	} cases[] = {
 		{ 12, 0, -1ULL },      { 12, 0, -4095ULL },
 		{ 12, -1ULL, 1 },      { 12, -4096ULL, 4096 },
@@ -321,7 +322,7 @@ static void test_wraps(void)
 		{ 64, 0, 1 },	       { 11, 0, 1 },
 		{ 0, 0, 1 },	       { -1U, 0, 1 },
 	};
-	const u8 list[8] = { 0 };
+	const uint8_t list[8] = { 0 };
 	struct pas pas;
 
 	for (size_t i = 0; i < N_ELEM(cases); i++)
@@ -342,7 +343,7 @@ static void test_sizes(void)
 
 	r = rig_up();
 	eq = rig_eq(r, 2, 0, 0);
-	for (u32 log = 7; log < 32; log++) {
+	for (uint32_t log = 7; log < 32; log++) {
 		rig_eq_in(r, 6, 0, 0);
 		SET(create_eq_in, r->in, EQC(log_eq_size), log);
 		refused("EQ");
@@ -361,7 +362,7 @@ static void test_sizes(void)
 	rig_cq_in(r, 6, eq.id);
 	SET(create_cq_in, r->in, CQC(page_offset), 1);
 	refused("offset");
-	for (u32 log = 1; log < 32; log++) {
+	for (uint32_t log = 1; log < 32; log++) {
 		SET(create_cq_in, r->in, CQC(log_page_size), log);
 		SET(create_cq_in, r->in, CQC(page_offset), 31);
 		CHECK(!rig_run(r), "page of 2^%u: %s", log + 12, r->log);
@@ -370,7 +371,7 @@ static void test_sizes(void)
 		rig_cq_in(r, 6, eq.id);
 	}
 	/* doorbell records */
-	for (u32 off = 1; off < 8; off++) {
+	for (uint32_t off = 1; off < 8; off++) {
 		rig_cq_in(r, 6, eq.id);
 		r->in[BYTE_OF(create_cq_in, cq_context) +
 		      BYTE_OF(cqc, dbr_addr) + 7] |= off;

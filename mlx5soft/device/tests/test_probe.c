@@ -20,7 +20,7 @@ static unsigned int objects(void)
 
 static void test_registers(void)
 {
-	u8 bytes[16];
+	uint8_t bytes[16];
 
 	r = rig_start();
 	CHECK(host_read32(r->host, 4) >> 16 == 5, "cmdif_rev");
@@ -69,9 +69,9 @@ static void test_polled(void)
 	rig_stop(r);
 }
 
-static u32 next_slot(struct rig_ring *eq)
+static uint32_t next_slot(struct rig_ring *eq)
 {
-	u8 eqe[64];
+	uint8_t eqe[64];
 
 	if (!rig_eqe(r, eq, eqe))
 		return 0;
@@ -82,7 +82,7 @@ static u32 next_slot(struct rig_ring *eq)
 static void test_events(void)
 {
 	struct rig_ring eq;
-	u32 seen = 0, slot;
+	uint32_t seen = 0, slot;
 
 	r = rig_up();
 	eq = rig_eq(r, 6, 3, 1ULL << EVENT_CMD);

@@ -11,7 +11,7 @@
 static struct rig *r;
 static struct rig_ring eq, async, cq;
 
-static void setup(u8 log_cq)
+static void setup(uint8_t log_cq)
 {
 	r = rig_up();
 	async = rig_eq(r, 4, 1, 1ULL << EVENT_CQ_ERROR);
@@ -23,7 +23,7 @@ static void setup(u8 log_cq)
 static bool post(enum cqe_op op, bool solicited)
 {
 	struct cq *dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
-	u8 cqe[64] = { 0 };
+	uint8_t cqe[64] = { 0 };
 
 	put_be32(cqe + 44, dev->pi);
 	return cq_post(r->nic, dev, cqe, op, solicited);
@@ -38,7 +38,7 @@ static void arm(bool solicited)
 static unsigned int events(void)
 {
 	unsigned int count = 0;
-	u8 eqe[64];
+	uint8_t eqe[64];
 
 	while (rig_eqe(r, &eq, eqe)) {
 		CHECK(eqe[1] == EVENT_COMP, "type %u", eqe[1]);
@@ -49,7 +49,7 @@ static unsigned int events(void)
 	return count;
 }
 
-static u8 query(u16 op, u32 id, size_t context)
+static uint8_t query(uint16_t op, uint32_t id, size_t context)
 {
 	rig_begin_id(r, op, id);
 	r->out_len = 16 + 64 + 192;
@@ -61,7 +61,7 @@ static u8 query(u16 op, u32 id, size_t context)
 
 static void test_arming(void)
 {
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	setup(4);
 	CHECK(post(CQE_REQ, false) && !events(), "not armed");
@@ -104,7 +104,7 @@ static void test_arming(void)
 
 static void test_solicited(void)
 {
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	setup(4);
 	arm(true);
@@ -143,8 +143,8 @@ static void test_solicited(void)
 static void test_wraps(void)
 {
 	struct cq *dev;
-	u8 cqe[64];
-	u32 i, ci;
+	uint8_t cqe[64];
+	uint32_t i, ci;
 
 	setup(2);
 	dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
@@ -178,11 +178,11 @@ static void test_wraps(void)
  */
 static void test_polled_between(void)
 {
-	static const u32 polled[] = { 1,	3,	 4,	   5,
-				      8,	4096,	 0xfffffb, 0xfffffc,
-				      0xfffffd, 0xffffff };
+	static const uint32_t polled[] = {
+		1, 3, 4, 5, 8, 4096, 0xfffffb, 0xfffffc, 0xfffffd, 0xffffff
+	};
 	struct cq *dev;
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	for (size_t i = 0; i < N_ELEM(polled); i++) {
 		setup(2);
@@ -209,7 +209,7 @@ static void test_polled_between(void)
 
 static void expect_failed(const char *what)
 {
-	u8 eqe[64];
+	uint8_t eqe[64];
 
 	CHECK(!post(CQE_REQ, false), "%s", what);
 	CHECK(rig_eqe(r, &async, eqe), "%s: no event", what);
@@ -228,7 +228,7 @@ static void expect_failed(const char *what)
 
 static void test_overrun(void)
 {
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	setup(2);
 	for (int i = 0; i < 4; i++)
@@ -276,7 +276,7 @@ static void test_cq_memory(void)
 /* of 128 bytes, which end with the entry proper */
 static void test_big(void)
 {
-	u64 buf;
+	uint64_t buf;
 
 	setup(2);
 	rig_cq_in(r, 7, eq.id);
@@ -296,7 +296,7 @@ static void test_big(void)
 
 static void fire(unsigned int count)
 {
-	const u8 data[EQE_DATA] = { 0 };
+	const uint8_t data[EQE_DATA] = { 0 };
 	struct eq *dev = (struct eq *)obj_find(r->nic, OBJ_EQ, eq.id);
 
 	while (count--)
@@ -306,16 +306,17 @@ static void fire(unsigned int count)
 static unsigned int take(void)
 {
 	unsigned int count = 0;
-	u8 eqe[64];
+	uint8_t eqe[64];
 
 	for (; rig_eqe(r, &eq, eqe); count++)
 		CHECK(eqe[1] == EVENT_PORT_CHANGE, "type %u", eqe[1]);
 	return count;
 }
 
-static int moderate(u32 fields, u16 count, u16 period, u8 mode)
+static int moderate(uint32_t fields, uint16_t count, uint16_t period,
+		    uint8_t mode)
 {
-	u8 *cqc;
+	uint8_t *cqc;
 
 	rig_begin(r, MLX5_CMD_OP_MODIFY_CQ, BYTES(modify_cq_in), 16);
 	SET(modify_cq_in, r->in, cqn, cq.id);
@@ -334,7 +335,7 @@ static void wait_for_timer(void)
 		nic_tick(r->nic);
 }
 
-static void wait_until(u64 ns)
+static void wait_until(uint64_t ns)
 {
 	while (nic_now() < ns)
 		;
@@ -347,10 +348,10 @@ static void wait_until(u64 ns)
  */
 static void test_moderation(void)
 {
-	u64 before, start; /* the last event; this round */
+	uint64_t before, start; /* the last event; this round */
 	unsigned int early;
 	bool late;
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	setup(4);
 	CHECK(!moderate(3, 4, 4095, 0), "%s", r->log);
@@ -441,8 +442,8 @@ static void test_moderation(void)
 static void test_resize(void)
 {
 	struct rig_ring old;
-	u8 cqe[64];
-	u32 i;
+	uint8_t cqe[64];
+	uint32_t i;
 
 	setup(3);
 	for (i = 0; i < 3; i++)
@@ -520,7 +521,7 @@ static void test_eq_full(void)
 {
 	struct rig_ring cqs[11];
 	unsigned int seen[11] = { 0 }, i, n, round;
-	u8 eqe[64], cqe[64];
+	uint8_t eqe[64], cqe[64];
 
 	setup(4);
 	eq = rig_eq(r, 2, VECTOR, 0);
@@ -576,9 +577,10 @@ static void test_eq_memory(void)
 	CHECK(r->lines == 1 && strstr(r->log, "memory"), "%s", r->log);
 	CHECK(!host_irqs(r->host, VECTOR), "nothing was posted");
 	/* nobody wants this event */
-	CHECK(!event_post(r->nic, EVENT_SRQ_LIMIT, 0, (u8[EQE_DATA]){ 0 }),
+	CHECK(!event_post(r->nic, EVENT_SRQ_LIMIT, 0, (uint8_t[EQE_DATA]){ 0 }),
 	      "event without an EQ");
-	CHECK(!event_post(r->nic, 0xff, 0, (u8[EQE_DATA]){ 0 }), "type 0xff");
+	CHECK(!event_post(r->nic, 0xff, 0, (uint8_t[EQE_DATA]){ 0 }),
+	      "type 0xff");
 	rig_stop(r);
 }
 

@@ -20,7 +20,7 @@
 #define DATA RIG_FREE
 
 static struct rig *r;
-static u32 mkey, qpn[QPS];
+static uint32_t mkey, qpn[QPS];
 
 /* As main.c does it; with the address sanitizer, what was allocated is seen. */
 static void limit_memory(void)
@@ -43,16 +43,16 @@ static void check_memory(void)
 #endif
 }
 
-static u32 create(u32 cqn)
+static uint32_t create(uint32_t cqn)
 {
-	u64 again = r->free;
-	u8 *in;
+	uint64_t again = r->free;
+	uint8_t *in;
 
 	rig_qp_in(r, 0, cqn);
 	r->free = again;
 	in = r->in;
 	SET(create_qp_in, in, qpc.log_sq_size, LOG_SQ);
-	for (u32 at = RIG_PAGE; at < RQ_BYTES + (64U << LOG_SQ);
+	for (uint32_t at = RIG_PAGE; at < RQ_BYTES + (64U << LOG_SQ);
 	     at += RIG_PAGE, r->in_len += 8)
 		put_be64(in + r->in_len, r->buf);
 	return rig_id(r);
@@ -61,9 +61,9 @@ static u32 create(u32 cqn)
 /* The last one is signaled. */
 static void fill_ring(void)
 {
-	u8 *wqe = rig_mem(r, r->buf + RQ_BYTES);
+	uint8_t *wqe = rig_mem(r, r->buf + RQ_BYTES);
 
-	for (u32 i = 0; i < WRITES; i++, wqe += WQE_BB) {
+	for (uint32_t i = 0; i < WRITES; i++, wqe += WQE_BB) {
 		put_be32(wqe, i << 8 | WQE_WRITE);
 		put_be32(wqe + 4, 3);
 		wqe[11] = i == WRITES - 1 ? 8 : 0;
@@ -80,7 +80,7 @@ int main(void)
 {
 	struct rig_ring eq, cq;
 	static bool done[QPS];
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	limit_memory();
 	r = rig_up();
@@ -90,20 +90,20 @@ int main(void)
 	cq = rig_cq(r, 15, eq.id);
 	rig_mkey_in(r, DATA, DATA, RIG_PAGE);
 	mkey = rig_id(r) << 8 | 0x5a;
-	for (u32 i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		qpn[i] = create(cq.id);
-	for (u32 i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		rig_connect(r, qpn[i], qpn[i ^ 1]);
 	fill_ring();
 	put_be64(rig_mem(r, DATA), 0x0123456789abcdef);
-	for (u32 i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		rig_send_db(r, r->uar, qpn[i]);
 	check_memory();
 	while (!nic_due(r->nic))
 		nic_tick(r->nic);
 	check_memory();
-	for (u32 i = 0; i < QPS; i++) {
-		u32 from;
+	for (uint32_t i = 0; i < QPS; i++) {
+		uint32_t from;
 
 		MUST(rig_cqe(r, &cq, cqe));
 		from = (get_be32(cqe + 56) & 0xffffff) - qpn[0];
@@ -114,9 +114,9 @@ int main(void)
 	CHECK(!rig_cqe(r, &cq, cqe), "no more");
 	CHECK(!memcmp(rig_mem(r, DATA), rig_mem(r, DATA + 8), 8), "data");
 	/* all of them go at once, with work */
-	for (u32 i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		rig_send_db(r, r->uar, qpn[i]);
-	for (u32 i = QPS; i--;)
+	for (uint32_t i = QPS; i--;)
 		CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_QP, qpn[i]), "%s",
 		      r->log);
 	CHECK(nic_due(r->nic) == -1, "nothing left");

@@ -13,17 +13,18 @@
 
 static struct rig *r;
 static struct rig_ring async, send_cq, dummy_cq, srq_cq;
-static u32 xrcd, other_xrcd, srq, other_srq, user_pd, mkey, initiator, target;
-static u64 srq_buf, srq_db, sq_buf, sq_db;
-static u16 posted;
+static uint32_t xrcd, other_xrcd, srq, other_srq, user_pd, mkey, initiator,
+	target;
+static uint64_t srq_buf, srq_db, sq_buf, sq_db;
+static uint16_t posted;
 
-static u32 number(u16 op)
+static uint32_t number(uint16_t op)
 {
 	rig_begin(r, op, 16, 16);
 	return rig_id(r);
 }
 
-static void xrc_qp_in(u32 domain, bool is_target)
+static void xrc_qp_in(uint32_t domain, bool is_target)
 {
 	rig_qp_in(r, XRC, is_target ? dummy_cq.id : send_cq.id);
 	SET(create_qp_in, r->in, qpc.rq_type, 1);
@@ -36,7 +37,7 @@ static void xrc_qp_in(u32 domain, bool is_target)
 
 static void setup(void)
 {
-	u32 eqn, kernel_pd;
+	uint32_t eqn, kernel_pd;
 
 	r = rig_up();
 	rig_pages(r, 2); /* FROM and TO */
@@ -76,7 +77,7 @@ static void setup(void)
 /* One element: the second one, to see that its index comes back. */
 static void post_recv(void)
 {
-	u8 *wqe = rig_mem(r, srq_buf);
+	uint8_t *wqe = rig_mem(r, srq_buf);
 
 	for (int i = 0; i < 2; i++, wqe += 32) {
 		put_be16(wqe + 2, i + 1); /* the next one */
@@ -87,9 +88,9 @@ static void post_recv(void)
 	put_be32(rig_mem(r, srq_db), 2);
 }
 
-static void post_send(u8 opcode, u32 number, u64 remote)
+static void post_send(uint8_t opcode, uint32_t number, uint64_t remote)
 {
-	u8 *wqe = rig_mem(r, sq_buf) + 64 * posted, *seg = wqe + 32;
+	uint8_t *wqe = rig_mem(r, sq_buf) + 64 * posted, *seg = wqe + 32;
 
 	memset(wqe, 0, 64);
 	put_be32(wqe, posted << 8 | opcode);
@@ -117,11 +118,11 @@ static bool arrived(void)
 
 static void test_messages(void)
 {
-	u8 cqe[64];
+	uint8_t cqe[64];
 
 	setup();
 	post_recv();
-	for (u16 i = 0; i < 2; i++) {
+	for (uint16_t i = 0; i < 2; i++) {
 		memset(rig_mem(r, TO), 0, BYTES_SENT);
 		post_send(0x0a, srq, 0);
 		CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ &&
@@ -146,9 +147,10 @@ static void test_messages(void)
 	rig_stop(r);
 }
 
-static void test_refused(const char *what, bool gone, u32 *number, u8 opcode)
+static void test_refused(const char *what, bool gone, uint32_t *number,
+			 uint8_t opcode)
 {
-	u8 cqe[64], eqe[64];
+	uint8_t cqe[64], eqe[64];
 
 	setup();
 	post_recv();
@@ -192,7 +194,7 @@ static void test_create(void)
 
 int main(void)
 {
-	static u32 none = 0x123456;
+	static uint32_t none = 0x123456;
 
 	test_messages();
 	test_refused("no SRQ", false, &none, 0x0a);

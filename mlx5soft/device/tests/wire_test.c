@@ -36,12 +36,12 @@ static void disconnect_wires(void)
 }
 
 /* Packet `i` of a stream. UDP has no checksum, as RoCEv2's has none. */
-static u32 make(u8 *f, u8 version, u32 payload, u32 i)
+static uint32_t make(uint8_t *f, uint8_t version, uint32_t payload, uint32_t i)
 {
 	struct recipe r = { .version = version,
 			    .proto = PROTOCOL_UDP,
 			    .payload = payload };
-	u32 len = packet_make(f, &r);
+	uint32_t len = packet_make(f, &r);
 	struct frame h;
 
 	frame_parse(f, len, false, &h);
@@ -52,11 +52,11 @@ static u32 make(u8 *f, u8 version, u32 payload, u32 i)
 	return len;
 }
 
-static bool came(const u8 *want, u32 len)
+static bool came(const uint8_t *want, uint32_t len)
 {
 	struct frame h;
-	u32 got;
-	u8 *f = wire_get(&rx, &got);
+	uint32_t got;
+	uint8_t *f = wire_get(&rx, &got);
 
 	if (!f || got != len || memcmp(f, want, len))
 		return false;
@@ -66,11 +66,11 @@ static bool came(const u8 *want, u32 len)
 }
 
 /* how many frames, as the kernel has them, wait at the other end */
-static u32 units(void)
+static uint32_t units(void)
 {
-	u8 copies[FRAMES][sizeof(struct virtio_net_hdr) + 2000];
+	uint8_t copies[FRAMES][sizeof(struct virtio_net_hdr) + 2000];
 	ssize_t len[FRAMES];
-	u32 n = 0, i;
+	uint32_t n = 0, i;
 	int fd[2];
 
 	/* Take them all out, and put them back. */
@@ -87,11 +87,11 @@ static u32 units(void)
 }
 
 /* One stream: payloads of packets, and how many frames they are to be. */
-static void stream(const char *name, u8 version, const u32 *payload,
-		   u32 expected)
+static void stream(const char *name, uint8_t version, const uint32_t *payload,
+		   uint32_t expected)
 {
-	u8 f[2000];
-	u32 i, n;
+	uint8_t f[2000];
+	uint32_t i, n;
 
 	connect_wires(true, 0);
 	for (i = 0; payload[i]; i++)
@@ -109,18 +109,19 @@ static void stream(const char *name, u8 version, const u32 *payload,
 
 static void streams(void)
 {
-	u32 many[FRAMES + 1] = { 0 };
-	u8 version;
+	uint32_t many[FRAMES + 1] = { 0 };
+	uint8_t version;
 
 	for (version = 4; version <= 6; version += 2) {
-		stream("one", version, (u32[]){ 100, 0 }, 1);
-		stream("equal ones", version, (u32[]){ 100, 100, 100, 0 }, 1);
-		stream("a shorter end", version, (u32[]){ 100, 100, 30, 30, 0 },
-		       2);
-		stream("longer ones", version, (u32[]){ 100, 104, 104, 108, 0 },
-		       3);
+		stream("one", version, (uint32_t[]){ 100, 0 }, 1);
+		stream("equal ones", version, (uint32_t[]){ 100, 100, 100, 0 },
+		       1);
+		stream("a shorter end", version,
+		       (uint32_t[]){ 100, 100, 30, 30, 0 }, 2);
+		stream("longer ones", version,
+		       (uint32_t[]){ 100, 104, 104, 108, 0 }, 3);
 		memset(many, 0, sizeof(many));
-		for (u32 i = 0; i < 70; i++)
+		for (uint32_t i = 0; i < 70; i++)
 			many[i] = 24;
 		stream("more than 64", version, many, 2);
 	}
@@ -129,8 +130,8 @@ static void streams(void)
 /* A train ends at 65535 bytes of IP. */
 static void longest(void)
 {
-	static u8 f[WIRE_MAX];
-	u32 i, n, len;
+	static uint8_t f[WIRE_MAX];
+	uint32_t i, n, len;
 
 	connect_wires(true, 1 << 20);
 	for (i = 0; i < 16; i++)
@@ -151,8 +152,8 @@ static void longest(void)
 /* A byte of the second one's headers is another. */
 static void strangers(void)
 {
-	u8 f[2000];
-	u32 at, n, len, version;
+	uint8_t f[2000];
+	uint32_t at, n, len, version;
 
 	for (version = 4; version <= 6; version += 2)
 		for (at = 0; at < (version == 4 ? 42U : 62U); at++) {
@@ -181,8 +182,8 @@ static void strangers(void)
 /* Each by itself: those who look at the wire want it, or it is no tap. */
 static void single(void)
 {
-	u8 f[2000];
-	u32 i, vnet;
+	uint8_t f[2000];
+	uint32_t i, vnet;
 
 	for (vnet = 0; vnet < 2; vnet++) {
 		connect_wires(vnet, 0);
@@ -201,12 +202,12 @@ static void single(void)
 /* A wire without room: the sender waits, and all comes in its order. */
 static void full(void)
 {
-	u8 f[2000], want[2000];
-	u32 sent = 0, got = 0, refused = 0, version = 4;
+	uint8_t f[2000], want[2000];
+	uint32_t sent = 0, got = 0, refused = 0, version = 4;
 
 	connect_wires(true, 4096);
 	while (got < 5000) {
-		u32 len = make(f, version, sent % 7 ? 1000 : 900, sent);
+		uint32_t len = make(f, version, sent % 7 ? 1000 : 900, sent);
 
 		if (sent < 5000 && wire_put(&tx, f, len)) {
 			sent++;
@@ -244,9 +245,9 @@ static void unsummed(void)
 			    .proto = PROTOCOL_TCP,
 			    .payload = 333 };
 	struct wire_unit u = { .v.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM };
-	u32 len, n, inner;
+	uint32_t len, n, inner;
 	struct frame h;
-	u8 *f;
+	uint8_t *f;
 
 	connect_wires(true, 0);
 	len = packet_make(u.frame, &r);
@@ -282,8 +283,8 @@ static void nonsense(void)
 {
 	static struct wire_unit u;
 	struct recipe r = { 0 };
-	u32 i, k, len, n, taken = 0;
-	u8 *f;
+	uint32_t i, k, len, n, taken = 0;
+	uint8_t *f;
 
 	srand(1);
 	connect_wires(true, 0);

@@ -3,12 +3,12 @@
 #include "rdma/wqe.h"
 #include "../../../tests/check.h"
 
-static u8 wqe[WQE_MAX], data[WQE_MAX];
+static uint8_t wqe[WQE_MAX], data[WQE_MAX];
 static struct roce_sge sge[WQE_MAX_SGE];
 static struct roce_send_wqe out;
-static u32 inl;
+static uint32_t inl;
 
-static void begin(u8 opcode, u8 flags)
+static void begin(uint8_t opcode, uint8_t flags)
 {
 	memset(wqe, 0, sizeof(wqe));
 	wqe[3] = opcode;
@@ -16,14 +16,14 @@ static void begin(u8 opcode, u8 flags)
 	put_be32(wqe + 12, 0x12345678);
 }
 
-static void segment(u32 at, u32 len, u32 key, u64 addr)
+static void segment(uint32_t at, uint32_t len, uint32_t key, uint64_t addr)
 {
 	put_be32(wqe + at, len);
 	put_be32(wqe + at + 4, key);
 	put_be64(wqe + at + 8, addr);
 }
 
-static int decode(u32 len, enum roce_qp_type type)
+static int decode(uint32_t len, enum roce_qp_type type)
 {
 	out = (struct roce_send_wqe){ .sge = sge };
 	return wqe_decode_send(wqe, len, type, &out, data, &inl);
@@ -48,7 +48,7 @@ static void test_send(void)
 	CHECK(decode(15, ROCE_QPT_RC) == -EINVAL, "no control segment");
 	CHECK(decode(0, ROCE_QPT_RC) == -EINVAL, "nothing");
 	CHECK(decode(40, ROCE_QPT_RC) == -EINVAL, "half an element");
-	for (u32 op = 0; op < 256; op++) {
+	for (uint32_t op = 0; op < 256; op++) {
 		begin(op, 0);
 		decode(16, ROCE_QPT_RC);
 		decode(16, ROCE_QPT_UD);
@@ -60,7 +60,7 @@ static void test_send(void)
 static void test_too_many(void)
 {
 	begin(WQE_SEND, 0);
-	for (u32 i = 0; i < WQE_MAX_SGE + 1; i++)
+	for (uint32_t i = 0; i < WQE_MAX_SGE + 1; i++)
 		segment(16 + 16 * i, 1, i, i);
 	CHECK(!decode(16 + 16 * WQE_MAX_SGE, ROCE_QPT_RC) &&
 		      out.num_sge == WQE_MAX_SGE,
@@ -156,7 +156,7 @@ static void test_recv(void)
 	      "two");
 	recv.num_sge = 0;
 	CHECK(!wqe_decode_recv(wqe, 0, &recv) && !recv.num_sge, "none");
-	for (u32 i = 0; i < WQE_MAX_SGE + 1; i++)
+	for (uint32_t i = 0; i < WQE_MAX_SGE + 1; i++)
 		segment(16 * i, 1, i, i);
 	CHECK(wqe_decode_recv(wqe, 16 * (WQE_MAX_SGE + 1), &recv) == -EINVAL,
 	      "too many");
