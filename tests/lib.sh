@@ -130,7 +130,8 @@ keep_logs()
 		ask "$n" 'cd / && for c in $(ls /var/lib/migr-ctr 2>/dev/null); do
 				migr-ctr out $c >/run/$c.out 2>&1
 			done
-			tar --ignore-failed-read -cf - var/lib/migr-ctr/*/logs \
+			tar --ignore-failed-read -cf - \
+				var/lib/migr-ctr/*/logs var/lib/migr-ctr/*/run \
 				tmp/c/log tmp/c/out run/*.log run/*.json \
 				run/*.out run/*.progress' |
 			tar -C "$LAB_KEEP/$n" -xf - 2>/dev/null || true
