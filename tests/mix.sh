@@ -52,14 +52,20 @@ mix_received()
 		sed -n 's/.*"received":\([0-9]*\).*/\1/p' | grep . || echo 0
 }
 
-mix_past() { [ "$(mix_received)" -gt "$1" ]; }
+# a condition for n2's shell
+mix_past()
+{
+	cat <<-END
+	[ \$(sed -n 's/.*"received":\([0-9]*\).*/\1/p' /run/mix.progress) -gt $1 ]
+	END
+}
 
 # Traffic flows, from now on, in both directions (the window sees to that).
 mix_goes_on()
 {
 	ask n2 "[ ! -e /run/mix.json ] || { cat /run/mix.json; exit 1; }" ||
 		fail "the traffic has ended"
-	poll_until 90 mix_past $(($(mix_received) + 50))
+	poll_until 90 ask n2 "$(mix_past $(($(mix_received) + 50)))"
 }
 
 # mix_move: the container goes to the other of n1 and n3
