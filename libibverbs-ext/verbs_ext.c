@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <infiniband/verbs_ext.h>
@@ -133,6 +134,53 @@ int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
 	migr_restore_release(&r);
 	if (!ret && object)
 		*object = (void *)(uintptr_t)rec->user_handle;
+	return -ret;
+}
+
+/* the images are parsed into `img`, and `place` refers to them */
+static int relocate(struct migr_gids *gids, const struct iovec *images,
+		    size_t n, struct migr_image *img, struct migr_place *place)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < n; i++) {
+		ret = migr_image_parse(images[i].iov_base, images[i].iov_len,
+				       &img[i], &last_error);
+		if (ret)
+			return ret;
+		place[i] = (struct migr_place){ .img = &img[i], .gids = gids };
+	}
+	return migr_relocate(place, n, &last_error);
+}
+
+int ibv_migr_relocate(struct ibv_context *ctx, const struct iovec *images,
+		      int count)
+{
+	struct migr_gids gids = {};
+	struct migr_place *place;
+	struct migr_image *img;
+	int i, ret;
+
+	if (!ctx || !images || count <= 0)
+		return failed(EINVAL, "context: no context, or no images");
+	img = calloc((size_t)count, sizeof(*img));
+	place = calloc((size_t)count, sizeof(*place));
+	if (!img || !place) {
+		ret = -failed(ENOMEM, "image: no memory");
+		goto out;
+	}
+	ret = migr_gids_query(ctx->cmd_fd, &gids);
+	if (ret)
+		migr_status_text(NULL, ret, &last_error);
+	else
+		ret = relocate(&gids, images, (size_t)count, img, place);
+	for (i = 0; i < count; i++)
+		migr_image_free(&img[i]);
+	migr_gids_free(&gids);
+out:
+	free(place);
+	free(img);
 	return -ret;
 }
 

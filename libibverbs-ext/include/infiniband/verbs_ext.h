@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include <infiniband/verbs.h>
 
@@ -45,6 +46,16 @@ int ibv_dump_context(struct ibv_context *ctx, int *count, void *dump,
  */
 int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
 		       int cmd, void *args, size_t length);
+
+/*
+ * Adapt the images of all contexts that move together to this host, where they
+ * are about to be restored on the device of `ctx`: each connected QP gets a GID
+ * of this device from which its peer can be reached; where the peer is in one
+ * of the images, too, that one's new GID. EADDRNOTAVAIL or EHOSTUNREACH: a peer
+ * cannot be reached, and nothing has changed.
+ */
+int ibv_migr_relocate(struct ibv_context *ctx, const struct iovec *images,
+		      int count);
 
 /* How many bytes ibv_dump_context() needs now */
 int ibv_migr_dump_size(struct ibv_context *ctx, size_t *length);
@@ -86,8 +97,8 @@ const char *ibv_migr_status_str(const struct rxe_migr_status *status, int err,
 				char *text, size_t text_length);
 
 /*
- * One line for this thread's last failed ibv_dump_context() or
- * ibv_restore_object(); never NULL.
+ * One line for this thread's last failed ibv_dump_context(),
+ * ibv_restore_object() or ibv_migr_relocate(); never NULL.
  */
 const char *ibv_migr_error_str(void);
 
