@@ -14,7 +14,7 @@
 #include "../../tests/check.h"
 #include "fake_uverbs.h"
 #include "image_builder.h"
-#include "migr_uverbs.h"
+#include "migr_restore.h"
 
 /* the blob is one ioctl whose only pointer is its own status */
 static void test_blob(void)
@@ -251,6 +251,42 @@ static void test_arguments(void)
 	builder_free(&b);
 }
 
+/* the sample's QPs are connected to 10.0.0.7 and fd01::7 */
+static void test_relocate(void)
+{
+	struct ibv_context ctx = { .cmd_fd = FAKE_FD };
+	const struct rxe_migr_rec_qp *qp;
+	struct iovec images[2] = {};
+	struct builder b;
+
+	builder_sample(&b);
+	images[0] = (struct iovec){ b.data, b.length };
+	qp = (void *)builder_find(b.data, b.length, S_QP_RTS);
+	fake_reset();
+	fake.context = true;
+
+	CHECK(ibv_migr_relocate(NULL, images, 1) == EINVAL, "ok");
+	CHECK(ibv_migr_relocate(&ctx, NULL, 1) == EINVAL, "ok");
+	CHECK(ibv_migr_relocate(&ctx, images, 0) == EINVAL, "ok");
+	/* the second one is none: nothing changes */
+	CHECK(ibv_migr_relocate(&ctx, images, 2) == EINVAL, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "image: length is 0"), "%s",
+	      ibv_migr_error_str());
+	CHECK(qp->sgid[15] == 1 && qp->sgid_index == 1, "%u", qp->sgid[15]);
+
+	fake.reach[6] = fake.reach[7] = MIGR_REACH_NONE;
+	CHECK(ibv_migr_relocate(&ctx, images, 1) == EHOSTUNREACH, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "to peer fd01::7 QPN 0x77"), "%s",
+	      ibv_migr_error_str());
+	CHECK(qp->sgid[15] == 1 && qp->sgid_index == 1, "%u", qp->sgid[15]);
+
+	fake.reach[7] = MIGR_REACH_ROUTE;
+	CHECK(!ibv_migr_relocate(&ctx, images, 1), "%s", ibv_migr_error_str());
+	CHECK(qp->sgid[15] == 9 && qp->sgid_index == 5, "%u", qp->sgid[15]);
+	CHECK(!ibv_migr_image_check(b.data, b.length, NULL, 0), "checksum");
+	builder_free(&b);
+}
+
 int main(void)
 {
 	test_blob();
@@ -258,6 +294,7 @@ int main(void)
 	test_dump();
 	test_stop();
 	test_needed();
+	test_relocate();
 	test_foreign();
 	test_arguments();
 	return check_result();
