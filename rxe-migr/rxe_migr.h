@@ -48,6 +48,7 @@ enum rxe_migr_peer {
  * @interval_ms: between probes or RESUMEs, doubles
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP
+ * @probed: a probe has gone out since STOP began to ask
  * @refilled: REFILL has filled the QP
  */
 struct rxe_migr_qp {
@@ -64,6 +65,7 @@ struct rxe_migr_qp {
 	unsigned int		interval_ms;
 	u8			peer;
 	u8			before;
+	bool			probed;
 	bool			refilled;
 };
 
@@ -134,7 +136,7 @@ void rxe_migr_key_exit(void);
 /* rxe_migr_proto.c */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
 bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
-void rxe_migr_send_probe(struct rxe_qp *qp);
+bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt);
 void rxe_migr_send_nak(struct rxe_qp *qp);
 int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);

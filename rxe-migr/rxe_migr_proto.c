@@ -39,6 +39,12 @@ static void count(struct rxe_qp *qp, enum rxe_counters index)
 	rxe_counter_inc(to_rdev(qp->ibqp.device), index);
 }
 
+/* is it one of @first, ... @end - 1? */
+static bool psn_within(u32 psn, u32 first, u32 end)
+{
+	return psn_compare(psn, first) >= 0 && psn_compare(psn, end) < 0;
+}
+
 /* --- sending --- */
 
 /* send a packet that is not a request or response to the rest of the driver */
@@ -92,15 +98,14 @@ void rxe_migr_send_nak(struct rxe_qp *qp)
 		count(qp, RXE_CNT_MIGR_NAK_STOPPED_SENT);
 }
 
-/**
- * rxe_migr_send_probe - make the peer say something
- * @qp: connected QP
- *
- * Sends what every responder must answer and nobody minds: a duplicate, a SEND
- * Only without data whose PSN is one before the oldest unacknowledged one. A
- * Stopped peer says NAK_STOPPED, any other acknowledges (IBA C9-105).
+/*
+ * Make the peer of a connected QP say something: send what every responder must
+ * answer and nobody minds, a duplicate, a SEND Only without data whose PSN is
+ * one before the oldest unacknowledged one. A Stopped peer says NAK_STOPPED, any
+ * other acknowledges (IBA C9-105), but not every driver with a PSN that means
+ * anything: the answer must not complete work, see rxe_migr_ignores().
  */
-void rxe_migr_send_probe(struct rxe_qp *qp)
+static void send_probe(struct rxe_qp *qp)
 {
 	if (!send_packet(qp, IB_OPCODE_RC_SEND_ONLY,
 			 (qp->comp.psn - 1) & BTH_PSN_MASK, 1, NULL, 0))
@@ -167,12 +172,14 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u32 psn, u32 epoch,
 
 /*
  * Let the requester begin anew at the oldest unacknowledged packet, with all
- * its retries. Context: state_lock held.
+ * its retries. That is a retry: an acknowledgement which shows that responses
+ * before it are lost must not start another one and count it. Context:
+ * state_lock held.
  */
 static void restart_requester(struct rxe_qp *qp)
 {
 	qp->comp.timeout = 0;
-	qp->comp.started_retry = 0;
+	qp->comp.started_retry = 1;
 	qp->comp.retry_cnt = qp->attr.retry_cnt;
 	qp->comp.rnr_retry = qp->attr.rnr_retry;
 	if (!qp->req.wait_for_rnr_timer)
@@ -335,8 +342,11 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		goto drop;
 	}
 
-	if (!request && qp->migr == RXE_MIGR_PAUSED)
+	/* a sign of life; what it answers is sent again and answered again */
+	if (!request && qp->migr == RXE_MIGR_PAUSED) {
 		unpause(qp);
+		goto drop;
+	}
 
 	return false;
 
@@ -345,6 +355,25 @@ drop:
 	kfree_skb(skb);
 	ib_device_put(qp->ibqp.device);
 	return true;
+}
+
+/**
+ * rxe_migr_ignores - hook in rxe_completer(): must this response be ignored?
+ * @qp: QP whose rxe_qp.migr is not 0
+ * @pkt: a response
+ *
+ * A driver without migration may acknowledge a probe with any PSN: rxe takes
+ * the one before resp.ack_psn, which it sets only when it executes a SEND, a
+ * WRITE or an ATOMIC. When the probe went out nothing was outstanding, so only
+ * what was sent since can be acknowledged.
+ *
+ * Context: the QP's send task
+ */
+bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
+{
+	return qp->migr == RXE_MIGR_ASKING && to_migr_qp(qp)->probed &&
+	       pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
+	       !psn_within(pkt->psn, qp->comp.psn, qp->req.psn);
 }
 
 /* check a protocol packet; returns its METH or NULL, having counted why */
@@ -544,7 +573,7 @@ static void tick(struct rxe_migr_qp *m)
 	}
 
 	if (paused)
-		rxe_migr_send_probe(qp);
+		send_probe(qp);
 	else
 		send_signed(m, MIGR_OPCODE_RESUME, qp->comp.psn, m->epoch,
 			    RXE_CNT_MIGR_RESUME_SENT);
@@ -609,11 +638,47 @@ static void set_asking(struct rxe_qp **qps, unsigned int n, bool on)
 			continue;
 		spin_lock_irqsave(&qp->state_lock, flags);
 		if (qp->migr == from) {
-			if (on)
+			if (on) {
 				to_migr_qp(qp)->peer = RXE_MIGR_PEER_UNKNOWN;
+				to_migr_qp(qp)->probed = false;
+			}
 			qp->migr = on ? RXE_MIGR_ASKING : RXE_MIGR_RUNNING;
 		}
 		spin_unlock_irqrestore(&qp->state_lock, flags);
+	}
+}
+
+/* let the requester send again what the peer should have answered by now */
+static void repeat_requests(struct rxe_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->migr == RXE_MIGR_ASKING && !qp->req.wait_for_rnr_timer) {
+		qp->req.need_retry = 1;
+		rxe_sched_task(&qp->send_task);
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/*
+ * Make the peer say something that shows what it is. A probe goes out only when
+ * nothing is outstanding, because of what stock drivers answer. When something
+ * is, they owe an answer anyhow: be patient first, then ask again for that.
+ */
+static void ask_peer(struct rxe_qp *qp, bool patient)
+{
+	bool rts = qp_state(qp) >= IB_QPS_RTS;
+
+	if (patient &&
+	    !(rts && queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT)))
+		return;
+
+	if (rts && psn_compare(qp->req.psn, qp->comp.psn) > 0) {
+		repeat_requests(qp);
+	} else {
+		to_migr_qp(qp)->probed = true;
+		send_probe(qp);
 	}
 }
 
@@ -643,7 +708,8 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
  * @st: receives the first peer that cannot
  *
  * A QP in RTR has no PSN of its own that the peer would surely take for a
- * duplicate, so it listens for half of the time before it speaks.
+ * duplicate, so it listens for half of the time before it speaks; and so does
+ * one that has requests outstanding.
  *
  * Context: process; sleeps.
  * Return: 0, -EPROTO, -ETIMEDOUT or -EINTR
@@ -664,10 +730,8 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 
 	while (!all_answered(qps, n, &first) && time_before(jiffies, end)) {
 		for (i = first; i < n; i++)
-			if (is_asked(qps[i]) &&
-			    (qp_state(qps[i]) >= IB_QPS_RTS ||
-			     time_after(jiffies, half)))
-				rxe_migr_send_probe(qps[i]);
+			if (is_asked(qps[i]))
+				ask_peer(qps[i], time_before(jiffies, half));
 
 		left = wait_event_interruptible_timeout(ask_wait,
 							all_answered(qps, n, &first),
