@@ -11,20 +11,7 @@
 
 #include "rxe_migr_abi.h"
 #include "rxe_migr_image.h"
-
-/*
- * State of a QP with respect to migration, rxe_qp.migr. The order matters:
- * from PAUSED on the requester does nothing, from HELD on the responder
- * doesn't either, in STOPPED nothing is received.
- */
-enum rxe_migr_state {
-	RXE_MIGR_RUNNING,
-	RXE_MIGR_ASKING,	/* as RUNNING; STOP wants to know the peer */
-	RXE_MIGR_PAUSED,	/* the peer said NAK_STOPPED */
-	RXE_MIGR_RESUMING,	/* restored; RESUME is not acknowledged yet */
-	RXE_MIGR_HELD,		/* for a moment, while the address changes */
-	RXE_MIGR_STOPPED,
-};
+#include "rxe_migr_state.h"
 
 enum rxe_migr_peer {
 	RXE_MIGR_PEER_UNKNOWN,
@@ -43,9 +30,11 @@ enum rxe_migr_peer {
  * @epoch: how many times the QP has been restored
  * @peer_epoch: of the last RESUME accepted from the peer
  * @since: jiffies when PAUSED or RESUMING began
- * @next: jiffies of the next probe or RESUME
+ * @next: jiffies of the next probe, RESUME or NAK_STOPPED
  * @last_nak: jiffies of the last NAK_STOPPED
- * @interval_ms: between probes or RESUMEs, doubles
+ * @interval_ms: between them, doubles
+ * @first_psn: oldest unacknowledged PSN when TRYING began
+ * @new_psn: first PSN that had not been sent then
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP
  * @probed: a probe has gone out since STOP began to ask
@@ -63,6 +52,8 @@ struct rxe_migr_qp {
 	unsigned long		next;
 	unsigned long		last_nak;
 	unsigned int		interval_ms;
+	u32			first_psn;
+	u32			new_psn;
 	u8			peer;
 	u8			before;
 	bool			probed;
@@ -136,11 +127,10 @@ void rxe_migr_key_exit(void);
 /* rxe_migr_proto.c */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
 bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
-bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt);
+void rxe_migr_send_probe(struct rxe_qp *qp);
 void rxe_migr_send_nak(struct rxe_qp *qp);
-int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
-		 struct rxe_migr_status *st);
-void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state state);
+void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index);
+void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms);
 void rxe_migr_proto_init_qp(struct rxe_migr_qp *m);
 int rxe_migr_proto_init(void);
 void rxe_migr_proto_exit(void);
@@ -154,6 +144,27 @@ void rxe_migr_set_pd(struct rxe_mr *mr, struct ib_pd *pd);
 int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
 		     unsigned int *n);
 void rxe_migr_release(struct rxe_qp **qps, unsigned int n);
+
+/* rxe_migr_state.c */
+bool __rxe_migr_change(struct rxe_qp *qp, unsigned int from,
+		       enum rxe_migr_state to);
+bool rxe_migr_change(struct rxe_qp *qp, unsigned int from,
+		     enum rxe_migr_state to);
+void rxe_migr_stop(struct rxe_qp *qp);
+void rxe_migr_repeat_nak(struct rxe_qp *qp);
+void rxe_migr_unstop(struct rxe_qp *qp);
+void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state to);
+void rxe_migr_pause(struct rxe_qp *qp);
+void rxe_migr_try(struct rxe_qp *qp);
+bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt);
+bool rxe_migr_spares(struct rxe_qp *qp);
+bool rxe_migr_due(struct rxe_migr_qp *m);
+bool rxe_migr_timed_out(struct rxe_migr_qp *m);
+
+/* rxe_migr_ask.c */
+int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
+		 struct rxe_migr_status *st);
+void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
 
 /* rxe_migr_stop.c */
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);

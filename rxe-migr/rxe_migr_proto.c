@@ -11,38 +11,41 @@
 #include <linux/etherdevice.h>
 #include <linux/in.h>
 #include <linux/ip.h>
-#include <linux/module.h>
 
 #include "rxe.h"
 #include "rxe_queue.h"
 
-#define PROBE_MIN_MS	200
-#define PROBE_MAX_MS	2000
-#define RESUME_MIN_MS	10
-#define RESUME_MAX_MS	1000
-#define ASK_INTERVAL_MS	100
 #define MAX_QUEUED	8	/* unhandled protocol packets of one QP */
 
 /* what follows the BTH in RESUME and RESUME_ACK */
 #define BODY_BYTES	(RXE_AETH_BYTES + MIGR_METH_BYTES)
 
-static unsigned int migr_paused_timeout = 600;
-module_param(migr_paused_timeout, uint, 0644);
-MODULE_PARM_DESC(migr_paused_timeout,
-		 "Seconds until a Paused or Resuming QP fails, 0 = never");
-
 static struct workqueue_struct *migr_wq;
-static DECLARE_WAIT_QUEUE_HEAD(ask_wait);
 
-static void count(struct rxe_qp *qp, enum rxe_counters index)
+/**
+ * rxe_migr_count - count something for the QP's device
+ * @qp: the QP
+ * @index: hw_counter
+ */
+void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index)
 {
 	rxe_counter_inc(to_rdev(qp->ibqp.device), index);
 }
 
-/* is it one of @first, ... @end - 1? */
-static bool psn_within(u32 psn, u32 first, u32 end)
+/**
+ * rxe_migr_schedule - let @m->work run
+ * @m: the QP
+ * @delay_ms: when; if it is to run already, then as it was
+ *
+ * Packets may wait for it, so it is never put off; it looks at the clock itself.
+ */
+void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms)
 {
-	return psn_compare(psn, first) >= 0 && psn_compare(psn, end) < 0;
+	if (!delay_ms)
+		mod_delayed_work(migr_wq, &m->work, 0);
+	else
+		queue_delayed_work(migr_wq, &m->work,
+				   msecs_to_jiffies(delay_ms));
 }
 
 /* --- sending --- */
@@ -95,21 +98,23 @@ void rxe_migr_send_nak(struct rxe_qp *qp)
 
 	if (!send_packet(qp, IB_OPCODE_RC_ACKNOWLEDGE, qp->resp.psn, 0,
 			 (u8 *)&aeth, sizeof(aeth)))
-		count(qp, RXE_CNT_MIGR_NAK_STOPPED_SENT);
+		rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_SENT);
 }
 
-/*
- * Make the peer of a connected QP say something: send what every responder must
- * answer and nobody minds, a duplicate, a SEND Only without data whose PSN is
- * one before the oldest unacknowledged one. A Stopped peer says NAK_STOPPED, any
- * other acknowledges (IBA C9-105), but not every driver with a PSN that means
- * anything: the answer must not complete work, see rxe_migr_ignores().
+/**
+ * rxe_migr_send_probe - make the peer say something
+ * @qp: connected QP
+ *
+ * Sends what every responder must answer and nobody minds: a duplicate, a SEND
+ * Only without data whose PSN is one before the oldest unacknowledged one. A
+ * Stopped peer says NAK_STOPPED, any other acknowledges (IBA C9-105), but not
+ * every driver with a PSN that means anything: see rxe_migr_ignores().
  */
-static void send_probe(struct rxe_qp *qp)
+void rxe_migr_send_probe(struct rxe_qp *qp)
 {
 	if (!send_packet(qp, IB_OPCODE_RC_SEND_ONLY,
 			 (qp->comp.psn - 1) & BTH_PSN_MASK, 1, NULL, 0))
-		count(qp, RXE_CNT_MIGR_PROBE_SENT);
+		rxe_migr_count(qp, RXE_CNT_MIGR_PROBE_SENT);
 }
 
 static void addr_to_gid(struct rxe_av *av, u8 *gid)
@@ -165,111 +170,7 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u32 psn, u32 epoch,
 
 	if (!send_packet(qp, opcode, psn, opcode == MIGR_OPCODE_RESUME, body,
 			 sizeof(body)))
-		count(qp, counter);
-}
-
-/* --- states --- */
-
-/*
- * Let the requester begin anew at the oldest unacknowledged packet, with all
- * its retries. That is a retry: an acknowledgement which shows that responses
- * before it are lost must not start another one and count it. Context:
- * state_lock held.
- */
-static void restart_requester(struct rxe_qp *qp)
-{
-	qp->comp.timeout = 0;
-	qp->comp.started_retry = 1;
-	qp->comp.retry_cnt = qp->attr.retry_cnt;
-	qp->comp.rnr_retry = qp->attr.rnr_retry;
-	if (!qp->req.wait_for_rnr_timer)
-		qp->req.need_retry = 1;
-}
-
-/**
- * rxe_migr_run - leave Stopped, Held, Paused or Resuming
- * @qp: the QP, its tasks enabled
- * @state: RUNNING, or PAUSED or RESUMING to probe or resume from now on
- */
-void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state state)
-{
-	struct rxe_migr_qp *m = to_migr_qp(qp);
-	unsigned long flags;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	m->since = jiffies;
-	m->next = jiffies;
-	m->interval_ms = state == RXE_MIGR_PAUSED ? PROBE_MIN_MS :
-						    RESUME_MIN_MS;
-	restart_requester(qp);
-	qp->migr = state;
-	rxe_sched_task(&qp->send_task);
-	rxe_sched_task(&qp->recv_task);
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-
-	if (state != RXE_MIGR_RUNNING)
-		mod_delayed_work(migr_wq, &m->work, 0);
-}
-
-/* NAK_STOPPED came in. Context: softirq */
-static void nak_stopped(struct rxe_migr_qp *m, struct rxe_pkt_info *pkt)
-{
-	struct rxe_qp *qp = &m->qp;
-	u32 epoch = get_unaligned_be32(payload_addr(pkt) - RXE_AETH_BYTES);
-	unsigned long flags;
-
-	count(qp, RXE_CNT_MIGR_NAK_STOPPED_RCVD);
-
-	/* 24 bits of the epoch, compared as serial numbers */
-	if ((s32)((epoch - m->peer_epoch) << 8) < 0) {
-		count(qp, RXE_CNT_MIGR_NAK_STOPPED_STALE);
-		return;
-	}
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	if (qp->migr <= RXE_MIGR_ASKING && qp_state(qp) >= IB_QPS_RTS &&
-	    rxe_migr_connected(qp)) {
-		qp->migr = RXE_MIGR_PAUSED;
-		m->peer = RXE_MIGR_PEER_CAPABLE;
-		m->since = jiffies;
-		m->next = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
-		m->interval_ms = PROBE_MIN_MS;
-		timer_delete(&qp->retrans_timer);
-		queue_delayed_work(migr_wq, &m->work, m->next - jiffies);
-		count(qp, RXE_CNT_MIGR_PAUSED);
-	}
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-}
-
-/* the peer acknowledged something: it is not Stopped (any more) */
-static void unpause(struct rxe_qp *qp)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	if (qp->migr == RXE_MIGR_PAUSED) {
-		restart_requester(qp);
-		qp->migr = RXE_MIGR_RUNNING;
-		rxe_sched_task(&qp->send_task);
-	}
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-}
-
-/* paused or resuming for too long: fail as with a dead peer */
-static void timed_out(struct rxe_qp *qp)
-{
-	unsigned long flags;
-
-	count(qp, RXE_CNT_MIGR_TIMED_OUT);
-	rxe_err_qp(qp, "no sign of the peer for %u s\n", migr_paused_timeout);
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	qp->migr = RXE_MIGR_RUNNING;
-	qp->req.need_retry = 0;
-	qp->comp.retry_cnt = 0;
-	qp->comp.timeout = 1;
-	rxe_sched_task(&qp->send_task);
-	spin_unlock_irqrestore(&qp->state_lock, flags);
+		rxe_migr_count(qp, counter);
 }
 
 /* --- receiving --- */
@@ -291,6 +192,20 @@ bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp)
 	return (pkt->mask & RXE_MIGR_MASK) || qp->migr == RXE_MIGR_ASKING;
 }
 
+/* NAK_STOPPED came in. Context: softirq */
+static void nak_stopped(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
+{
+	u32 epoch = get_unaligned_be32(payload_addr(pkt) - RXE_AETH_BYTES);
+
+	rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_RCVD);
+
+	/* 24 bits of the epoch, compared as serial numbers */
+	if ((s32)((epoch - to_migr_qp(qp)->peer_epoch) << 8) < 0)
+		rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_STALE);
+	else
+		rxe_migr_pause(qp);
+}
+
 /**
  * rxe_migr_rcv - hook: look at a packet before the driver does
  * @pkt: valid packet with its QP
@@ -309,7 +224,7 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 	if (pkt->mask & RXE_MIGR_MASK) {
 		if (!rxe_migr_connected(qp) ||
 		    skb_queue_len(&m->pkts) >= MAX_QUEUED) {
-			count(qp, RXE_CNT_MIGR_UNEXPECTED);
+			rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
 			goto drop;
 		}
 		skb_queue_tail(&m->pkts, skb);
@@ -320,31 +235,33 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 	switch (qp->migr) {
 	case RXE_MIGR_STOPPED:
 		/* only to a peer that understands it */
-		if (request && capable)
+		if (request && capable && rxe_migr_connected(qp))
 			rxe_migr_send_nak(qp);
-		count(qp, RXE_CNT_MIGR_STOPPED_DROPPED);
+		rxe_migr_count(qp, RXE_CNT_MIGR_STOPPED_DROPPED);
 		goto drop;
 	case RXE_MIGR_ASKING:
-		if (m->peer == RXE_MIGR_PEER_UNKNOWN) {
-			WRITE_ONCE(m->peer, capable ? RXE_MIGR_PEER_CAPABLE :
-						      RXE_MIGR_PEER_STOCK);
-			wake_up(&ask_wait);
-		}
+		if (m->peer == RXE_MIGR_PEER_UNKNOWN)
+			rxe_migr_answered(m, capable);
 		if (!request && qp_state(qp) < IB_QPS_RTS)
 			goto drop;
+		break;
+	case RXE_MIGR_TRYING:
+	case RXE_MIGR_PAUSED:
+		/* NAK_STOPPED said that it is capable, but who can tell? */
+		rxe_migr_answered(m, capable);
 		break;
 	default:
 		break;
 	}
 
 	if (rxe_migr_is_nak(pkt)) {
-		nak_stopped(m, pkt);
+		nak_stopped(qp, pkt);
 		goto drop;
 	}
 
 	/* a sign of life; what it answers is sent again and answered again */
 	if (!request && qp->migr == RXE_MIGR_PAUSED) {
-		unpause(qp);
+		rxe_migr_try(qp);
 		goto drop;
 	}
 
@@ -357,25 +274,6 @@ drop:
 	return true;
 }
 
-/**
- * rxe_migr_ignores - hook in rxe_completer(): must this response be ignored?
- * @qp: QP whose rxe_qp.migr is not 0
- * @pkt: a response
- *
- * A driver without migration may acknowledge a probe with any PSN: rxe takes
- * the one before resp.ack_psn, which it sets only when it executes a SEND, a
- * WRITE or an ATOMIC. When the probe went out nothing was outstanding, so only
- * what was sent since can be acknowledged.
- *
- * Context: the QP's send task
- */
-bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
-{
-	return qp->migr == RXE_MIGR_ASKING && to_migr_qp(qp)->probed &&
-	       pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
-	       !psn_within(pkt->psn, qp->comp.psn, qp->req.psn);
-}
-
 /* check a protocol packet; returns its METH or NULL, having counted why */
 static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 {
@@ -385,13 +283,13 @@ static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	int err;
 
 	if (bth_pad(pkt) || payload_size(pkt) != BODY_BYTES) {
-		count(qp, RXE_CNT_MIGR_BAD_LENGTH);
+		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_LENGTH);
 		return NULL;
 	}
 
 	if (meth[MIGR_METH_VER_KIND] !=
 	    (MIGR_METH_VERSION << 4 | MIGR_METH_KIND_RESUME)) {
-		count(qp, RXE_CNT_MIGR_BAD_VERSION);
+		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_VERSION);
 		return NULL;
 	}
 
@@ -399,7 +297,7 @@ static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	err = rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in,
 				 meth + MIGR_METH_MAC);
 	if (err) {
-		count(qp, err == -ENOKEY ? RXE_CNT_MIGR_BAD_KEY :
+		rxe_migr_count(qp, err == -ENOKEY ? RXE_CNT_MIGR_BAD_KEY :
 					   RXE_CNT_MIGR_BAD_MAC);
 		rxe_err_qp(qp, "unauthentic packet, err = %d\n", err);
 		return NULL;
@@ -474,39 +372,43 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 	s32 age = epoch - m->peer_epoch;
 	enum rxe_migr_state state;
 	unsigned long flags;
+	bool held;
 
 	if (age < 0) {
-		count(qp, RXE_CNT_MIGR_OLD_EPOCH);
+		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
 		return;
 	}
 
 	if (old_qpn != qp->attr.dest_qp_num || !new_qpn ||
 	    new_qpn & ~BTH_QPN_MASK ||
 	    !gid_fits(&qp->pri_av, meth + MIGR_METH_GID)) {
-		count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
+		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
 		return;
 	}
 
 	if (age) {
 		spin_lock_irqsave(&qp->state_lock, flags);
 		state = qp->migr;
-		if (state != RXE_MIGR_STOPPED)
-			qp->migr = RXE_MIGR_HELD;
+		held = __rxe_migr_change(qp, RXE_MIGR_NOT_IN(STOPPED),
+					 RXE_MIGR_HELD);
 		spin_unlock_irqrestore(&qp->state_lock, flags);
 
 		/* both ends migrate: the peer will try again */
-		if (state == RXE_MIGR_STOPPED) {
+		if (!held) {
 			rxe_migr_send_nak(qp);
 			return;
 		}
 
 		set_address(qp, meth + MIGR_METH_GID, new_qpn, skb);
 		m->peer_epoch = epoch;
-		WRITE_ONCE(m->peer, RXE_MIGR_PEER_CAPABLE);
-		rxe_migr_run(qp, state == RXE_MIGR_PAUSED ? RXE_MIGR_RUNNING :
-							    state);
+		rxe_migr_answered(m, true);
+
+		/* to a QP that waits or tries, this is the proof */
+		if (state != RXE_MIGR_ASKING && state != RXE_MIGR_RESUMING)
+			state = RXE_MIGR_RUNNING;
+		rxe_migr_run(qp, state);
 	} else {
-		count(qp, RXE_CNT_MIGR_RESUME_REPEATED);
+		rxe_migr_count(qp, RXE_CNT_MIGR_RESUME_REPEATED);
 	}
 
 	send_signed(m, MIGR_OPCODE_RESUME_ACK,
@@ -520,7 +422,7 @@ static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 	struct rxe_qp *qp = &m->qp;
 
 	if (get_unaligned_be32(meth + MIGR_METH_EPOCH) != m->epoch) {
-		count(qp, RXE_CNT_MIGR_OLD_EPOCH);
+		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
 		return;
 	}
 
@@ -535,7 +437,7 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 	bool resume = pkt->opcode == MIGR_OPCODE_RESUME;
 	const u8 *meth;
 
-	count(qp, resume ? RXE_CNT_MIGR_RESUME_RCVD :
+	rxe_migr_count(qp, resume ? RXE_CNT_MIGR_RESUME_RCVD :
 			   RXE_CNT_MIGR_RESUME_ACK_RCVD);
 	meth = check_packet(qp, pkt);
 	if (!meth)
@@ -543,7 +445,7 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 
 	mutex_lock(&m->lock);
 	if (!rxe_migr_connected(qp))
-		count(qp, RXE_CNT_MIGR_UNEXPECTED);
+		rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
 	else if (resume)
 		handle_resume(m, skb, meth);
 	else
@@ -551,37 +453,39 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 	mutex_unlock(&m->lock);
 }
 
-/* what a Paused or Resuming QP does from time to time */
+/* what a QP does from time to time. Context: m->lock held */
 static void tick(struct rxe_migr_qp *m)
 {
 	struct rxe_qp *qp = &m->qp;
-	unsigned int timeout = READ_ONCE(migr_paused_timeout);
-	bool paused = qp->migr == RXE_MIGR_PAUSED;
+	u8 state = READ_ONCE(qp->migr);
 
-	if (!paused && qp->migr != RXE_MIGR_RESUMING)
+	if (state != RXE_MIGR_PAUSED && state != RXE_MIGR_RESUMING &&
+	    state != RXE_MIGR_STOPPED)
 		return;
 
-	if (time_before(jiffies, m->next)) {
-		queue_delayed_work(migr_wq, &m->work, m->next - jiffies);
-		return;
-	}
-
-	if (timeout && time_after(jiffies, m->since +
-				  (unsigned long)timeout * HZ)) {
-		timed_out(qp);
+	/* an error: there is no peer any more */
+	if (!rxe_migr_connected(qp)) {
+		rxe_migr_change(qp, RXE_MIGR_IN(PAUSED) |
+				    RXE_MIGR_IN(RESUMING), RXE_MIGR_RUNNING);
 		return;
 	}
 
-	if (paused)
-		send_probe(qp);
+	/* created as Stopped, and not let go yet */
+	if (state == RXE_MIGR_STOPPED && m->peer != RXE_MIGR_PEER_CAPABLE)
+		return;
+
+	if (!rxe_migr_due(m))
+		return;
+
+	if (state == RXE_MIGR_STOPPED)
+		rxe_migr_send_nak(qp);
+	else if (rxe_migr_timed_out(m))
+		return;
+	else if (state == RXE_MIGR_PAUSED)
+		rxe_migr_send_probe(qp);
 	else
 		send_signed(m, MIGR_OPCODE_RESUME, qp->comp.psn, m->epoch,
 			    RXE_CNT_MIGR_RESUME_SENT);
-
-	m->next = jiffies + msecs_to_jiffies(m->interval_ms);
-	m->interval_ms = min(2 * m->interval_ms,
-			     paused ? PROBE_MAX_MS : RESUME_MAX_MS);
-	queue_delayed_work(migr_wq, &m->work, m->next - jiffies);
 }
 
 static void migr_work(struct work_struct *work)
@@ -606,148 +510,6 @@ static void migr_work(struct work_struct *work)
 		rxe_put(qp);
 		ib_device_put(dev);
 	}
-}
-
-/* --- asking peers --- */
-
-/* does the answer of this QP's peer matter, and is it missing? */
-static bool is_asked(struct rxe_qp *qp)
-{
-	return qp->migr == RXE_MIGR_ASKING &&
-	       READ_ONCE(to_migr_qp(qp)->peer) == RXE_MIGR_PEER_UNKNOWN;
-}
-
-static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
-{
-	while (*i < n && !is_asked(qps[*i]))
-		(*i)++;
-	return *i == n;
-}
-
-/* give RUNNING QPs the state ASKING, or the other way round */
-static void set_asking(struct rxe_qp **qps, unsigned int n, bool on)
-{
-	enum rxe_migr_state from = on ? RXE_MIGR_RUNNING : RXE_MIGR_ASKING;
-	unsigned long flags;
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		struct rxe_qp *qp = qps[i];
-
-		if (!rxe_migr_connected(qp))
-			continue;
-		spin_lock_irqsave(&qp->state_lock, flags);
-		if (qp->migr == from) {
-			if (on) {
-				to_migr_qp(qp)->peer = RXE_MIGR_PEER_UNKNOWN;
-				to_migr_qp(qp)->probed = false;
-			}
-			qp->migr = on ? RXE_MIGR_ASKING : RXE_MIGR_RUNNING;
-		}
-		spin_unlock_irqrestore(&qp->state_lock, flags);
-	}
-}
-
-/* let the requester send again what the peer should have answered by now */
-static void repeat_requests(struct rxe_qp *qp)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	if (qp->migr == RXE_MIGR_ASKING && !qp->req.wait_for_rnr_timer) {
-		qp->req.need_retry = 1;
-		rxe_sched_task(&qp->send_task);
-	}
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-}
-
-/*
- * Make the peer say something that shows what it is. A probe goes out only when
- * nothing is outstanding, because of what stock drivers answer. When something
- * is, they owe an answer anyhow: be patient first, then ask again for that.
- */
-static void ask_peer(struct rxe_qp *qp, bool patient)
-{
-	bool rts = qp_state(qp) >= IB_QPS_RTS;
-
-	if (patient &&
-	    !(rts && queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT)))
-		return;
-
-	if (rts && psn_compare(qp->req.psn, qp->comp.psn) > 0) {
-		repeat_requests(qp);
-	} else {
-		to_migr_qp(qp)->probed = true;
-		send_probe(qp);
-	}
-}
-
-static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
-{
-	u8 peer = to_migr_qp(qp)->peer;
-
-	if (!rxe_migr_connected(qp) || peer == RXE_MIGR_PEER_CAPABLE)
-		return 0;
-
-	st->why = peer == RXE_MIGR_PEER_STOCK ? RXE_MIGR_WHY_PEER :
-						RXE_MIGR_WHY_SILENT;
-	st->type = RXE_MIGR_QP;
-	st->handle = ((struct ib_uobject *)qp->ibqp.uobject)->id;
-	st->qpn = qp_num(qp);
-	st->peer_qpn = qp->attr.dest_qp_num;
-	memcpy(st->peer_gid, qp->pri_av.grh.dgid.raw, 16);
-
-	return peer == RXE_MIGR_PEER_STOCK ? -EPROTO : -ETIMEDOUT;
-}
-
-/**
- * rxe_migr_ask - find out whether every peer can migrate
- * @qps: QPs, with references
- * @n: how many
- * @timeout_ms: patience with silent peers
- * @st: receives the first peer that cannot
- *
- * A QP in RTR has no PSN of its own that the peer would surely take for a
- * duplicate, so it listens for half of the time before it speaks; and so does
- * one that has requests outstanding.
- *
- * Context: process; sleeps.
- * Return: 0, -EPROTO, -ETIMEDOUT or -EINTR
- */
-int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
-		 struct rxe_migr_status *st)
-{
-	unsigned long begin = jiffies;
-	unsigned long end = begin + msecs_to_jiffies(timeout_ms);
-	unsigned long half = begin + msecs_to_jiffies(timeout_ms / 2);
-	unsigned long pause = msecs_to_jiffies(ASK_INTERVAL_MS);
-	unsigned int first = 0;
-	unsigned int i;
-	int err = 0;
-	long left;
-
-	set_asking(qps, n, true);
-
-	while (!all_answered(qps, n, &first) && time_before(jiffies, end)) {
-		for (i = first; i < n; i++)
-			if (is_asked(qps[i]))
-				ask_peer(qps[i], time_before(jiffies, half));
-
-		left = wait_event_interruptible_timeout(ask_wait,
-							all_answered(qps, n, &first),
-							pause);
-		if (left < 0) {
-			err = -EINTR;
-			break;
-		}
-	}
-
-	for (i = 0; i < n && !err; i++)
-		err = judge(qps[i], st);
-
-	set_asking(qps, n, false);
-
-	return err;
 }
 
 /* --- set up --- */

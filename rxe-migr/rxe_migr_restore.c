@@ -154,7 +154,7 @@ int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata)
 
 	rxe_disable_task(&qp->send_task);
 	rxe_disable_task(&qp->recv_task);
-	qp->migr = RXE_MIGR_STOPPED;
+	rxe_migr_change(qp, RXE_MIGR_IN(RUNNING), RXE_MIGR_STOPPED);
 
 	return 0;
 }

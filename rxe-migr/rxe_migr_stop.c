@@ -68,18 +68,13 @@ static void quiesce(struct rxe_qp *qp)
  */
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
 {
-	unsigned long flags;
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
 		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
 
 		mutex_lock(&m->lock);
-		spin_lock_irqsave(&qps[i]->state_lock, flags);
-		if (qps[i]->migr != RXE_MIGR_STOPPED)
-			m->before = qps[i]->migr;
-		qps[i]->migr = RXE_MIGR_STOPPED;
-		spin_unlock_irqrestore(&qps[i]->state_lock, flags);
+		rxe_migr_stop(qps[i]);
 		mutex_unlock(&m->lock);
 		rxe_counter_inc(to_rdev(qps[i]->ibqp.device),
 				RXE_CNT_MIGR_STOPPED);
@@ -92,6 +87,7 @@ void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
 
 		mutex_lock(&m->lock);
 		quiesce(qps[i]);
+		rxe_migr_repeat_nak(qps[i]);
 		mutex_unlock(&m->lock);
 	}
 	rxe_migr_tell_peers(qps, n);
@@ -132,8 +128,7 @@ void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n)
 		if (qps[i]->migr == RXE_MIGR_STOPPED) {
 			rxe_enable_task(&qps[i]->recv_task);
 			rxe_enable_task(&qps[i]->send_task);
-			rxe_migr_run(qps[i], m->before <= RXE_MIGR_ASKING ?
-					     RXE_MIGR_RUNNING : m->before);
+			rxe_migr_unstop(qps[i]);
 		}
 		mutex_unlock(&m->lock);
 	}
@@ -146,8 +141,8 @@ static void forget_peer(struct rxe_migr_qp *m)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	if (qp->migr != RXE_MIGR_STOPPED)
-		qp->migr = RXE_MIGR_RUNNING;
+	__rxe_migr_change(qp, RXE_MIGR_NOT_IN(RUNNING) &
+			      RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_RUNNING);
 	m->before = RXE_MIGR_RUNNING;
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->epoch = 0;

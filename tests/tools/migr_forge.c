@@ -4,13 +4,14 @@
  *
  *   migr_forge -d DST -q QPN [-k KEYFILE] [OPTION=VALUE]... [KIND]
  *
- * KIND is resume (default), moved, resume_ack or nak_stopped. The ICRC is
- * always right. The MAC is right under the key in KEYFILE ("ID:64 hex
+ * KIND is resume (default), moved, resume_ack, nak_stopped or ack, an ordinary
+ * acknowledgement. The ICRC is always right. The MAC is right under the key in KEYFILE ("ID:64 hex
  * digits"), and wrong without one. OPTIONs:
  *
  *   src=IP      source address (the kernel's choice); may be somebody else's
  *   psn= epoch= old= new= version= keyid= port=  fields of the packet
  *   gid=IP      GID from now on, IPv4 or IPv6 (the destination's own)
+ *   syndrome=N  of the AETH (0x1f: ACK)
  *   length=N    bytes from the BTH on, without the ICRC (72)
  *   count=N     how many times (1)
  */
@@ -60,9 +61,11 @@ static const struct {
 	const char *name;
 	uint32_t *value;
 } numbers[] = {
-	{ "psn", &o.psn },   { "epoch", &o.epoch },   { "old", &o.old },
-	{ "new", &o.new },   { "keyid", &o.keyid },   { "version", &o.version },
-	{ "port", &o.port }, { "length", &o.length }, { "count", &o.count },
+	{ "psn", &o.psn },     { "epoch", &o.epoch },
+	{ "old", &o.old },     { "new", &o.new },
+	{ "keyid", &o.keyid }, { "version", &o.version },
+	{ "port", &o.port },   { "length", &o.length },
+	{ "count", &o.count }, { "syndrome", &o.syndrome },
 };
 
 static void put16(uint8_t *p, uint32_t v)
@@ -120,9 +123,10 @@ static void parse_word(char *word)
 		o.kind = MIGR_METH_KIND_MOVED;
 	} else if (!strcmp(word, "resume_ack")) {
 		o.opcode = MIGR_OPCODE_RESUME_ACK;
-	} else if (!strcmp(word, "nak_stopped")) {
+	} else if (!strcmp(word, "nak_stopped") || !strcmp(word, "ack")) {
 		o.opcode = 0x11;
-		o.syndrome = MIGR_AETH_NAK_STOPPED;
+		if (*word == 'n')
+			o.syndrome = MIGR_AETH_NAK_STOPPED;
 		o.length = BTH_BYTES + AETH_BYTES;
 	} else if (strcmp(word, "resume")) {
 		errx(2, "unknown: %s", word);
@@ -165,16 +169,16 @@ static void put_mac(uint8_t *aeth)
 static void put_transport(uint8_t *b)
 {
 	uint8_t *m = b + BTH_BYTES + AETH_BYTES;
-	bool nak = o.opcode == 0x11;
+	bool ack = o.opcode == 0x11;
 
 	b[0] = o.opcode;
 	put16(b + 2, 0xffff);
 	put32(b + 4, o.qpn & 0xffffff);
 	b[MIGR_BTH_CAP_BYTE] = MIGR_BTH_CAP_BIT;
 	put32(b + 8, o.psn & 0xffffff);
-	/* NAK_STOPPED carries its epoch here */
-	put32(b + BTH_BYTES, o.syndrome << 24 | (nak ? o.epoch & 0xffffff : 0));
-	if (nak)
+	/* NAK_STOPPED carries its epoch here, others an MSN */
+	put32(b + BTH_BYTES, o.syndrome << 24 | (ack ? o.epoch & 0xffffff : 0));
+	if (ack)
 		return;
 	m[MIGR_METH_VER_KIND] = o.version << 4 | o.kind;
 	m[MIGR_METH_KEY_ID] = o.keyid;

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * STOP asks every peer whether it can migrate: does its next packet show the
+ * capability bit?
+ */
+#include <linux/wait.h>
+
+#include "rxe.h"
+#include "rxe_queue.h"
+
+#define ASK_INTERVAL_MS	100
+
+static DECLARE_WAIT_QUEUE_HEAD(ask_wait);
+
+/**
+ * rxe_migr_answered - note what the peer is
+ * @m: QP whose peer is known now
+ * @capable: it shows the capability bit
+ *
+ * Context: any
+ */
+void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
+{
+	u8 peer = capable ? RXE_MIGR_PEER_CAPABLE : RXE_MIGR_PEER_STOCK;
+
+	if (READ_ONCE(m->peer) == peer)
+		return;
+	WRITE_ONCE(m->peer, peer);
+	wake_up(&ask_wait);
+}
+
+/* does the answer of this QP's peer matter, and is it missing? */
+static bool is_asked(struct rxe_qp *qp)
+{
+	u8 state = READ_ONCE(qp->migr);
+
+	return (state == RXE_MIGR_ASKING || state == RXE_MIGR_HELD) &&
+	       READ_ONCE(to_migr_qp(qp)->peer) == RXE_MIGR_PEER_UNKNOWN;
+}
+
+static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
+{
+	while (*i < n && !is_asked(qps[*i]))
+		(*i)++;
+	return *i == n;
+}
+
+/* RUNNING QPs become ASKING; m->lock, so that none is HELD meanwhile */
+static void begin_asking(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	unsigned long flags;
+
+	mutex_lock(&m->lock);
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (rxe_migr_connected(qp) &&
+	    __rxe_migr_change(qp, RXE_MIGR_IN(RUNNING), RXE_MIGR_ASKING)) {
+		m->peer = RXE_MIGR_PEER_UNKNOWN;
+		m->probed = false;
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	mutex_unlock(&m->lock);
+}
+
+static void end_asking(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
+	mutex_lock(&m->lock);
+	rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
+	mutex_unlock(&m->lock);
+}
+
+/* let the requester send again what the peer should have answered by now */
+static void repeat_requests(struct rxe_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->migr == RXE_MIGR_ASKING && !qp->req.wait_for_rnr_timer) {
+		qp->req.need_retry = 1;
+		rxe_sched_task(&qp->send_task);
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/*
+ * Make the peer say something that shows what it is. A probe goes out only when
+ * nothing is outstanding, because of what stock drivers answer. When something
+ * is, they owe an answer anyhow: be patient first, then ask again for that.
+ */
+static void ask_peer(struct rxe_qp *qp, bool patient)
+{
+	bool rts = qp_state(qp) >= IB_QPS_RTS;
+
+	if (patient &&
+	    !(rts && queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT)))
+		return;
+
+	if (rts && psn_compare(qp->req.psn, qp->comp.psn) > 0) {
+		repeat_requests(qp);
+	} else {
+		to_migr_qp(qp)->probed = true;
+		rxe_migr_send_probe(qp);
+	}
+}
+
+static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
+{
+	u8 peer = to_migr_qp(qp)->peer;
+
+	if (!rxe_migr_connected(qp) || peer == RXE_MIGR_PEER_CAPABLE)
+		return 0;
+
+	st->why = peer == RXE_MIGR_PEER_STOCK ? RXE_MIGR_WHY_PEER :
+						RXE_MIGR_WHY_SILENT;
+	st->type = RXE_MIGR_QP;
+	st->handle = ((struct ib_uobject *)qp->ibqp.uobject)->id;
+	st->qpn = qp_num(qp);
+	st->peer_qpn = qp->attr.dest_qp_num;
+	memcpy(st->peer_gid, qp->pri_av.grh.dgid.raw, 16);
+
+	return peer == RXE_MIGR_PEER_STOCK ? -EPROTO : -ETIMEDOUT;
+}
+
+/**
+ * rxe_migr_ask - find out whether every peer can migrate
+ * @qps: QPs, with references
+ * @n: how many
+ * @timeout_ms: patience with silent peers
+ * @st: receives the first peer that cannot
+ *
+ * A QP in RTR has no PSN of its own that the peer would surely take for a
+ * duplicate, so it listens for half of the time before it speaks; and so does
+ * one that has requests outstanding.
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EPROTO, -ETIMEDOUT or -EINTR
+ */
+int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
+		 struct rxe_migr_status *st)
+{
+	unsigned long begin = jiffies;
+	unsigned long end = begin + msecs_to_jiffies(timeout_ms);
+	unsigned long half = begin + msecs_to_jiffies(timeout_ms / 2);
+	unsigned long pause = msecs_to_jiffies(ASK_INTERVAL_MS);
+	unsigned int first = 0;
+	unsigned int i;
+	int err = 0;
+	long left;
+
+	for (i = 0; i < n; i++)
+		begin_asking(qps[i]);
+
+	while (!all_answered(qps, n, &first) && time_before(jiffies, end)) {
+		for (i = first; i < n; i++)
+			if (is_asked(qps[i]))
+				ask_peer(qps[i], time_before(jiffies, half));
+
+		left = wait_event_interruptible_timeout(ask_wait,
+							all_answered(qps, n, &first),
+							pause);
+		if (left < 0) {
+			err = -EINTR;
+			break;
+		}
+	}
+
+	for (i = 0; i < n && !err; i++)
+		err = judge(qps[i], st);
+
+	for (i = 0; i < n; i++)
+		end_asking(qps[i]);
+
+	return err;
+}

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* for rxe_migr_state.c in user space: see ../rxe.h */
+#define module_param(name, type, perm)
+#define MODULE_PARM_DESC(name, text)

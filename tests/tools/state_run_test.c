@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What becomes of a QP whose peer is Stopped: the module's own rxe_migr_state.c
+ * with as much kernel around it as it needs.
+ */
+#include "../check.h"
+#include "rxe.h"
+
+#define FIRST 0x9ffffe /* oldest unacknowledged PSN */
+#define END 0xa00008   /* next PSN to be sent */
+
+unsigned long jiffies = 5000;
+unsigned int stub_warnings;
+static unsigned int paused, timed_out;
+
+void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index)
+{
+	(void)qp;
+	if (index == RXE_CNT_MIGR_PAUSED)
+		paused++;
+	else
+		timed_out++;
+}
+
+void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms)
+{
+	(void)m;
+	(void)delay_ms;
+}
+
+static struct rxe_migr_qp new_qp(void)
+{
+	struct rxe_migr_qp m = { 0 };
+
+	m.qp.attr.qp_state = IB_QPS_RTS;
+	m.qp.attr.retry_cnt = 3;
+	m.qp.comp.psn = FIRST;
+	m.qp.req.psn = END;
+	paused = timed_out = 0;
+	return m;
+}
+
+static struct rxe_migr_qp trying_qp(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	rxe_migr_pause(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_PAUSED && paused == 1);
+	rxe_migr_try(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_TRYING);
+	CHECK(m.qp.req.need_retry && m.qp.comp.started_retry);
+	CHECK(m.qp.comp.retry_cnt == 3);
+	return m;
+}
+
+static bool ignored(struct rxe_migr_qp *m, u32 psn)
+{
+	struct rxe_pkt_info pkt = { psn, IB_OPCODE_RC_ACKNOWLEDGE };
+
+	return rxe_migr_ignores(&m->qp, &pkt);
+}
+
+/* a late or forged response: the retries are spent, and nothing is lost */
+static void tries_in_vain(void)
+{
+	struct rxe_migr_qp m = trying_qp();
+	unsigned long since = m.since;
+
+	jiffies += 1000;
+	m.qp.req.psn = FIRST + 1; /* it has sent one packet again */
+	CHECK(ignored(&m, FIRST - 1));
+	CHECK(ignored(&m, END));
+	CHECK(ignored(&m, 0xffffff) && ignored(&m, 0));
+	CHECK(!ignored(&m, FIRST) && !ignored(&m, END - 1));
+	m.qp.comp.psn = END; /* late, too: all of this was sent before */
+	CHECK(rxe_migr_spares(&m.qp));
+	CHECK(m.qp.migr == RXE_MIGR_PAUSED && paused == 2);
+	CHECK(m.since == since);
+	rxe_migr_try(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_TRYING && m.qp.comp.retry_cnt == 3);
+}
+
+/* an aborted migration: the peer acknowledges what is new */
+static void heals(void)
+{
+	struct rxe_migr_qp m = trying_qp();
+
+	m.qp.req.psn = END + 2;
+	CHECK(!ignored(&m, END + 1));
+	CHECK(m.qp.migr == RXE_MIGR_TRYING);
+	m.qp.comp.psn = END + 1;
+	CHECK(!rxe_migr_spares(&m.qp)); /* a dead peer is a dead peer */
+	CHECK(!ignored(&m, 0));
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING);
+	CHECK(!rxe_migr_spares(&m.qp));
+}
+
+/* what the timer and the peer do at the same time */
+static void times_out(void)
+{
+	struct rxe_migr_qp m = trying_qp();
+
+	jiffies += 601 * HZ;
+	CHECK(!rxe_migr_timed_out(&m)); /* it tries, it does not wait */
+	CHECK(m.qp.migr == RXE_MIGR_TRYING && !timed_out);
+	CHECK(rxe_migr_spares(&m.qp));
+	CHECK(rxe_migr_timed_out(&m));
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
+	CHECK(!m.qp.comp.retry_cnt && m.qp.comp.timeout);
+	CHECK(!rxe_migr_spares(&m.qp));
+	CHECK(!rxe_migr_timed_out(&m));
+}
+
+static void stops(void)
+{
+	struct rxe_migr_qp m = trying_qp();
+
+	rxe_migr_stop(&m.qp);
+	rxe_migr_stop(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_STOPPED);
+	rxe_migr_pause(&m.qp);
+	rxe_migr_try(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_STOPPED);
+	CHECK(rxe_migr_spares(&m.qp));
+	rxe_migr_unstop(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_PAUSED);
+	rxe_migr_run(&m.qp, RXE_MIGR_RUNNING); /* Paused is not left so */
+	CHECK(m.qp.migr == RXE_MIGR_PAUSED);
+	m.qp.attr.qp_state = IB_QPS_ERR;
+	rxe_migr_change(&m.qp, RXE_MIGR_IN(PAUSED), RXE_MIGR_RUNNING);
+	rxe_migr_pause(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING);
+}
+
+/* STOP asks a stock driver, which acknowledges anything */
+static void asks(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	CHECK(rxe_migr_change(&m.qp, RXE_MIGR_IN(RUNNING), RXE_MIGR_ASKING));
+	CHECK(!rxe_migr_change(&m.qp, RXE_MIGR_IN(RUNNING), RXE_MIGR_ASKING));
+	CHECK(!ignored(&m, 0xffffff)); /* not probed: as ever */
+	m.probed = true;
+	CHECK(ignored(&m, 0xffffff) && ignored(&m, FIRST - 1));
+	CHECK(!ignored(&m, FIRST) && !ignored(&m, END - 1));
+	CHECK(!rxe_migr_spares(&m.qp));
+}
+
+int main(void)
+{
+	tries_in_vain();
+	heals();
+	times_out();
+	stops();
+	asks();
+	CHECK(!stub_warnings);
+	return check_result();
+}
