@@ -21,7 +21,7 @@ left_behind='
 			[ "$(cat refcnt)" -le "$users" ] || echo \
 				"$m: $(cat refcnt) references, $users modules use it"
 		done
-		ps --ppid 2 -o comm= | grep -E "rxe|migr_" | sed "s/^/thread: /"
+		ps --ppid 2 -o comm= | grep -E "^(rxe|migr_)" | sed "s/^/thread: /"
 	}
 	end=$((SECONDS + limit))
 	until [ -z "$(left)" ]; do
