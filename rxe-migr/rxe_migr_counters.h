@@ -25,6 +25,7 @@
 	_(BAD_KEY,		"migr_bad_key")				\
 	_(BAD_MAC,		"migr_bad_mac")				\
 	_(OLD_EPOCH,		"migr_old_epoch")			\
+	_(EPOCH_TAKEN,		"migr_epoch_taken")			\
 	_(BAD_ADDRESS,		"migr_bad_address")			\
 	_(UNEXPECTED,		"migr_unexpected")
 

@@ -379,10 +379,18 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 		return;
 	}
 
-	if (old_qpn != qp->attr.dest_qp_num || !new_qpn ||
-	    new_qpn & ~BTH_QPN_MASK ||
-	    !gid_fits(&qp->pri_av, meth + MIGR_METH_GID)) {
+	if (!new_qpn || new_qpn & ~BTH_QPN_MASK ||
+	    !gid_fits(&qp->pri_av, meth + MIGR_METH_GID) ||
+	    (age && old_qpn != qp->attr.dest_qp_num)) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
+		return;
+	}
+
+	/* the same image was restored twice: the first one has it all */
+	if (!age && (new_qpn != qp->attr.dest_qp_num ||
+		     memcmp(meth + MIGR_METH_GID, qp->pri_av.grh.dgid.raw, 16))) {
+		rxe_migr_count(qp, RXE_CNT_MIGR_EPOCH_TAKEN);
+		rxe_err_qp(qp, "RESUME of another restore, epoch = %u\n", epoch);
 		return;
 	}
 
