@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rdma_plugin.h"
@@ -183,6 +184,61 @@ static pid_t tracer_of(const char *pid)
 	return tracer;
 }
 
+/* is it the init of a pid namespace? */
+static bool is_init(const char *pid)
+{
+	char line[300], name[300];
+	bool is = false;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%s/status", pid);
+	f = fopen(name, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, "NSpid:", 6))
+			is = atoi(strrchr(line, '\t')) == 1;
+	fclose(f);
+	return is;
+}
+
+static void reap(pid_t tid)
+{
+	int status;
+	pid_t got;
+
+	do
+		got = waitpid(tid, &status, __WALL);
+	while (got < 0 ? errno == EINTR
+		       : !WIFEXITED(status) && !WIFSIGNALED(status));
+}
+
+/*
+ * What dies while it is traced stays until its tracer has seen that: the other
+ * threads hold up their leader, and everything an init that ends. CRIU waits
+ * for the init alone.
+ */
+static void kill_task(const char *pid)
+{
+	pid_t leader = atoi(pid), tid;
+	struct dirent *de;
+	char name[300];
+	DIR *d;
+
+	kill(leader, SIGKILL);
+	snprintf(name, sizeof(name), "/proc/%s/task", pid);
+	d = opendir(name);
+	while (d && (de = readdir(d))) {
+		tid = atoi(de->d_name);
+		if (tid > 0 && tid != leader)
+			reap(tid);
+	}
+	if (d)
+		closedir(d);
+	if (!is_init(pid))
+		reap(leader);
+}
+
 /*
  * CRIU 4.1 only logs that a late hook has failed, and goes on. It traces every
  * task of the tree at this point; with the tasks dead it cannot detach from
@@ -199,6 +255,6 @@ void rp_late_kill(void)
 		abort(); /* takes the traced tasks along (PTRACE_O_EXITKILL) */
 	while ((de = readdir(d)))
 		if (atoi(de->d_name) > 0 && tracer_of(de->d_name) == getpid())
-			kill(atoi(de->d_name), SIGKILL);
+			kill_task(de->d_name);
 	closedir(d);
 }
