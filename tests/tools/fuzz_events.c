@@ -75,9 +75,13 @@ void attack_events(struct rig *rig)
 		EXPECT(refill_qp(c.fd, moved.qp[i]->rec.handle, moved.qp[i],
 				 moved.qp[i]->rec.length),
 		       0);
-	for (int i = 0; i < N_QPS; i++)
-		EXPECT(raw_destroy_qp_events(c.fd, moved.qp[i]->rec.handle),
-		       (int)moved.qp[i]->events_reported);
+	for (int i = 0; i < N_QPS; i++) {
+		uint32_t events = 0;
+
+		MUST(!raw_destroy_qp_events(c.fd, moved.qp[i]->rec.handle,
+					    &events));
+		EXPECT((int)events, (int)moved.qp[i]->events_reported);
+	}
 	EXPECT((int)(moved.qp[0]->events_reported +
 		     moved.qp[1]->events_reported),
 	       EVENTS);

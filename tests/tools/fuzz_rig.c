@@ -320,7 +320,7 @@ int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	return migr_ioctl_run(fd, &cmd);
 }
 
-int raw_destroy_qp_events(int fd, uint32_t handle)
+int raw_destroy_qp_events(int fd, uint32_t handle, uint32_t *events)
 {
 	const struct ib_uverbs_destroy_qp in = { .qp_handle = handle };
 	struct ib_uverbs_destroy_qp_resp out;
@@ -333,14 +333,16 @@ int raw_destroy_qp_events(int fd, uint32_t handle)
 	};
 	int ret = migr_write_run(fd, &cmd);
 
-	return ret ? ret : (int)out.events_reported;
+	if (!ret)
+		*events = out.events_reported;
+	return ret;
 }
 
 int raw_destroy_qp(int fd, uint32_t handle)
 {
-	int ret = raw_destroy_qp_events(fd, handle);
+	uint32_t events;
 
-	return ret < 0 ? ret : 0;
+	return raw_destroy_qp_events(fd, handle, &events);
 }
 
 int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,

@@ -90,8 +90,8 @@ void copy_close(struct copy *c);
 int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
 	       size_t length);
 int raw_destroy_qp(int fd, uint32_t handle);
-/* and how many events the kernel says the QP had, or -errno */
-int raw_destroy_qp_events(int fd, uint32_t handle);
+/* and how many events the kernel says the QP had */
+int raw_destroy_qp_events(int fd, uint32_t handle, uint32_t *events);
 int raw_dereg_mr(int fd, uint32_t handle);
 /* rdma_rxe's part of libibverbs does not have it */
 int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
