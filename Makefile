@@ -7,6 +7,8 @@
 #   make check           all tests; the last line is "N passed, N failed"
 #   make soak            the tests of that tier, which take long, and every move
 #                        also of the other end and with the other pages
+#   make debug           the kernel for lab up --kernel debug, and our module for it
+#   make check-debug     the module's tests on that kernel
 #   make lint            style and static checks
 #   make format          bring C into the style that lint wants
 #   make bench-hotpath   what the data path costs
@@ -35,6 +37,15 @@ module: toolbox
 		[ -x rxe-migr/build ] || exit 0; \
 		rxe-migr/build build/rxe; \
 		install -C -m 644 build/rxe/rdma_rxe.ko $(STAGE)/'
+
+# For nodes with the debug kernel
+debug: build
+	@vm-images/mkkernel >/dev/null
+	@$(TURN) sh -ec '\
+		KERNEL_HEADERS=$(CURDIR)/build/kernel-debug/src \
+			rxe-migr/build build/rxe-debug; \
+		mkdir -p $(STAGE)/debug; \
+		install -C -m 644 build/rxe-debug/rdma_rxe.ko $(STAGE)/debug/'
 
 # The stock rxe with its bugs mended, for comparison
 fixes: toolbox
@@ -89,6 +100,14 @@ soak: tried
 			tests/run tests/3*-migrate-*.test || exit; \
 	done; done
 
+# What rests on the module; everything is several times slower there.
+DEBUG_TESTS := 10-lab 30-migrate-1 33-loss 34-lost-resume 35-blackout \
+	40-criu-contexts 41-criu-refusals 50-forged 51-hostile-ioctl 52-image
+check-debug: tried debug
+	@LAB_KERNEL=debug LAB_MEM=2048 MOVES=2 \
+		LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-8} \
+		tests/run $(DEBUG_TESTS:%=tests/%.test) tests/debug/*.test
+
 demo: tried
 	@tests/demo
 
@@ -106,11 +125,11 @@ format: toolbox
 
 clean:
 	@./lab down || true # it may have something to complain of
-	@rm -rf build/user build/asan build/rxe build/rxe-fixes build/sparse build/stage build/tests
+	@rm -rf build/user build/asan build/rxe build/rxe-debug build/rxe-fixes build/sparse build/stage build/tests
 
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox images module user asan scripts key tried fixes \
-	check soak demo lint format clean distclean \
+.PHONY: build toolbox images module user asan scripts key tried debug fixes \
+	check check-debug soak demo lint format clean distclean \
 	bench-hotpath bench-scale bench-mlx5

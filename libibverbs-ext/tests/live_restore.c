@@ -4,12 +4,13 @@
  * dumped, destroyed and made again on the same host, while the other ends of
  * its connections stay.
  *
- *	live_restore [-n QPS] [-i GID_INDEX] [-t TIMEOUT] [-s | -j] [DEVICE]
+ *	live_restore [-n QPS] [-i GID_INDEX] [-t TIMEOUT] [-s | -j] [-F] [DEVICE]
  *
  * -t is the exponent of the QPs' time-out, 14 if not said. -s makes the objects
  * one by one with ibv_restore_object(). -j prints how long each step took and
  * how large the image is as a line of JSON, and leaves out what would disturb
- * the clock.
+ * the clock. -F lets each allocation fail once before a step may succeed, on a
+ * kernel with fault injection.
  */
 
 #include <errno.h>
@@ -41,7 +42,7 @@ struct side {
 
 static int n_qps = 2, gid_index = 1;
 static uint8_t timeout = 14;
-static bool measure;
+static bool measure, failing;
 static union ibv_gid gid;
 
 /* milliseconds */
@@ -57,6 +58,23 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/*
+ * The kernel's Nth allocation for this thread fails from now on; 0 for none.
+ * Returns what is left of the N before, 0 if that one has failed.
+ */
+static long fail_nth(long n)
+{
+	static int fd = -1; /* opening it allocates */
+	char left[24] = "", next[24];
+
+	if (fd < 0)
+		MUST((fd = open("/proc/thread-self/fail-nth", O_RDWR)) >= 0);
+	MUST(pread(fd, left, sizeof(left) - 1, 0) > 0);
+	snprintf(next, sizeof(next), "%ld", n);
+	MUST(pwrite(fd, next, strlen(next), 0) > 0);
+	return atol(left);
 }
 
 static struct ibv_device *find_device(const char *name)
@@ -188,6 +206,47 @@ static void close_side(struct side *s)
 	free(s->qp);
 }
 
+/* With each allocation failing: refused, or not, but the context runs on. */
+static void stop_failing(struct side *s)
+{
+	struct rxe_migr_status st;
+	long n = 0, left;
+	int ret, refused = 0;
+
+	do {
+		fail_nth(++n);
+		ret = ibv_migr_stop(s->ctx, 0, &st);
+		left = fail_nth(0);
+		if (ret)
+			refused++;
+		else
+			close(st.guard_fd);
+	} while (!left);
+	CHECK(!ret, "STOP is still refused: %d", ret);
+	say("STOP refused %d times in %ld\n", refused, n);
+}
+
+static void dump_failing(struct side *s)
+{
+	struct migr_error err;
+	long n = 0, left;
+	int ret, refused = 0;
+	size_t length;
+	void *image;
+
+	do {
+		fail_nth(++n);
+		ret = migr_cmd_dump(s->ctx->cmd_fd, &image, &length, &err);
+		left = fail_nth(0);
+		if (ret)
+			refused++;
+		else
+			free(image);
+	} while (!left);
+	CHECK(!ret, "DUMP is still refused: %s", err.text);
+	say("DUMP refused %d times in %ld\n", refused, n);
+}
+
 /* stop, dump, commit, destroy */
 static void take(struct side *s, struct side *peer, void **image,
 		 size_t *length)
@@ -204,6 +263,8 @@ static void take(struct side *s, struct side *peer, void **image,
 	CHECK(!ret, "%s", ibv_migr_status_str(&st, ret, text, sizeof(text)));
 	ret = ibv_dump_context(s->ctx, &count, small, sizeof(small));
 	CHECK(ret == EINVAL, "dump of a running context: %d", ret);
+	if (failing)
+		stop_failing(s);
 	start = now();
 	ret = ibv_migr_stop(s->ctx, 0, &st);
 	CHECK(!ret, "%s", ibv_migr_status_str(&st, ret, text, sizeof(text)));
@@ -221,6 +282,8 @@ static void take(struct side *s, struct side *peer, void **image,
 
 	ret = ibv_dump_context(s->ctx, &count, small, sizeof(small));
 	CHECK(ret == ENOSPC && count == n_qps + 3, "%d, count %d", ret, count);
+	if (failing)
+		dump_failing(s);
 	start = now();
 	ret = migr_cmd_dump(s->ctx->cmd_fd, image, length, &err);
 	CHECK(!ret, "%s", err.text);
@@ -341,13 +404,38 @@ static void dump_again(int fd, const struct migr_image *img)
 	free(image);
 }
 
+/* Nothing may be left of a restore that failed, or the next one fails, too. */
+static void restore_failing(const char *path, const struct migr_image *img)
+{
+	struct migr_error err = {};
+	int fd, ret, async_fd, refused = 0;
+	long n = 0, left;
+
+	do {
+		MUST((fd = open(path, O_RDWR | O_CLOEXEC)) >= 0);
+		fail_nth(++n);
+		ret = migr_restore_context(fd, img, &async_fd, &err);
+		left = fail_nth(0);
+		if (ret)
+			refused++;
+		else
+			close(async_fd);
+		close(fd);
+	} while (!left);
+	CHECK(!ret, "the restore is still refused: %s", err.text);
+	say("restore refused %d times in %ld\n", refused, n);
+}
+
 static int make(const char *path, const struct migr_image *img, bool single)
 {
 	struct rxe_migr_status st;
 	struct migr_error err = {};
 	int fd, ret, async_fd = -1;
-	double start = now();
+	double start;
 
+	if (failing)
+		restore_failing(path, img);
+	start = now();
 	MUST((fd = open(path, O_RDWR | O_CLOEXEC)) >= 0);
 	if (single) {
 		ret = get_context(fd, img, &err);
@@ -461,7 +549,7 @@ int main(int argc, char **argv)
 	int i, c, fd;
 	uint32_t n;
 
-	while ((c = getopt(argc, argv, "n:i:t:sj")) != -1) {
+	while ((c = getopt(argc, argv, "n:i:t:sjF")) != -1) {
 		if (c == 'n')
 			n_qps = atoi(optarg);
 		else if (c == 'i')
@@ -472,6 +560,8 @@ int main(int argc, char **argv)
 			single = true;
 		else if (c == 'j')
 			measure = true;
+		else if (c == 'F')
+			failing = true;
 		else
 			return 2;
 	}

@@ -41,7 +41,8 @@ cmd_up()
 {
 	local count=3 i n have deadline mlx5='' new=()
 	local stock='' mem=${LAB_MEM:-1536} cpus=${LAB_CPUS:-2}
-	local device=${LAB_DEVICE:-rxe} kernel=stable backports=''
+	local device=${LAB_DEVICE:-rxe} kernel=${LAB_KERNEL:-stable}
+	local backports='' debug=''
 
 	while [ $# -gt 0 ]; do
 		case $1 in
@@ -57,15 +58,17 @@ cmd_up()
 	done
 	[[ $count =~ ^[1-9]$ ]] || die "1 to 9 nodes, not '$count'"
 	check_choices --device "$device" rxe mlx5
-	check_choices --kernel "$kernel" stable backports
+	check_choices --kernel "$kernel" stable backports debug
 	for ((i = 1; i <= count; i++)); do
 		check_kernel "n$i"
 	done
 
 	images=$("$here/vm-images/mkimage")
 	for ((i = 1; i <= count; i++)); do
-		[ "$(kernel_of "n$i")" = stable ] || [ -n "$backports" ] ||
-			backports=$("$here/vm-images/mkimage" backports)
+		case $(kernel_of "n$i") in
+		backports) backports=$("$here/vm-images/mkimage" backports) ;;
+		debug) debug=$("$here/vm-images/mkimage" debug) ;;
+		esac
 	done
 	accel=${LAB_ACCEL:-$(accel)}
 	mkdir -p "$dir/out" "$stage"
@@ -112,7 +115,7 @@ cmd_up()
 
 cmd_reboot()
 {
-	local power='' d deadline images backports accel mem cpus stock device kernel
+	local power='' d deadline images backports debug accel mem cpus stock device kernel
 
 	[ "${1-}" != --power ] || { power=1; shift; }
 	need_node "${1-}"

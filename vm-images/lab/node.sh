@@ -12,7 +12,7 @@ start() # NODE
 	mkdir -p "$d"
 	tap "$1-fabric" fabric
 	tap "$1-lan" lan
-	declare -p images backports accel mem cpus stock device kernel >"$d/options"
+	declare -p images backports debug accel mem cpus stock device kernel >"$d/options"
 	[ "$(device_of "$1")" = rxe ] || start_mlx5 "$1"
 	power_on "$1"
 }
@@ -65,6 +65,7 @@ power_on() # NODE
 		-kernel "$boot/vmlinuz" -initrd "$boot/initrd" \
 		-append "console=ttyS0 loglevel=5 panic=-1 mitigations=off \
 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 kfence.sample_interval=100 \
+workqueue.watchdog_thresh=120 \
 node=$n kernel=$(kernel_of "$1") device=$(device_of "$1") rxe=$(rxe_of "$1") \
 ${LAB_APPEND-}" \
 		-drive "file=$d/disk.qcow2,if=virtio,cache=unsafe" \

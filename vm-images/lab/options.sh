@@ -55,13 +55,14 @@ choice() # NODE LIST DEFAULT
 device_of() { choice "$1" "$device" rxe; }    # NODE
 kernel_of() { choice "$1" "$kernel" stable; } # NODE
 
-check_choices() # OPTION LIST A B
+check_choices() # OPTION LIST CHOICE...
 {
-	local word
+	local word choices
 
+	choices=$(IFS='|' && echo "${*:3}")
 	for word in ${2//,/ }; do
-		[[ $word =~ ^(n[1-9]=)?($3|$4)$ ]] ||
-			die "$1: '$word' is none of $3, $4, NODE=$3, NODE=$4"
+		[[ $word =~ ^(n[1-9]=)?($choices)$ ]] ||
+			die "$1: '$word' is none of ${*:3}, with or without NODE="
 	done
 }
 
@@ -71,16 +72,32 @@ boot_of() # NODE
 	case $(kernel_of "$1") in
 	stable) echo "$images" ;;
 	backports) echo "$backports" ;;
+	debug) echo "$debug" ;;
 	esac
 }
 
 check_kernel() # NODE
 {
-	[ "$(kernel_of "$1")" = stable ] || [ "$(device_of "$1")" != rxe ] ||
-		[ "$(rxe_of "$1")" = stock ] ||
+	case $(kernel_of "$1"),$(device_of "$1"),$(rxe_of "$1") in
+	backports,rxe,migr)
 		die "$1: our rdma_rxe is for the stable kernel: with" \
 			"--kernel $1=backports it takes --device $1=mlx5 or" \
 			"--stock $1"
+		;;
+	debug,mlx5,*) die "$1: the debug kernel has no driver for mlx5" ;;
+	debug,rxe,migr)
+		[ -e "$(module_of "$1")" ] ||
+			die "$1: there is no $(module_of "$1"): make debug"
+		;;
+	esac
+}
+
+module_of() # NODE: our rdma_rxe for its kernel
+{
+	case $(kernel_of "$1") in
+	debug) echo "$stage/debug/rdma_rxe.ko" ;;
+	*) echo "$stage/rdma_rxe.ko" ;;
+	esac
 }
 
 # What a node's behaviour depends on; `up` starts those anew that have another.
@@ -95,7 +112,7 @@ with() # NODE [MLX5SOFT]
 	echo "$boot"
 	cat "$boot/initrd.hash"
 	case $rxe in
-	migr) cksum "$stage/rdma_rxe.ko" 2>&1 || true ;;
+	migr) cksum "$(module_of "$1")" 2>&1 || true ;;
 	mlx5) cksum <"${2-$mlx5soft}" || true ;;
 	esac
 }
