@@ -99,6 +99,7 @@ cmd_up()
 
 	deadline=$((SECONDS + $(seconds 600)))
 	network
+	hold_toolbox
 	for n in "${new[@]}"; do
 		say "starting $n"
 		start "$n" 8>&-
@@ -182,6 +183,7 @@ cmd_down()
 
 dismantle()
 {
+	end "$dir/toolbox.pid" KILL
 	[ ! -e "/run/netns/$ns" ] || ip netns del "$ns"
 }
 

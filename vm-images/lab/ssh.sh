@@ -28,8 +28,29 @@ ssh_setup()
 	EOF
 }
 
+# A process that has the lab's network and the toolbox's root around it, for
+# commands to join: to make both anew takes longer than most of what is asked of
+# a node.
+hold_toolbox()
+{
+	! running "$dir/toolbox.pid" || return 0
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	(cd "$dir" && exec ip netns exec "$ns" setsid "$toolbox" sh -c '
+		echo $$ >"$0/toolbox.pid"
+		exec tail -f "$0/toolbox.pid"' "$dir") \
+		</dev/null >/dev/null 2>&1 8>&- &
+}
+
 # In the state folder, so that the socket's name is short whatever the path.
-ssh_cmd() { (cd "$dir" && in_ns "$toolbox" ssh -F ssh_config "$@"); }
+ssh_cmd()
+{
+	if running "$dir/toolbox.pid"; then
+		nsenter --target "$(cat "$dir/toolbox.pid")" --net --mount \
+			--root --wd ssh -F ssh_config "$@"
+	else
+		(cd "$dir" && in_ns "$toolbox" ssh -F ssh_config "$@")
+	fi
+}
 remote() { ssh_cmd "$@" </dev/null; }
 
 # End the shared connection: one to a node that is gone would only hang.
