@@ -22,7 +22,6 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "the images are little-endian");
 
-#define MAX_FD 0x3fffffffU
 #define PAGE_MASK_BITS 0xfffU
 
 static uint32_t image_crc(const void *img, size_t length)
@@ -91,8 +90,8 @@ static const char *check_task(const struct rp_task_image *img, size_t length)
 		return "bad pid";
 	if (!img->contexts)
 		return "bad number of contexts";
-	if (img->max_fd > MAX_FD)
-		return "bad file descriptor";
+	if (img->max_fd > RP_MAX_FD)
+		return "the task uses too large a file descriptor";
 	for (uint32_t i = 0; i < img->nr_fds; i++) {
 		if (rp_image_fds(img)[i] > img->max_fd)
 			return "bad file descriptor";

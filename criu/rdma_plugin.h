@@ -108,6 +108,19 @@ int rp_device_probe(const struct rp_device *dev, struct migr_gids *gids);
 #define RP_IMAGE_MAGIC "RDMACRIU" /* without NUL */
 #define RP_IMAGE_VERSION 1
 
+/*
+ * Where the restore keeps its files in a task: above the task's own numbers and
+ * above CRIU's service files, which lie below a power of two that is at most
+ * 2 * (max_fd + 29).
+ */
+#define RP_HIGH_FD(max_fd) (512 + 4 * (max_fd))
+/*
+ * The limit during a restore is fs.nr_open, 1048576 by default. One eighth of it
+ * remains for our files: two a context, and one for each mapping, of which a
+ * task has 65530.
+ */
+#define RP_MAX_FD (((1U << 20) - (1U << 17) - RP_HIGH_FD(0)) / 4)
+
 enum rp_image_kind {
 	RP_IMAGE_FILE = 1,
 	RP_IMAGE_TASK

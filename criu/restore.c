@@ -265,13 +265,10 @@ void rp_restore_fini(void)
 
 /* ---- in the restored task ---- */
 
-/*
- * Out of the way: above the task's own numbers and above CRIU's service files,
- * which lie below a power of two that is at most 2 * (max_fd + 29).
- */
+/* Out of the way of the task's own files and of CRIU's */
 static int move_high(const struct rp_context *c, int fd)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 512 + 4 * c->task->max_fd);
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, RP_HIGH_FD(c->task->max_fd));
 
 	if (high < 0)
 		rp_err("no free file descriptor: %s", strerror(errno));

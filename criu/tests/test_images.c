@@ -110,6 +110,23 @@ static void insane(void)
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].prot = PROT_EXEC);
 }
 
+/* a restore has room for its files above those of the task */
+static void largest_fd(void)
+{
+	struct rp_task_image *img;
+	size_t size;
+
+	img = make_task(&size);
+	img->max_fd = RP_MAX_FD;
+	rp_image_seal(img, RP_IMAGE_TASK, size);
+	CHECK(!rp_image_check(img, size, RP_IMAGE_TASK));
+	CHECK(RP_HIGH_FD((uint64_t)img->max_fd) + 65530 < 1048576);
+	free(img);
+	REFUSED(img->max_fd = RP_MAX_FD + 1);
+	REFUSED(img->max_fd = 0x3fffffff);
+	REFUSED(img->max_fd = UINT32_MAX);
+}
+
 static void lookup(void)
 {
 	struct rxe_migr_rec_cq cq = { .rec.type = RXE_MIGR_CQ };
@@ -202,6 +219,7 @@ int main(void)
 	round_trip();
 	every_byte_counts();
 	insane();
+	largest_fd();
 	lookup();
 	names();
 	large();
