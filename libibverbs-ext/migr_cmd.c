@@ -13,7 +13,7 @@
 
 /* most images are smaller: 64 idle QPs of common size */
 #define DUMP_GUESS (256 * 1024)
-/* a stopped context hardly grows; more rounds than this are a bug */
+/* a stopped context hardly changes; more rounds than this are a bug */
 #define DUMP_TRIES 8
 
 static void status_init(struct rxe_migr_status *st)
@@ -60,32 +60,29 @@ int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err)
 	struct migr_error ignored;
 	size_t room = 0;
 	void *buf = NULL;
-	int tries, ret;
+	int tries, ret = 0;
 
 	if (!err)
 		err = &ignored;
 	*image = NULL;
 	*length = 0;
 
-	for (tries = 0, ret = -ENOSPC; ret == -ENOSPC || ret == -EAGAIN;
-	     tries++) {
-		if (tries == DUMP_TRIES || resp.needed <= room) {
-			snprintf(
-				err->text, sizeof(err->text),
-				"context: the image does not settle: %zu bytes, then %llu",
-				room, (unsigned long long)resp.needed);
-			break;
-		}
-		free(buf);
-		room = resp.needed;
-		buf = malloc(room);
-		if (!buf) {
-			snprintf(err->text, sizeof(err->text),
-				 "context: no memory for an image of %zu bytes",
-				 room);
-			return -ENOMEM;
+	for (tries = 0; tries < DUMP_TRIES; tries++) {
+		if (resp.needed > room) {
+			free(buf);
+			room = resp.needed;
+			buf = malloc(room);
+			if (!buf) {
+				snprintf(
+					err->text, sizeof(err->text),
+					"context: no memory for an image of %zu bytes",
+					room);
+				return -ENOMEM;
+			}
 		}
 		ret = migr_cmd_dump_once(fd, buf, room, &resp);
+		if (ret != -ENOSPC && ret != -EAGAIN)
+			break;
 	}
 	if (!ret && resp.needed > room)
 		ret = -EPROTO;
@@ -94,7 +91,12 @@ int migr_cmd_dump(int fd, void **image, size_t *length, struct migr_error *err)
 		if (ret == -EINVAL)
 			snprintf(err->text, sizeof(err->text),
 				 "context: cannot be dumped: it is not stopped");
-		else if (ret != -ENOSPC && ret != -EAGAIN)
+		else if (ret == -ENOSPC)
+			snprintf(
+				err->text, sizeof(err->text),
+				"context: the image does not settle: %zu bytes, then %llu",
+				room, (unsigned long long)resp.needed);
+		else
 			migr_status_text(NULL, ret, err);
 		return ret;
 	}

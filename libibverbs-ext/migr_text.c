@@ -48,6 +48,7 @@ static const struct {
 	int err;
 	const char *text;
 } errno_texts[] = {
+	{ EAGAIN, "objects come and go, or one is new and cannot be migrated" },
 	{ EALREADY, "stopped already" },
 	{ EBADF, "the file does not belong to this context" },
 	{ ENOENT, "the file is nothing of this context" },

@@ -236,6 +236,10 @@ static int dump(struct ib_uverbs_ioctl_hdr *hdr)
 	struct rxe_migr_buf *buf = in(hdr, RXE_MIGR_ATTR_IN);
 	struct rxe_migr_dump_resp *resp = out(hdr, RXE_MIGR_ATTR_OUT);
 
+	if (fake.image_changes) {
+		fake.image_changes--;
+		return -EAGAIN;
+	}
 	resp->needed = fake.image_needed;
 	resp->count = 7;
 	if (fake.image_grows)

@@ -37,6 +37,7 @@ struct fake {
 	uint32_t why;
 	uint64_t image_needed;
 	bool image_grows;
+	unsigned int image_changes; /* so many dumps fail with EAGAIN */
 	/* enum migr_reach from each RoCEv2 GID of the table, by its index */
 	uint8_t reach[16];
 	unsigned int routes_asked;

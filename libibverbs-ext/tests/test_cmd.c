@@ -117,6 +117,19 @@ static void test_dump(void)
 	CHECK(migr_cmd_dump(FAKE_FD, &image, &length, &e) == -ENOSPC, "ok");
 	CHECK(!image && strstr(e.text, "does not settle"), "%s", e.text);
 
+	/* objects came or went meanwhile: again, but not for ever */
+	fake_reset();
+	fake.image_needed = 4096;
+	fake.image_changes = 2;
+	CHECK(!migr_cmd_dump(FAKE_FD, &image, &length, &e), "%s", e.text);
+	CHECK(length == 4096 && fake.calls == 3, "%u", fake.calls);
+	free(image);
+	fake_reset();
+	fake.image_changes = 1000;
+	CHECK(migr_cmd_dump(FAKE_FD, &image, &length, &e) == -EAGAIN, "ok");
+	CHECK(!image && fake.calls == 8, "%u", fake.calls);
+	CHECK(strstr(e.text, "objects come and go"), "%s", e.text);
+
 	fake_reset();
 	fake.fail_method = RXE_MIGR_METHOD_DUMP;
 	fake.fail_err = EINVAL;
