@@ -16,7 +16,6 @@
 #define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
 
 /* rdma_rxe's limits (rxe_param.h) */
-#define MAX_HANDLE ((1U << 20) - 1)
 #define MAX_CQE ((1U << 15) - 1)
 #define MIN_MR_INDEX 1U
 #define MAX_MR_INDEX (1U << 19)
@@ -164,7 +163,8 @@ int migr_check_context(const struct rxe_migr_rec *rec, struct migr_error *err)
 	static const struct migr_field fields[] = {
 		MIGR_FIELD(rxe_migr_rec_context, rec.handle, 0, 0),
 		MIGR_FIELD(rxe_migr_rec_context, rec.reserved, 0, 0),
-		MIGR_FIELD(rxe_migr_rec_context, max_handle, 0, MAX_HANDLE),
+		MIGR_FIELD(rxe_migr_rec_context, max_handle, 0,
+			   MIGR_MAX_HANDLE),
 		MIGR_FIELD(rxe_migr_rec_context, reserved, 0, 0),
 	};
 	const struct rxe_migr_rec_context *ctx = (const void *)rec;
@@ -265,6 +265,24 @@ static int check_mr(const struct migr_index *index,
 				(unsigned long long)mr->iova,
 				(unsigned long long)mr->size,
 				(unsigned long long)mr->start);
+	return 0;
+}
+
+int migr_check_frame(const struct rxe_migr_rec *rec, uint32_t max_handle,
+		     struct migr_error *err)
+{
+	if (rec->reserved)
+		return migr_bad(err, rec, "reserved is %#x, not 0",
+				rec->reserved);
+	if (rec->type == RXE_MIGR_CONTEXT)
+		return migr_bad(err, rec, "type CONTEXT a second time");
+	if (!migr_type_known(rec->type))
+		return migr_bad(err, rec,
+				"type is not part of version %u images",
+				RXE_MIGR_IMAGE_VERSION);
+	if (rec->handle > max_handle)
+		return migr_bad(err, rec, "handle is larger than max_handle %u",
+				max_handle);
 	return 0;
 }
 

@@ -30,6 +30,13 @@ const struct rxe_migr_rec *migr_index_find(const struct migr_index *index,
 /* Is the record one that a version 1 image may hold, besides CONTEXT? */
 bool migr_type_known(uint32_t type);
 
+/* what max_handle of a context may be at most */
+#define MIGR_MAX_HANDLE ((1U << 20) - 1)
+
+/* What all records have in common, but their length */
+int migr_check_frame(const struct rxe_migr_rec *rec, uint32_t max_handle,
+		     struct migr_error *err);
+
 /*
  * Length and fields of one known record, references by `index` (NULL: they
  * are not checked). All record headers must have been checked.

@@ -130,24 +130,6 @@ static int next_record(const struct migr_image *img,
 	return 0;
 }
 
-static int check_frame(const struct migr_image *img,
-		       const struct rxe_migr_rec *rec, struct migr_error *err)
-{
-	if (rec->reserved)
-		return migr_bad(err, rec, "reserved is %#x, not 0",
-				rec->reserved);
-	if (rec->type == RXE_MIGR_CONTEXT)
-		return migr_bad(err, rec, "type CONTEXT a second time");
-	if (!migr_type_known(rec->type))
-		return migr_bad(err, rec,
-				"type is not part of version %u images",
-				RXE_MIGR_IMAGE_VERSION);
-	if (rec->handle > img->context->max_handle)
-		return migr_bad(err, rec, "handle is larger than max_handle %u",
-				img->context->max_handle);
-	return 0;
-}
-
 static int collect(struct migr_image *img, struct migr_error *err)
 {
 	const struct rxe_migr_image_hdr *hdr = img->data;
@@ -189,7 +171,7 @@ static int collect(struct migr_image *img, struct migr_error *err)
 	while (!next_record(img, rec, &rec, err) && rec) {
 		if (rec->type > RXE_MIGR_ASYNC_FD)
 			continue; /* of a later time: skipped, as agreed */
-		ret = check_frame(img, rec, err);
+		ret = migr_check_frame(rec, img->context->max_handle, err);
 		if (ret)
 			return ret;
 		img->records[img->count++] = rec;

@@ -87,6 +87,7 @@ int ibv_migr_dump_size(struct ibv_context *ctx, size_t *length)
 static int check_args(int object_type, const void *args, size_t length)
 {
 	const struct rxe_migr_rec *rec = args;
+	int ret;
 
 	if (!args || (uintptr_t)args % 8 || length < sizeof(*rec))
 		return failed(EINVAL,
@@ -99,7 +100,10 @@ static int check_args(int object_type, const void *args, size_t length)
 	if (!migr_type_known(rec->type))
 		return failed(EOPNOTSUPP,
 			      "object_type: cannot be restored alone");
-	return -migr_check_record(NULL, rec, &last_error);
+	ret = migr_check_frame(rec, MIGR_MAX_HANDLE, &last_error);
+	if (!ret)
+		ret = migr_check_record(NULL, rec, &last_error);
+	return -ret;
 }
 
 static const struct {

@@ -218,6 +218,7 @@ static void test_arguments(void)
 	struct rxe_migr_rec *mr, *cq;
 	struct builder b;
 	void *object = &b;
+	unsigned int calls;
 	char text[16];
 
 	builder_sample(&b);
@@ -249,6 +250,19 @@ static void test_arguments(void)
 	CHECK(!RESTORE(RXE_MIGR_CQ, IBV_RESTORE_REFILL, cq, cq->length), "%s",
 	      ibv_migr_error_str());
 	CHECK(fake.object[S_CQ].filled && fake.in_use == 1, "%u", fake.in_use);
+	/* what an image must not have either; nothing is tried */
+	calls = fake.calls;
+	mr->reserved = 1;
+	CHECK(RESTORE(RXE_MIGR_MR, 0, mr, mr->length) == EINVAL, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "MR 2: reserved"), "%s",
+	      ibv_migr_error_str());
+	mr->reserved = 0;
+	mr->handle = 1 << 20;
+	CHECK(RESTORE(RXE_MIGR_MR, 0, mr, mr->length) == EINVAL, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "larger than max_handle 1048575"),
+	      "%s", ibv_migr_error_str());
+	mr->handle = S_MR;
+	CHECK(fake.calls == calls, "%u", fake.calls - calls);
 	/* its PD is not there */
 	CHECK(RESTORE(RXE_MIGR_MR, IBV_RESTORE_MR_KEYS, mr, mr->length) ==
 		      EINVAL,
