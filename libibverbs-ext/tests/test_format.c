@@ -88,9 +88,31 @@ static void check_line(const char *section, const char *line, size_t *next)
 	(*next)++;
 }
 
+/* how long a record is at least: "| 3 | CQ | any number | 80 bytes" */
+static void check_size(const char *line, unsigned int *sizes)
+{
+	static const size_t size[] = {
+		[RXE_MIGR_CONTEXT] = sizeof(struct rxe_migr_rec_context),
+		[RXE_MIGR_PD] = sizeof(struct rxe_migr_rec_pd),
+		[RXE_MIGR_CQ] = sizeof(struct rxe_migr_rec_cq),
+		[RXE_MIGR_MR] = sizeof(struct rxe_migr_rec_mr),
+		[RXE_MIGR_QP] = sizeof(struct rxe_migr_rec_qp),
+	};
+	unsigned int type;
+	size_t bytes;
+
+	if (sscanf(line, "| %u | %*[A-Z] | %*[^|] | %zu bytes", &type,
+		   &bytes) != 2)
+		return;
+	CHECK(type <= RXE_MIGR_QP && bytes == size[type],
+	      "type %u has %zu bytes", type, bytes);
+	(*sizes)++;
+}
+
 int main(int argc, char **argv)
 {
 	char line[1024], section[1024] = "";
+	unsigned int sizes = 0;
 	size_t next = 0;
 	FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
 
@@ -102,9 +124,11 @@ int main(int argc, char **argv)
 		if (line[0] == '#' || !strncmp(line, "A responder", 11))
 			strcpy(section, line);
 		check_line(section, line, &next);
+		check_size(line, &sizes);
 	}
 	fclose(f);
 	CHECK(next == N_ROWS, "%zu of %zu fields described", next, N_ROWS);
+	CHECK(sizes == 5, "the sizes of %u types", sizes);
 	CHECK(sizeof(struct rxe_migr_image_hdr) == 32, "header");
 	CHECK(sizeof(struct rxe_migr_rec_context) == 112, "CONTEXT");
 	CHECK(sizeof(struct rxe_migr_rec_pd) == 24, "PD");
