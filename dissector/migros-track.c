@@ -179,6 +179,11 @@ static void track_resume(packet_info *pinfo, const struct migros_wire *wire,
 		flow->state = RESUMED;
 		flow->episode->resume_frame = pinfo->num;
 		follow(&flow->peer, wire->old_qpn, &pinfo->src, wire->new_qpn);
+	} else if (flow->state == RUNNING &&
+		   (!flow->resumed || flow->epoch != wire->epoch)) {
+		/* no NAK: what it continues is not the last episode */
+		flow->state = RESUMED;
+		flow->episode = NULL;
 	}
 	flow->resumed = true;
 	flow->epoch = wire->epoch;
@@ -227,7 +232,8 @@ static void track_ordinary(packet_info *pinfo, const struct migros_wire *wire,
 	else
 		ev->type = MIGROS_FIRST_PACKET;
 	flow->state = RUNNING;
-	flow->episode->end_frame = pinfo->num;
+	if (flow->episode)
+		flow->episode->end_frame = pinfo->num;
 	ev->episode = flow->episode;
 }
 
