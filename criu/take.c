@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static int check_async(struct dump_context *c, const struct rp_fd *f, int fd)
 		return -EOPNOTSUPP;
 	}
 	if (c->async < 0)
-		c->async = dup(fd);
+		c->async = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return c->async < 0 ? -errno : note_number(c, f->fd);
 }
 
