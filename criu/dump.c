@@ -224,13 +224,22 @@ bool rp_dump_knows(dev_t rdev)
 			return true;
 	return false;
 }
+
 /* ---- the outcome ---- */
 
-/* CRIU kills all of the tree or nothing of it */
+static bool all_dying(void)
+{
+	for (struct dump_context *c = dump_contexts; c; c = c->next)
+		if (!rp_task_dying(c->task->pid))
+			return false;
+	return true;
+}
+
+/* CRIU kills all of the tree or nothing of it; a task may also exit by itself */
 static bool tasks_killed(void)
 {
 	for (int i = 0; i < 20; i++) {
-		if (rp_task_dying(dump_contexts->task->pid))
+		if (all_dying())
 			return true;
 		usleep(10000);
 	}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The end of a dump: COMMIT when CRIU has killed the tree, and only then */
+#include <signal.h>
+#include <sys/wait.h>
+
+#define migr_cmd_commit fake_commit
+#include "../dump.c"
+#undef migr_cmd_commit
+
+#include "../../tests/check.h"
+
+#define TASKS 3
+
+struct dump_task *dump_tasks;
+struct dump_context *dump_contexts;
+static int commits, releases;
+
+int fake_commit(int fd)
+{
+	(void)fd;
+	commits++;
+	return 0;
+}
+
+void dump_release_all(void)
+{
+	releases++;
+}
+
+struct dump_context *dump_find_context(int fd)
+{
+	(void)fd;
+	return NULL;
+}
+
+int criu_get_image_dir(void)
+{
+	return -1;
+}
+
+/* each task has one context; the first `dying` are killed after the dump */
+static void outcome(int dying, int wanted)
+{
+	struct dump_context contexts[TASKS] = {};
+	struct rp_task tasks[TASKS] = {};
+
+	for (int i = 0; i < TASKS; i++) {
+		tasks[i].pid = fork();
+		MUST(tasks[i].pid >= 0);
+		if (!tasks[i].pid)
+			for (;;)
+				pause();
+		contexts[i].task = tasks + i;
+		contexts[i].next = i + 1 < TASKS ? contexts + i + 1 : NULL;
+	}
+	dump_contexts = contexts;
+	commits = releases = 0;
+	owner = getpid();
+	rp_dump_finish(false, false);
+	CHECK(!commits && !releases);
+	for (int i = 0; i < dying; i++)
+		kill(tasks[i].pid, SIGKILL);
+	settle();
+	CHECK(commits == wanted && releases == 1);
+	dump_contexts = NULL;
+	for (int i = 0; i < TASKS; i++) {
+		kill(tasks[i].pid, SIGKILL);
+		waitpid(tasks[i].pid, NULL, 0);
+	}
+}
+
+int main(void)
+{
+	outcome(TASKS, TASKS);
+	outcome(0, 0);
+	outcome(1, 0); /* it has come to its own end */
+	return check_result();
+}
