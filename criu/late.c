@@ -22,30 +22,23 @@
 
 static bool resumed;
 
-static bool is_file_of(const struct rp_context *c, int fd)
-{
-	const uint32_t *fds = rp_image_fds(c->task);
-
-	for (uint32_t i = 0; i < c->task->nr_fds; i++)
-		if (fds[i] == (uint32_t)fd)
-			return true;
-	return false;
-}
-
-/* Files that the restore needed and CRIU did not close */
+/*
+ * Files that the restore needed and CRIU did not close. They are above all that
+ * the task has had; those of other verbs devices below are not ours to close.
+ */
 static int close_leaked(struct rp_inject *inj, const struct rp_task *task)
 {
 	struct rp_context *c;
+	uint32_t max_fd = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < task->nr_fds && !err; i++) {
-		for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
-			if (c->task->vpid == (uint32_t)task->vpid &&
-			    is_file_of(c, task->fds[i].fd))
-				break;
-		if (c == rp_contexts + rp_nr_contexts)
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
+		if (c->task->vpid == (uint32_t)task->vpid &&
+		    c->task->max_fd > max_fd)
+			max_fd = c->task->max_fd;
+	for (size_t i = 0; i < task->nr_fds && !err; i++)
+		if ((uint32_t)task->fds[i].fd > max_fd)
 			err = rp_inject_close(inj, task->fds[i].fd);
-	}
 	return err;
 }
 

@@ -125,6 +125,16 @@ static int check_async(struct dump_context *c, const struct rp_fd *f, int fd)
 	return c->async < 0 ? -errno : note_number(c, f->fd);
 }
 
+/* Has the task a verbs file that take_uverbs() left to others? */
+static bool has_foreign(const struct rp_task *task)
+{
+	for (size_t i = 0; i < task->nr_fds; i++)
+		if (task->fds[i].kind == RP_UVERBS &&
+		    !rp_dump_knows(task->fds[i].rdev))
+			return true;
+	return false;
+}
+
 static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
 {
 	struct rxe_migr_resolve_resp resp;
@@ -148,6 +158,11 @@ static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
 			return -EOPNOTSUPP;
 		}
 		return check_async(c, f, fd);
+	}
+	if (has_foreign(task)) {
+		rp_warn("pid %d, fd %d: verbs events of no context on rdma_rxe",
+			task->pid, f->fd);
+		return 0;
 	}
 	rp_err("pid %d, fd %d: verbs events of a context that the process has not open",
 	       task->pid, f->fd);

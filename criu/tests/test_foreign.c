@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A task that has a context of another driver beside ours: its files are not ours */
+#include <fcntl.h>
+
+#define migr_cmd_resolve fake_resolve
+#include "../take.c"
+#include "../late.c"
+#undef migr_cmd_resolve
+
+#include "../../tests/check.h"
+
+#define OURS 100
+#define FOREIGN 200
+
+struct rp_context *rp_contexts;
+unsigned int rp_nr_contexts;
+
+/* of all events these are the only ones that are ours */
+static int our_events = -1;
+
+int fake_resolve(int fd, int other, struct rxe_migr_resolve_resp *resp)
+{
+	(void)fd;
+	resp->type = RXE_MIGR_ASYNC_FD;
+	return other == our_events ? 0 : -ENOENT;
+}
+
+bool rp_dump_knows(dev_t rdev)
+{
+	return rdev == OURS;
+}
+
+int dump_settle_at_exit(void)
+{
+	return 0;
+}
+
+static void events(void)
+{
+	struct rp_fd fds[] = { { .fd = 3, .kind = RP_UVERBS, .rdev = OURS },
+			       { .fd = 4, .kind = RP_EVENT },
+			       { .fd = 5, .kind = RP_UVERBS, .rdev = FOREIGN },
+			       { .fd = 6, .kind = RP_EVENT } };
+	struct rp_task task = { .pid = 17, .fds = fds, .nr_fds = 4 };
+	struct rp_device dev = { .rdev = OURS };
+	int file[2];
+
+	MUST(!pipe(file)); /* never readable */
+	our_events = file[0];
+	MUST(!new_context(&task, fds, &dev, dup(file[1])));
+	CHECK(!check_event(&task, fds + 1, file[0]));
+	CHECK(dump_contexts->async >= 0 && dump_contexts->nr_fds == 2);
+	CHECK(fcntl(dump_contexts->async, F_GETFD) & FD_CLOEXEC);
+	our_events = -1;
+	CHECK(!check_event(&task, fds + 3, file[0])); /* for another plug-in */
+	CHECK(dump_contexts->nr_fds == 2);
+	task.nr_fds = 2; /* nobody's */
+	CHECK(check_event(&task, fds + 3, file[0]) == -EOPNOTSUPP);
+	dump_release_all();
+	close(file[0]);
+	close(file[1]);
+}
+
+static int closed[8], nr_closed;
+
+int rp_inject_close(struct rp_inject *inj, int fd)
+{
+	(void)inj;
+	MUST(nr_closed < 8);
+	closed[nr_closed++] = fd;
+	return 0;
+}
+
+static void leaks(void)
+{
+	struct rp_task_image img = { .vpid = 17, .fd = 3, .max_fd = 9 };
+	struct rp_context context = { .task = &img };
+	struct rp_fd fds[] = { { .fd = 3, .kind = RP_UVERBS, .rdev = OURS },
+			       { .fd = 5, .kind = RP_UVERBS, .rdev = FOREIGN },
+			       { .fd = 9, .kind = RP_EVENT },
+			       { .fd = RP_HIGH_FD(9), .kind = RP_UVERBS },
+			       { .fd = RP_HIGH_FD(9) + 1,
+				 .kind = RP_STANDIN } };
+	struct rp_task task = { .vpid = 17, .fds = fds, .nr_fds = 5 };
+
+	rp_contexts = &context;
+	rp_nr_contexts = 1;
+	CHECK(!close_leaked(NULL, &task));
+	CHECK(nr_closed == 2 && closed[0] == RP_HIGH_FD(9) &&
+	      closed[1] == RP_HIGH_FD(9) + 1);
+	rp_contexts = NULL;
+	rp_nr_contexts = 0;
+}
+
+/* not reached here */
+struct rp_inject *rp_inject_begin(pid_t pid)
+{
+	(void)pid;
+	return NULL;
+}
+
+void rp_inject_end(struct rp_inject *inj)
+{
+	(void)inj;
+}
+
+int rp_inject_mmap(struct rp_inject *inj, const struct rp_vma *vma, int fd)
+{
+	(void)inj;
+	(void)vma;
+	(void)fd;
+	return -1;
+}
+
+int rp_inject_attach(struct rp_inject *inj, int fd, struct rxe_migr_status *st)
+{
+	(void)inj;
+	(void)fd;
+	(void)st;
+	return -1;
+}
+
+int main(void)
+{
+	events();
+	leaks();
+	return check_result();
+}
