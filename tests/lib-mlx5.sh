@@ -5,8 +5,16 @@
 
 state=${LAB_DIR:-$tree/build/lab}
 driver=/sys/bus/pci/drivers/mlx5_core
-declare -A device=() gid=()    # by node, see find_devices
+declare -A gid=()              # by node, see find_devices; and so is device
 declare -A serves=() before=() # by node: process and length of the log
+
+. "$tree/tests/traffic.sh"
+
+# What the devices have said before is not the business of this test.
+for n in n1 n2; do
+	[ ! -e "$state/$n/mlx5.log" ] ||
+		before[$n]=$(wc -l <"$state/$n/mlx5.log")
+done
 
 # ---- the drivers ----------------------------------------------------------
 
@@ -121,34 +129,4 @@ rping() # SERVER CLIENT
 
 	both "$1" "$2" "cm_listening $1 rping" \
 		"rping -s -a $at -C 50 -V" "rping -c -a $at -C 50 -V"
-}
-
-# Checked RC traffic; results on both nodes, progress on the server.
-mix_between() # SERVER CLIENT OPTION...
-{
-	mix_ends=("$1" "$2")
-	ask "$1" 'pkill -KILL -x rc_mix; rm -f /run/mix.*' || true
-	ask "$2" 'pkill -KILL -x rc_mix; rm -f /run/mix.*' || true
-	# The server's end of a run is the client's. On an emulated node the
-	# usual time-out of 67 ms is soon over, also without a loss.
-	on "$1" "setsid rc_mix -s -d ${device[$1]} -r 7 -o 17 \
-		-P /run/mix.progress -O /run/mix.json \
-		</dev/null >/run/mix.log 2>&1 &"
-	poll_until 20 listening "$1" 18600
-	on "$2" "setsid rc_mix -d ${device[$2]} -r 7 -o 17 \
-		-O /run/mix.json ${*:3} 10.20.0.${1#n} \
-		</dev/null >/run/mix.log 2>&1 &"
-}
-
-mix_passes()
-{
-	local n
-
-	for n in "${mix_ends[@]}"; do
-		poll_until 120 ask "$n" '[ -s /run/mix.json ]'
-		ask "$n" 'cat /run/mix.json'
-		ask "$n" "jq -e '.result == \"PASS\" and .violations == 0' \
-			/run/mix.json" >/dev/null ||
-			fail "$n: $(ask "$n" 'tail /run/mix.log')"
-	done
 }

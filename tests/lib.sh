@@ -68,6 +68,10 @@ ask_until() # SECONDS NODE CMD...
 is_listening() { echo "ss -Hltn sport = :$1 | grep -q ."; }  # PORT
 listening() { ask "$1" "$(is_listening "$2")"; } # NODE PORT
 
+hw_counters=/sys/class/infiniband/rxe0/ports/1/hw_counters
+counter() { ask "$1" "cat $hw_counters/$2"; }               # NODE NAME
+counted_past() { echo "[ \$(cat $hw_counters/$1) -gt $2 ]"; } # NAME COUNT
+
 # rdma_dev NODE: its RDMA device on the fabric
 rdma_dev()
 {
