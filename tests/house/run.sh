@@ -20,7 +20,7 @@ ran()
 {
 	local rc=0
 
-	"$tests/run" "${@:2}" >"$tmp/out" 2>&1 || rc=$?
+	timeout 100 "$tests/run" "${@:2}" >"$tmp/out" 2>&1 || rc=$?
 	[ "$(tail -n 1 "$tmp/out")" = "$1" ] ||
 		fail "not '$1': $(cat "$tmp/out")"
 	[[ $rc = 0 && $1 = *" 0 failed" || $rc = 1 && $1 != *" 0 failed" ]] ||
@@ -80,3 +80,9 @@ TEST_SILENCE=1 ran "0 passed, 1 failed" "$tmp/hangs.test"
 has "nothing was heard for 1 s"
 ! grep -qs '^State:.[^ZX]' "/proc/$(cat "$tmp/pid")/status" ||
 	fail "what it has started runs on"
+
+say "so is what a failed test has left running, which holds the output"
+a_test forgets "sleep 600 & echo \$! >$tmp/pid; exit 1"
+ran "0 passed, 1 failed" "$tmp/forgets.test"
+! grep -qs '^State:.[^ZX]' "/proc/$(cat "$tmp/pid")/status" ||
+	fail "it runs on"
