@@ -5,7 +5,7 @@
 # What tests must not leave behind on a node: RDMA objects of a process, whether
 # it lives or not, references to the modules, threads of theirs. Objects of the
 # kernel are listed with its modules' names in brackets. What is torn down in the
-# background has some time for it. The limit is in seconds.
+# background has some time for it.
 
 left_behind='
 	left()
@@ -32,7 +32,7 @@ left_behind='
 		sleep 0.5
 	done'
 
-none_left_behind() # NODE
+none_left_behind() # NODE SECONDS
 {
-	"$lab" ssh "$1" "limit=$((10 * $("$lab" factor))); $left_behind" </dev/null
+	"$lab" ssh "$1" "limit=$2; $left_behind" </dev/null
 }

@@ -64,7 +64,8 @@ rm "$FAKE_LAB/down"
 say "an object is left behind"
 ran "0 passed, 1 failed" "$tmp/leaks.test"
 has "lqpn 17"
-rm "$FAKE_LAB/leak"
+say "which is not the next test's"
+ran "1 passed, 1 failed" "$tmp"/{leaks,good}.test
 
 say "who wants the same lab comes one after the other"
 a_test one '# lab: -n 1'
