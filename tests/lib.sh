@@ -136,6 +136,7 @@ keep_logs()
 			done
 			tar --ignore-failed-read -cf - \
 				var/lib/migr-ctr/*/logs var/lib/migr-ctr/*/run \
+				var/lib/migr-ctr/*/image/rdma-*.img \
 				tmp/c/log tmp/c/out run/*.log run/*.json \
 				run/*.out run/*.progress' |
 			tar -C "$LAB_KEEP/$n" -xf - 2>/dev/null || true

@@ -67,6 +67,11 @@ has "lqpn 17"
 say "which is not the next test's"
 ran "1 passed, 1 failed" "$tmp"/{leaks,good}.test
 
+say "the console of a node that died is kept"
+a_test dies "mkdir $LAB_DIR/n2; echo panic >$LAB_DIR/n2/console.log; exit 1"
+ran "0 passed, 1 failed" "$tmp/dies.test"
+grep -q panic "$LAB_LOGS/dies/n2/console.log" || fail "it was not"
+
 say "who wants the same lab comes one after the other"
 a_test one '# lab: -n 1'
 a_test two '# lab: -n 2'
