@@ -46,3 +46,10 @@ say "down of a lab that was content"
 fake_node n1
 "$lab" down || fail "there was nothing to say"
 ! grep -q "the last one" -r "$LAB_DIR/last" || fail "that was the one before"
+
+say "a device that does not end by itself"
+fake_node n1
+bash -c 'trap "" TERM; while :; do sleep 1; done' "$LAB_DIR" &
+echo $! >"$LAB_DIR/n1/mlx5.pid"
+refused "n1: mlx5soft did not end" "$lab" down
+! kill -0 $! 2>/dev/null || fail "it runs on"

@@ -150,7 +150,7 @@ end_holder()
 	[ "$(life "$pid")" = "$pid $began" ] || return 0
 	say "the lab's command $pid is still at work: it is ended"
 	kill -TERM "$pid" 2>/dev/null || true
-	await_end "$pid"
+	await_end "$pid" || true
 }
 
 cmd_down()

@@ -63,6 +63,12 @@ mlx5_trains() # [USR1]: off in any case
 	done
 }
 
+end_mlx5() # NODE: if it has one
+{
+	end "$dir/$1/mlx5.pid" TERM "$1: mlx5soft did not end and was killed: \
+nobody knows what it leaked"
+}
+
 # What the sanitizers have to say of it: errors end it, leaks come at its end.
 mlx5_report() # NODE
 {

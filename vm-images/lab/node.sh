@@ -97,7 +97,7 @@ power_off() # NODE
 stop() # NODE
 {
 	power_off "$1"
-	end "$dir/$1/mlx5.pid" TERM
+	end_mlx5 "$1"
 	last_words "$1"
 }
 
@@ -127,7 +127,7 @@ on_reset() # NODE reset|shutdown
 cmd__watch() # NODE DIR
 {
 	tail --pid="$(cat "$dir/$1/pid")" -s 0.2 -f /dev/null
-	end "$dir/$1/mlx5.pid" TERM
+	end_mlx5 "$1"
 	hang_up "$1"
 	wire_off "$1" >/dev/null
 }
