@@ -1,10 +1,11 @@
-# shellcheck shell=bash disable=SC2154 # $lab
+# shellcheck shell=bash disable=SC2154 # $lab, $state
 # shellcheck disable=SC2016 # expanded by the nodes' shells
 # SPDX-License-Identifier: GPL-2.0
 #
 # What tests must not leave behind on a node: RDMA objects of a process, whether
-# it lives or not, references to the modules, threads of theirs. Objects of the
-# kernel are listed with its modules' names in brackets. What is torn down in the
+# it lives or not, references to the modules, threads of theirs; a bad line,
+# containers, rules for packets (the empty tables of iptables are nobody's).
+# Objects of the kernel are listed with its modules' names in brackets. What is torn down in the
 # background has some time for it.
 
 left_behind='
@@ -21,6 +22,10 @@ left_behind='
 			[ "$(cat refcnt)" -le "$users" ] || echo \
 				"$m: $(cat refcnt) references, $users modules use it"
 		done
+		tc qdisc show 2>/dev/null | grep -w netem
+		nft list tables 2>/dev/null |
+			grep -vwE "filter|nat|mangle|raw|security"
+		ls /var/lib/migr-ctr 2>/dev/null | sed "s/^/container: /"
 		ps --ppid 2 -o comm= | grep -E "^(rxe|migr_)" | sed "s/^/thread: /"
 	}
 	end=$((SECONDS + limit))
@@ -34,5 +39,10 @@ left_behind='
 
 none_left_behind() # NODE SECONDS
 {
+	# That of a node with mlx5 is on this side.
+	[ ! -e "$state/$1/wire.json" ] || {
+		echo "netem is on"
+		return 1
+	}
 	"$lab" ssh "$1" "limit=$2; $left_behind" </dev/null
 }

@@ -154,7 +154,7 @@ finish()
 	*) [ -z "${LAB_KEEP-}" ] || keep_logs ;;
 	esac
 	for cmd in "${ends[@]}"; do
-		eval "$cmd" 2>/dev/null
+		eval "$cmd" || say "not done in the end, code $?: $cmd"
 	done
 	ctr_delete_mine
 	exit $rc

@@ -67,6 +67,15 @@ has "lqpn 17"
 say "which is not the next test's"
 ran "1 passed, 1 failed" "$tmp"/{leaks,good}.test
 
+say "so is a bad line on this side, and what could not be done in the end is told"
+a_test spoils ". $tests/lib.sh" "at_end sh -c 'echo no such qdisc >&2; exit 2'" \
+	"touch $LAB_DIR/n1/wire.json"
+ran "0 passed, 1 failed" "$tmp/spoils.test"
+has "netem is on"
+has "^no such qdisc"
+has "not done in the end, code 2: sh -c "
+rm "$LAB_DIR/n1/wire.json"
+
 say "the console of a node that died is kept"
 a_test dies "mkdir $LAB_DIR/n2; echo panic >$LAB_DIR/n2/console.log; exit 1"
 ran "0 passed, 1 failed" "$tmp/dies.test"
