@@ -94,10 +94,10 @@ check: tried asan
 
 # Not part of check: tests/soak, and what says "tier: soak" in its header
 soak: tried
-	@LAB_TIMEOUT_FACTOR=4 tests/run --tier soak
-	@for m in client server; do for p in 4k thp; do \
-		MOVER=$$m PAGES=$$p MOVES=20 LAB_TIMEOUT_FACTOR=4 \
-			tests/run tests/3*-migrate-*.test || exit; \
+	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
+	tests/run --tier soak && \
+	for m in client server; do for p in 4k thp; do \
+		MOVER=$$m PAGES=$$p MOVES=20 tests/run tests/3*-migrate-*.test || exit; \
 	done; done
 
 # What rests on the module; everything is several times slower there.
