@@ -45,6 +45,18 @@ for where in test up; do
 	done
 done
 
+say "Ctrl-C, which everybody on the terminal gets, but not a test"
+rm -rf "$FAKE_LAB" "$tmp/pid"
+mkdir "$FAKE_LAB"
+set -m # or it would ignore that signal
+"$tests/run" "$tmp/long.test" >"$tmp/out" 2>&1 </dev/null &
+set +m
+until_true test -s "$tmp/pid"
+kill -INT -- -$!
+until_true gone $!
+called down || fail "no lab down: $(cat "$tmp/out")"
+gone "$(cat "$tmp/pid")" || fail "the test runs on"
+
 say "lab down while lab up still starts nodes"
 mkdir -p "$LAB_DIR"
 bash -c '. "$0/ending.sh"; exec 8>>"$1/lock"; flock 8
