@@ -4,13 +4,16 @@
 # Part of lab: what each node is made of: its device, its kernel, the accelerator.
 
 # Does the accelerator really run a guest? /dev/kvm may open and the guest
-# still hang, so a kernel is booted; the answer is kept per kernel and host.
+# still hang, so a kernel is booted; the answer is kept for this kernel and
+# this boot of the host.
 accel()
 {
-	local cache=$build/images/accel log answer=tcg
+	local cache=$images/accel log answer=tcg was='' of='' boot
 
-	if [ -e "$cache" ]; then
-		cat "$cache"
+	boot=$(cat /proc/sys/kernel/random/boot_id)
+	read -r was of 2>/dev/null <"$cache" || true
+	if [ "$of" = "$boot" ]; then
+		echo "$was"
 		return
 	fi
 	if [ -w /dev/kvm ]; then
@@ -25,7 +28,7 @@ accel()
 		case $log in *"lab: probe ok"*) answer=kvm ;; esac
 	fi
 	[ $answer = kvm ] || say "no usable KVM: emulating"
-	echo $answer >"$cache"
+	echo "$answer $boot" >"$cache"
 	echo $answer
 }
 
