@@ -35,6 +35,12 @@ console_says n1 "G: unable to handle page fault"
 refused "page fault" "$lab" check --new
 "$lab" check --new
 
+say "leaks that nobody could look for"
+fake_node n3 6.12-debug
+refused "n3: kmemleak cannot look" "$lab" check
+kill "$(cat "$LAB_DIR/n3/pid")"
+rm -r "$LAB_DIR/n3"
+
 say "down looks, and the consoles stay"
 console_says n1 "[    9.0] WARNING: the last one"
 refused "the last one" "$lab" down

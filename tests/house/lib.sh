@@ -17,12 +17,12 @@ say() { echo "# $*"; }
 fail() { echo "FAILED: $*"; exit 1; }
 
 # A node is a process whose arguments name the state folder, and a console.
-fake_node() # NODE
+fake_node() # NODE [KERNEL]
 {
 	mkdir -p "$LAB_DIR/$1"
 	bash -c 'exec -a "$0" sleep 600' "$LAB_DIR" &
 	echo $! >"$LAB_DIR/$1/pid"
-	echo "lab: ready kernel=x device=rxe rxe=migr uptime=5.00" \
+	echo "lab: ready kernel=${2-x} device=rxe rxe=migr uptime=5.00" \
 		>"$LAB_DIR/$1/console.log"
 }
 

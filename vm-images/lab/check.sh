@@ -38,18 +38,19 @@ last_words() # NODE
 }
 
 # Memory that nobody points to any more goes to the console of a debug kernel.
-# Its first scan only notes what a new object looks like.
+# Its first scan only notes what a new object looks like. Fails if it cannot scan:
+# kmemleak switches itself off when something goes wrong.
 scan_leaks() # NODE
 {
-	case $(self "$1") in *' kernel='*-debug*) ;; *) return ;; esac
+	case $(self "$1") in *' kernel='*-debug*) ;; *) return 0 ;; esac
 	# shellcheck disable=SC2016 # expanded by the node's shell
 	remote "$1" 'f=/sys/kernel/debug/kmemleak
 		echo on >/proc/sys/kernel/printk_devkmsg # without a limit
-		echo scan >$f; echo scan >$f
+		echo scan >$f && echo scan >$f || exit
 		sed "s/^/<3>kmemleak: /" $f | while read -r l; do
 			echo "$l" >/dev/kmsg
 		done
-		echo clear >$f' 2>/dev/null || true
+		echo clear >$f' 2>&1
 }
 
 cmd_check()
@@ -64,7 +65,10 @@ cmd_check()
 		[ "${1-}" != --new ] || rm "$dir/reports"
 	fi
 	for n in $(nodes | tr ' ' '\n'); do
-		! running "$dir/$n/pid" || scan_leaks "$n"
+		if running "$dir/$n/pid" && ! hits=$(scan_leaks "$n"); then
+			say "$n: kmemleak cannot look for leaks: $hits"
+			bad=1
+		fi
 		from=0
 		[ "${1-}" != --new ] || from=$(checked "$n")
 		# Of whole lines only: half a one would not be recognized.
