@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Parts of lab by themselves: for how long an answer about KVM is believed.
+# Parts of lab by themselves: for how long an answer about KVM is believed, and who
+# holds the toolbox's root for lab ssh.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -17,3 +18,38 @@ echo "kvm of-another-boot" >"$images/accel"
 [ "$(answer)" = tcg ] || fail "an old answer is believed"
 echo "kvm $(cat /proc/sys/kernel/random/boot_id)" >"$images/accel"
 [ "$(answer)" = kvm ] || fail "it is asked again"
+
+# The command, in a shell that has lab's functions, tools that are none, and the lock
+of_lab()
+{
+	# shellcheck disable=SC2016 # expanded there
+	PATH=$tmp/bin:$PATH bash -euc 'c=$1; set -- --help; . "$0" >/dev/null
+		toolbox=$dir/toolbox; take_lock; eval "$c"' "$lab" "$1"
+}
+
+mkdir "$tmp/bin" "$LAB_DIR"
+printf '%s\n' '#!/bin/sh' 'shift 3; exec "$@"' >"$tmp/bin/ip"
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'until [ -e "${0%/*}/go" ]; do sleep 0.1; done' \
+	'exec "$@"' >"$LAB_DIR/toolbox"
+chmod +x "$tmp/bin/ip" "$LAB_DIR/toolbox"
+
+say "who holds the toolbox ends with the lab, while it still makes it, too"
+of_lab hold_toolbox
+flock -w 10 "$LAB_DIR/lock" true || fail "it has the lock"
+pid=$(cat "$LAB_DIR/toolbox.pid")
+! of_lab holds_toolbox || fail "nothing is there to join yet"
+# shellcheck disable=SC2016 # expanded there
+of_lab 'end "$dir/toolbox.pid" KILL'
+! grep -qs '^State:.[^ZX]' "/proc/$pid/status" || fail "it is still at work"
+
+say "it is joined when it is there"
+of_lab hold_toolbox
+touch "$LAB_DIR/go"
+for i in {1..100}; do
+	! of_lab holds_toolbox || break
+	[ "$i" != 100 ] || fail "it does not come"
+	sleep 0.1
+done
+of_lab dismantle
+! pgrep -fx "tail -f $LAB_DIR/toolbox.pid" || fail "it runs on"

@@ -30,21 +30,26 @@ ssh_setup()
 
 # A process that has the lab's network and the toolbox's root around it, for
 # commands to join: to make both anew takes longer than most of what is asked of
-# a node.
+# a node. It is ours from the beginning, so that it ends with the lab also while
+# it still makes its root.
 hold_toolbox()
 {
 	! running "$dir/toolbox.pid" || return 0
-	# shellcheck disable=SC2016 # expanded by the inner shell
-	(cd "$dir" && exec ip netns exec "$ns" setsid "$toolbox" sh -c '
-		echo $$ >"$0/toolbox.pid"
-		exec tail -f "$0/toolbox.pid"' "$dir") \
-		</dev/null >/dev/null 2>&1 8>&- &
+	(cd "$dir" && exec ip netns exec "$ns" setsid "$toolbox" \
+		tail -f "$dir/toolbox.pid") </dev/null >/dev/null 2>&1 8>&- &
+	echo $! >"$dir/toolbox.pid"
 }
+
+holds_toolbox() # when it has come there
+{
+	running "$dir/toolbox.pid" &&
+		grep -qa '^tail' "/proc/$(cat "$dir/toolbox.pid")/cmdline"
+} 2>/dev/null
 
 # In the state folder, so that the socket's name is short whatever the path.
 ssh_cmd()
 {
-	if running "$dir/toolbox.pid"; then
+	if holds_toolbox; then
 		nsenter --target "$(cat "$dir/toolbox.pid")" --net --mount \
 			--root --wd ssh -F ssh_config "$@"
 	else
