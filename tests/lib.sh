@@ -18,7 +18,8 @@ mine=()
 say() { echo "# $*"; }
 fail() { echo "FAILED: $*"; exit 1; }
 skip() { echo "skipped: $*"; exit 77; }
-seconds() { echo $(($1 * $("$lab" factor))); }
+factor=$("$lab" factor) # of the lab that is up by now
+seconds() { echo $(($1 * factor)); }
 
 # on NODE CMD: run CMD there, as ssh would, and say so.
 on()

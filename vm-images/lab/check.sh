@@ -53,9 +53,26 @@ scan_leaks() # NODE
 		echo clear >$f' 2>&1
 }
 
+check_console() # NODE FROM [--new]
+{
+	local lines hits rc=0
+
+	# Of whole lines only: half a one would not be recognized.
+	lines=$(tail -c +$(($2 + 1)) "$(console "$1")" | wc -l)
+	if hits=$(console_complaints "$1" "$2" "$lines"); then
+		say "$1 complains:"
+		echo "$hits"
+		rc=1
+	fi
+	[ "${3-}" != --new ] ||
+		echo $(($2 + $(tail -c +$(($2 + 1)) "$(console "$1")" |
+			head -n "$lines" | wc -c))) >"$dir/$1/checked"
+	return $rc
+}
+
 cmd_check()
 {
-	local n bad=0 from lines hits
+	local n bad=0 from size hits
 
 	[ -n "$(nodes)" ] || [ -s "$dir/reports" ] ||
 		die "check: no lab is up, so there was nothing to look at"
@@ -71,17 +88,9 @@ cmd_check()
 		fi
 		from=0
 		[ "${1-}" != --new ] || from=$(checked "$n")
-		# Of whole lines only: half a one would not be recognized.
-		lines=$(tail -c +$((from + 1)) "$(console "$n")" | wc -l)
-		if hits=$(console_complaints "$n" "$from" "$lines"); then
-			say "$n complains:"
-			echo "$hits"
-			bad=1
-		fi
-		[ "${1-}" != --new ] ||
-			echo $((from + $(tail -c +$((from + 1)) \
-				"$(console "$n")" | head -n "$lines" |
-				wc -c))) >"$dir/$n/checked"
+		size=$(stat -c %s "$(console "$n")")
+		[ "$size" = "$from" ] ||
+			check_console "$n" "$from" "$@" || bad=1
 		if ! running "$dir/$n/pid"; then
 			say "$n is dead; the end of its console:"
 			tail -n 20 "$(console "$n")" | tr -d '\r'

@@ -19,7 +19,7 @@ await() # NODE DEADLINE
 	done
 	calibrate "$1"
 	# Opening the shared connection now makes every later command quick.
-	until remote "$1" true 2>"$dir/$1/ssh.log"; do
+	until [ -S "$dir/ssh-$1" ] || remote "$1" true 2>"$dir/$1/ssh.log"; do
 		[ $SECONDS -lt "$2" ] || give_up "$1" "refuses ssh"
 		sleep 0.2
 	done
