@@ -81,8 +81,9 @@ ${LAB_APPEND-}" \
 
 	# When the node dies its connection and its device go with it, so that
 	# commands that run there fail at once. A process of its own, since a
-	# subshell would hold our lock.
-	LAB_DIR=$dir "$here/lab" _watch "$1" "$dir" </dev/null >/dev/null 2>&1 &
+	# subshell would hold our lock, and a session, as whoever calls us may be
+	# ended with all of its group.
+	LAB_DIR=$dir setsid "$here/lab" _watch "$1" "$dir" </dev/null >/dev/null 2>&1 &
 	echo $! >"$d/watch.pid"
 }
 
