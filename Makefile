@@ -95,14 +95,15 @@ check: tried asan
 # Not part of check: tests/soak, and what says "tier: soak" in its header
 soak: tried
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
-	tests/run --tier soak && \
+	tests/run --tier soak && MOVES=10 tests/run tests/33-loss.test && \
 	for m in client server; do for p in 4k thp; do \
 		MOVER=$$m PAGES=$$p MOVES=20 tests/run tests/3*-migrate-*.test || exit; \
 	done; done
 
 # What rests on the module; everything is several times slower there.
-DEBUG_TESTS := 10-lab 30-migrate-1 33-loss 34-lost-resume 35-blackout \
-	40-criu-contexts 41-criu-refusals 50-forged 51-hostile-ioctl 52-image
+DEBUG_TESTS := 10-lab 30-migrate-1 33-loss 34-lost-resume 35-blackout 36-inside \
+	40-criu-contexts 41-criu-refusals 50-forged 51-hostile-ioctl 52-image \
+	53-library 53-probe 54-late 69-unload
 check-debug: tried debug
 	@LAB_KERNEL=debug LAB_MEM=2048 MOVES=2 \
 		LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-8} \
