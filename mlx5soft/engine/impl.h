@@ -162,7 +162,7 @@ struct roce_engine {
 
 /* what a step of a QP came to */
 enum step {
-	STEP_SENT,
+	STEP_SENT,    /* or did what sends nothing */
 	STEP_IDLE,    /* nothing to do, or it waits for something */
 	STEP_BLOCKED, /* no room for the packet */
 };

@@ -329,28 +329,27 @@ enum step req_step(struct roce_qp *qp)
 	struct requester *req = &qp->req;
 	struct slot *slot;
 
-	for (;;) {
-		if ((qp->attr.state != ROCE_QPS_RTS &&
-		     qp->attr.state != ROCE_QPS_SQD) ||
-		    req->rnr_deadline != NEVER)
+	if ((qp->attr.state != ROCE_QPS_RTS &&
+	     qp->attr.state != ROCE_QPS_SQD) ||
+	    req->rnr_deadline != NEVER)
+		return STEP_IDLE;
+	if (req->cur == req->tail) {
+		if (qp->attr.state == ROCE_QPS_SQD || !req_fetch(qp))
 			return STEP_IDLE;
-		if (req->cur == req->tail) {
-			if (qp->attr.state == ROCE_QPS_SQD || !req_fetch(qp))
-				return STEP_IDLE;
-		}
-		slot = qp_slot(qp, req->cur);
-		if (!slot->status && !slot->started && !slot->done) {
-			if (qp->attr.state == ROCE_QPS_SQD || !start(qp, slot))
-				return STEP_IDLE;
-		}
-		if (slot->status) {
-			comp_retire(qp);
+	}
+	slot = qp_slot(qp, req->cur);
+	if (!slot->status && !slot->started && !slot->done) {
+		if (qp->attr.state == ROCE_QPS_SQD || !start(qp, slot))
 			return STEP_IDLE;
-		}
-		if (!slot->done)
-			break;
+	}
+	if (slot->status) {
+		comp_retire(qp);
+		return STEP_IDLE;
+	}
+	if (slot->done) { /* counts as a packet: it costs time as well */
 		req->cur++;
 		comp_retire(qp);
+		return STEP_SENT;
 	}
 	return is_datagram(qp) ? ud_send(qp, slot) : send_packet(qp, slot);
 }

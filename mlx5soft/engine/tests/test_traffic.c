@@ -308,8 +308,44 @@ static void run_scattered(void)
 	sim_destroy(sim);
 }
 
+/* What sends no packet costs a turn as well: others have theirs meanwhile. */
+static void run_local(void)
+{
+	enum {
+		OPERATIONS = 100000,
+		BUDGET = 256
+	};
+	struct roce_send_wqe wqe;
+	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim_qp *q[2], *peer[2];
+	struct roce_qp_attr attr;
+
+	sim_attributes(sim, &attr, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		q[i] = sim_qp(&sim->nodes[0], ROCE_QPT_RC, NULL);
+		peer[i] = sim_qp(&sim->nodes[1], ROCE_QPT_RC, NULL);
+		sim_connect(q[i], peer[i], &attr);
+	}
+	wqe = sim_wqe(q[0], ROCE_WR_LOCAL, 0, 8, 0);
+	for (int i = 0; i < OPERATIONS; i++)
+		sim_post_send(q[0], &wqe);
+	wqe = sim_wqe(q[1], ROCE_WR_SEND, 0, 8, 0);
+	sim_post_recv(peer[1], 0, 0, 8, 1000);
+	sim_post_send(q[1], &wqe);
+	CHECK(roce_tick(sim->nodes[0].engine, sim->now), "more to do");
+	CHECK(q[0]->next_send <= BUDGET + 1, "%u in a turn", q[0]->next_send);
+	CHECK(sim->frames == 1, "another QP waits");
+	sim_run(sim, SIM_LONG);
+	CHECK(sim->nodes[0].local_ops == OPERATIONS &&
+		      q[0]->num_send_wcs == OPERATIONS &&
+		      q[1]->num_send_wcs == 1,
+	      "%u operations", sim->nodes[0].local_ops);
+	sim_destroy(sim);
+}
+
 int main(void)
 {
+	run_local();
 	run_clean();
 	run_scattered();
 	run(0, 10, 88172645463325252ULL, false, 4);
