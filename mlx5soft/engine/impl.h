@@ -64,6 +64,7 @@ struct resource {
 	uint32_t msn;
 	uint64_t original; /* atomics */
 	bool atomic;
+	bool answered; /* all of the response was sent once */
 };
 
 struct responder {

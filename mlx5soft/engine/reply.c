@@ -58,7 +58,11 @@ static void make_pending(struct roce_qp *qp, const struct resource *r)
 	engine_make_runnable(qp);
 }
 
-/* NULL: the peer has more under way than it may */
+/*
+ * NULL: the peer has more under way than it may. Who asks for more has got the
+ * response of the oldest, if it was sent: what a late duplicate of it still
+ * waits for is of no use.
+ */
 static struct resource *new_resource(struct roce_qp *qp, uint32_t psns)
 {
 	struct responder *resp = &qp->resp;
@@ -67,8 +71,9 @@ static struct resource *new_resource(struct roce_qp *qp, uint32_t psns)
 	if (!resp->res_size)
 		return NULL;
 	r = &resp->resources[resp->res_head];
-	if (is_pending(resp, r))
+	if (is_pending(resp, r) && !r->answered)
 		return NULL;
+	*pending_word(resp, r) &= ~pending_bit(resp, r);
 	memset(r, 0, sizeof(*r));
 	resp->res_head = (resp->res_head + 1) % resp->res_size;
 	resp->res_count += resp->res_count < resp->res_size;
@@ -298,8 +303,10 @@ static enum step send_response(struct roce_qp *qp, struct resource *r)
 	}
 	if (engine_send(qp, &qp->attr.av, &tx))
 		return STEP_BLOCKED;
-	if (++r->next >= r->psns)
+	if (++r->next >= r->psns) {
+		r->answered = true;
 		*pending_word(resp, r) &= ~pending_bit(resp, r);
+	}
 	return STEP_SENT;
 }
 

@@ -217,17 +217,30 @@ static void test_duplicates(void)
 		      c->duplicate_request == 9 && c->rx_read_requests == 1 &&
 		      c->rx_atomic_requests == 1,
 	      "%d dropped", (int)c->rx_dropped);
-	/* more at once than there are resources for */
+	/* a late duplicate of the oldest: who asks for more has its answer */
+	read = (struct crafted){ .opcode = OP_READ_REQUEST, RETH(0, 8) };
+	for (read.psn = PSN + 6; read.psn < PSN + 10; read.psn++)
+		inject(1, &read);
+	CHECK(count[1] == 19, "%u answers", count[1]);
 	sim->nodes[1].room = 0;
-	for (int i = 0; i < 5; i++)
-		inject(1, &(struct crafted){ .opcode = OP_READ_REQUEST,
-					     .psn = PSN + 6 + i,
-					     RETH(0, 8) });
+	read.psn = PSN + 6;
+	inject(1, &read);
+	read.psn = PSN + 10;
+	inject(1, &read);
 	sim->nodes[1].room = -1;
 	sim_run(sim, 1000);
-	CHECK(count[1] == 20 && roce_qp_state(b->qp) == ROCE_QPS_ERR &&
+	CHECK(count[1] == 20 && roce_qp_state(b->qp) == ROCE_QPS_RTS &&
+		      answered(OP_READ_RESPONSE_ONLY, AETH_ACK, PSN + 10),
+	      "%u answers", count[1]);
+	/* more at once than there are resources for */
+	sim->nodes[1].room = 0;
+	for (read.psn = PSN + 11; read.psn < PSN + 16; read.psn++)
+		inject(1, &read);
+	sim->nodes[1].room = -1;
+	sim_run(sim, 1000);
+	CHECK(count[1] == 25 && roce_qp_state(b->qp) == ROCE_QPS_ERR &&
 		      answered(OP_ACKNOWLEDGE, AETH_NAK_INVALID_REQUEST,
-			       PSN + 10),
+			       PSN + 15),
 	      "too many");
 	sim_destroy(sim);
 }
