@@ -153,6 +153,10 @@ uint32_t qp_flush(struct roce_qp *qp, uint32_t max)
 void qp_look_again(struct roce_qp *qp)
 {
 	qp->look_deadline = NEVER;
+	if (qp->attr.state != ROCE_QPS_ERR) {
+		engine_make_runnable(qp);
+		return;
+	}
 	qp->flush_recv = true;
 	qp_flush(qp, 1);
 }

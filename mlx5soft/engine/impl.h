@@ -110,7 +110,7 @@ struct roce_qp {
 	bool sq_draining;
 	bool comm_est;
 	bool flush_recv;	/* ERR: the receive queue may have something */
-	uint64_t look_deadline; /* when to look at it again, or NEVER */
+	uint64_t look_deadline; /* when to look at queues again, or NEVER */
 	uint64_t look_wait;	/* since last time; 0: there was something */
 	bool last_wqe;		/* the event was given */
 	uint64_t deadline;	/* as in the heap */
@@ -273,7 +273,7 @@ void qp_event(struct roce_qp *qp, enum roce_event event);
 void qp_error(struct roce_qp *qp);
 /* Returns the number of completions; if there may be more, it is runnable. */
 uint32_t qp_flush(struct roce_qp *qp, uint32_t max);
-/* ERR: has anything been posted to the receive queue? */
+/* Is there memory now? ERR: has anything been posted to the receive queue? */
 void qp_look_again(struct roce_qp *qp);
 /* a completion or a WQE for a message that could not be received */
 void qp_recv_error(struct roce_qp *qp, enum roce_wc_status status);
@@ -295,7 +295,7 @@ void slots_drop(struct roce_qp *qp);
 
 /* requester.c */
 enum step req_step(struct roce_qp *qp);
-/* the next WQE; false: there is none, or no room for it */
+/* the next WQE; false: there is none, or no room or memory for it */
 bool req_fetch(struct roce_qp *qp);
 void req_check_drained(struct roce_qp *qp);
 /* send again, from @psn on */

@@ -6,6 +6,8 @@
 
 /* Ask for an ACK so often within a message, that the window does not close. */
 #define PACKETS_PER_ACK 32
+/* until the front end has memory for a WQE, ns */
+#define MEMORY_WAIT 2000000ULL
 
 bool req_fetch(struct roce_qp *qp)
 {
@@ -21,7 +23,9 @@ bool req_fetch(struct roce_qp *qp)
 		return false;
 	sge = slot->wqe.sge;
 	ret = c->ops->fetch_send(c->ctx, qp->init.ctx, &slot->wqe);
-	if (!ret)
+	if (ret == -EAGAIN)
+		qp->look_deadline = qp->engine->now + MEMORY_WAIT;
+	if (!ret || ret == -EAGAIN)
 		return false;
 	slot->wqe.sge = sge;
 	if (ret < 0 || slot->wqe.num_sge > qp->init.max_send_sge) {

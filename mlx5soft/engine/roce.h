@@ -263,13 +263,14 @@ struct roce_ops {
 	 * @wqe: all zero, but for the array at wqe->sge
 	 * Returns 1, or 0 when nothing is posted, or -EINVAL when the WQE
 	 * cannot be read: wqe->cookie still names it, and it completes with
-	 * LOC_QP_OP_ERR.
+	 * LOC_QP_OP_ERR. -EAGAIN: there is no memory for it now, and it stays
+	 * posted; the engine comes again after a while.
 	 */
 	int (*fetch_send)(void *ctx, void *qp_ctx, struct roce_send_wqe *wqe);
 
 	/*
 	 * Take the next WQE off the receive queue or the shared one. Values as
-	 * fetch_send; 0 makes an RNR NAK. In ERR it is called to flush the
+	 * fetch_send, but for -EAGAIN; 0 makes an RNR NAK. In ERR it is called to flush the
 	 * queue, for a QP without SRQ (roce_qp_init.srq).
 	 */
 	int (*fetch_recv)(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe);

@@ -45,6 +45,7 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	struct nic *nic = ctx;
 	struct qp *qp = qp_ctx;
 	uint32_t size, posted, inl = 0;
+	uint16_t at = qp->sq_ci;
 	int ret;
 
 	if (qp->no_sq || !dma_read_be32(nic, qp->db + 4, &posted) ||
@@ -57,8 +58,10 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	ret = wqe_decode_send(wqe, size, qp->roce_type, out, data, &inl);
 	if (!ret && out->flags & ROCE_SEND_INLINE) {
 		out->owned = malloc(inl + !inl);
-		if (!out->owned)
-			return -EINVAL;
+		if (!out->owned) {
+			qp->sq_ci = at;
+			return -EAGAIN;
+		}
 		memcpy(out->owned, data, inl);
 		out->num_sge = 1;
 		out->sge[0] = (struct roce_sge){ .addr = (uintptr_t)out->owned,

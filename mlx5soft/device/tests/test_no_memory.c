@@ -3,8 +3,10 @@
  * Memory that is not there. Each allocation of each command fails once: the
  * command is refused, and succeeds when it is repeated, as if nothing had been.
  */
+#include "cq.h"
 #include "nic.h"
 #include "probe.h"
+#include "rdma/wqe.h"
 
 static unsigned int fail_at, seen; /* 0: never */
 static unsigned int failed;
@@ -82,6 +84,48 @@ static void transport(struct rig *r, uint32_t cqn)
 	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_QP, qp), "%s", r->log);
 }
 
+/* A device without memory for inline data tries again, and nothing is lost. */
+static void inline_send(struct rig *r, uint32_t cqn)
+{
+	struct rig_ring cq = { .log_size = 4 };
+	uint64_t sq, wait;
+	uint8_t *wqe, cqe[64];
+	uint32_t qp;
+
+	rig_cq_in(r, cq.log_size, cqn);
+	cq.buf = r->buf;
+	cq.db = r->db;
+	cq.id = rig_id(r);
+	rig_qp_in(r, 1, cq.id);
+	sq = r->buf + (32 << 4);
+	qp = rig_id(r);
+	rig_connect(r, qp, qp);
+	wqe = rig_mem(r, sq);
+	for (uint32_t i = 0; i < 2; i++, wqe += 64) {
+		put_be32(wqe, i << 8 | WQE_SEND);
+		put_be32(wqe + 4, qp << 8 | 2);
+		wqe[11] = 8; /* signaled */
+		put_be32(wqe + 16, 0x80000000U | 4);
+	}
+	put_be32(rig_mem(r, r->db) + 4, 2);
+	seen = 0;
+	fail_at = 1;
+	rig_send_db(r, r->uar, qp);
+	CHECK(seen == 1, "%u allocations", seen);
+	CHECK(!rig_cqe(r, &cq, cqe), "completed without memory");
+	CHECK(nic_due(r->nic) > 0, "looks again");
+	fail_at = 0;
+	wait = nic_now() + 100000000;
+	while (nic_due(r->nic) >= 0 && nic_now() < wait)
+		nic_tick(r->nic);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_REQ &&
+			      get_be16(cqe + CQE_AT_WQE_COUNTER) == i,
+		      "%u: opcode %u", i, cqe[63] >> 4);
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_QP, qp), "%s", r->log);
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_CQ, cq.id), "%s", r->log);
+}
+
 int main(void)
 {
 	struct rig *r = rig_start();
@@ -92,6 +136,12 @@ int main(void)
 	probe_run(r, &p);
 	others(r, p.rx_cq.id);
 	transport(r, p.rx_cq.id);
+	fail_at = 0;
+	r->again = NULL;
+	inline_send(r, p.comp_eq.id);
+	r->again = fail_next;
+	fail_at = 1;
+	seen = 0;
 	probe_remove(r, &p);
 	fail_at = 0;
 	r->again = NULL;
