@@ -151,17 +151,19 @@ static bool behind(uint32_t pi, uint32_t from)
  * comes at once, else with the next CQE; but a CQE makes one event only, or
  * consumers that arm before they poll would be woken twice for each. Whether it
  * has made one is a flag and no distance: any number of CQEs may have been
- * polled since.
+ * polled since. An arming lasts until its event, and who then asks for less
+ * than before does not take it back, IBA 11.4.2.2.
  */
 void cq_doorbell(struct nic *nic, uint32_t uar, uint32_t first, uint32_t number)
 {
 	struct cq *cq = (struct cq *)obj_find(nic, OBJ_CQ, number & 0xffffff);
+	bool only = first & DB_SOLICITED_ONLY;
 
 	if (!cq || cq->failed || cq->uar != uar)
 		return;
 	cancel(nic, cq);
+	cq->armed_solicited = only && (!cq->armed || cq->armed_solicited);
 	cq->armed = true;
-	cq->armed_solicited = first & DB_SOLICITED_ONLY;
 	if (cq->armed_solicited
 		    ? cq->solicited_news && behind(cq->solicited_pi, first)
 		    : cq->news && behind(cq->pi, first))

@@ -137,6 +137,17 @@ static void test_solicited(void)
 	arm(true);
 	arm(false);
 	CHECK(post(CQE_REQ, false) && events() == 1, "any");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	/* ...and one that asks for less takes nothing back */
+	arm(false);
+	arm(true);
+	CHECK(post(CQE_REQ, false) && events() == 1, "still any");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	/* until the event: it is used up then */
+	arm(true);
+	CHECK(post(CQE_REQ, false) && !events(), "solicited only");
 	rig_stop(r);
 }
 
@@ -410,6 +421,12 @@ static void test_moderation(void)
 	CHECK(!early, "at once");
 	wait_for_timer();
 	CHECK(events() == 1, "after a while");
+	/* an arming for solicited ones does not take the event away */
+	arm(false);
+	CHECK(post(CQE_REQ, false), "post");
+	arm(true);
+	wait_for_timer();
+	CHECK(events() == 1, "armed for less meanwhile");
 	/* none: either of both is 0 */
 	for (int i = 0; i < 2; i++) {
 		CHECK(!moderate(0x13, i ? 0 : 4, i ? 4095 : 0, 1), "%s",
