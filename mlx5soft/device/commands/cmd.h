@@ -63,7 +63,8 @@ int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 /* The syndrome is the number of the command and of the line in the source. */
 #define FAIL(status, what) cmd_fail(nic, cmd, CMD_##status, __LINE__, what)
 
-#define CMD_MAX (1U << 20) /* bytes of a command, either way */
+/* bytes of a command, either way: a list of 2^20 pages, and what it is for */
+#define CMD_MAX ((8U << 20) + 4096)
 #define CMD_BUFFER (CMD_MAX + 512)
 
 void cmd_doorbell(struct nic *nic, uint32_t slots);

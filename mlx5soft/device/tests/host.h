@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOST_MEMORY (16U << 20) /* mapped at 0 */
+#define HOST_MEMORY (48U << 20) /* mapped at 0 */
 #define HOST_VECTORS 16
 
 struct vfu;

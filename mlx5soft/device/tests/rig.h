@@ -14,16 +14,16 @@
 #include "host.h"
 #include "../../../tests/check.h"
 
-#define RIG_CMD (1U << 20) /* bytes of a command at most */
+#define RIG_CMD ((8U << 20) + 4096) /* bytes of a command at most */
 #define RIG_PAGE 4096U
 #define RIG_USER_INDEX 0x5a5a5a /* of an XRC SRQ */
 /* where things are in the host's memory */
 #define RIG_CMDQ 0x1000U
 #define RIG_IN 0x100000U /* mailboxes of slot 0; room for the largest */
-#define RIG_OUT 0x400000U
+#define RIG_OUT 0x1200000U
 #define RIG_BOXES 0x8000U /* from slot to slot */
 #define RIG_BOX 1024U	  /* from mailbox to mailbox */
-#define RIG_FREE 0x800000U
+#define RIG_FREE 0x2400000U
 #define RIG_NOWHERE 0x40000000ULL /* not mapped */
 
 /* results of rig_run() that are no status of the command */

@@ -111,6 +111,31 @@ static void test_sizes(void)
 	rig_stop(r);
 }
 
+/* A list of 2^20 pages, 4 GiB of small ones, and no page less than it needs */
+static void test_large_region(void)
+{
+	uint64_t pages = 1 << 20, page;
+	uint8_t *mkc;
+
+	setup();
+	CHECK(GEN(log_max_mrw_sz) >= 32, "2^%lu", GEN(log_max_mrw_sz));
+	page = rig_pages(r, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		rig_mkey_in(r, page, 0, RIG_PAGE);
+		r->in_len = BYTES(create_mkey_in);
+		mkc = AT(create_mkey_in, r->in, memory_key_mkey_entry);
+		SET(mkc, mkc, len, pages * RIG_PAGE);
+		SET(create_mkey_in, r->in, translations_octword_actual_size,
+		    pages / 2);
+		same_pages(pages - 2 * i);
+		if (i)
+			CHECK(rig_run(r) == CMD_BAD_PARAM, "list too short");
+		else
+			runs("4 GiB");
+	}
+	rig_stop(r);
+}
+
 /* How many can be had: a few of 2^n are the device's own. */
 static void count(uint16_t op, uint32_t announced, uint32_t reserved)
 {
@@ -339,6 +364,7 @@ static void test_absent(void)
 int main(void)
 {
 	test_sizes();
+	test_large_region();
 	test_counts();
 	test_services();
 	test_invalidate();
