@@ -15,6 +15,7 @@
 #define OP_LSO 0x0e
 #define CS_L3 (1 << 6)
 #define CS_L4 (1 << 7)
+#define INLINE_SEGMENT 0x80000000U
 #define SIGNALED 0x08 /* of the two bits 0x0c */
 #define SYND_LOCAL_QP_OP 0x02
 #define SYND_LOCAL_PROT 0x04
@@ -89,17 +90,26 @@ static int gather(struct nic *nic, const struct wq *sq, const uint8_t *wqe,
 {
 	struct iovec iov[MAX_PIECES];
 	uint8_t *frame = nic->tx_frame;
-	uint32_t at, n;
+	uint32_t at, n, inl, step;
 	int count, i;
 
 	if (!wqe_headers(wqe, size, hdr, &at))
 		return SYND_LOCAL_QP_OP;
 	memcpy(frame, wqe + WQE_INLINE, *hdr);
 	*len = *hdr;
-	for (; at + 16 <= size; at += 16) {
+	for (; at + 16 <= size; at += step) {
+		step = 16;
 		n = get_be32(wqe + at);
-		if (n > SEND_MAX - *len)
+		inl = n & INLINE_SEGMENT;
+		n &= ~INLINE_SEGMENT;
+		if (n > SEND_MAX - *len || (inl && n > size - at - 4))
 			return SYND_LOCAL_QP_OP;
+		if (inl) {
+			memcpy(frame + *len, wqe + at + 4, n);
+			*len += n;
+			step = (4 + n + 15) & ~15U;
+			continue;
+		}
 		if (!n)
 			continue;
 		count = mkey_translate(nic, sq->pd, get_be32(wqe + at + 4),

@@ -420,8 +420,70 @@ static void test_flush_turns(void)
 	rig_stop(r);
 }
 
+/* The same bytes, by their address and in the WQE itself, also in two parts */
+static void test_inline(void)
+{
+	uint8_t *wqe, frame[2 * FRAME], want[FRAME], cqe[64];
+	uint64_t data;
+	uint32_t sq, first;
+
+	r = rig_start();
+	probe_run(r, &p);
+	sq = new_sq(p.td);
+	data = rig_pages(r, 1);
+	for (uint32_t i = 0; i < FRAME; i++)
+		want[i] = 2 + i;
+	memcpy(rig_mem(r, data), want, FRAME);
+	for (uint32_t i = 0; i < 4; i++) {
+		/* all, the first 10 and the rest, 20 and the rest by address */
+		first = (const uint32_t[]){ 0, FRAME, 10, 20 }[i];
+		wqe = rig_mem(r, buf) + 256 * i;
+		put_be32(wqe, 0x0a); /* send */
+		put_be32(wqe + 4, sq << 8 | 13);
+		wqe[11] = 8; /* signaled */
+		wqe += 32;
+		if (first) {
+			put_be32(wqe, 0x80000000U | first);
+			memcpy(wqe + 4, want, first);
+			wqe += (4 + first + 15) & ~15U;
+		}
+		if (i == 2) {
+			put_be32(wqe, 0x80000000U | (FRAME - first));
+			memcpy(wqe + 4, want + first, FRAME - first);
+		} else if (first < FRAME) {
+			put_be32(wqe, FRAME - first);
+			put_be32(wqe + 4, p.mkey);
+			put_be64(wqe + 8, data + first);
+		}
+		put_be32(rig_mem(r, db) + 4, 4 * (i + 1));
+		rig_send_db(r, r->uar, sq);
+		CHECK(rig_cqe(r, &p.tx_cq, cqe) && cqe[63] >> 4 == CQE_REQ,
+		      "%u: opcode %u", i, cqe[63] >> 4);
+		CHECK(read(r->wire, frame, sizeof(frame)) == FRAME &&
+			      !memcmp(frame, want, FRAME),
+		      "%u: another frame", i);
+	}
+	rig_stop(r);
+	/* more than is in the WQE */
+	r = rig_start();
+	probe_run(r, &p);
+	sq = new_sq(p.td);
+	wqe = rig_mem(r, buf);
+	put_be32(wqe, 0x0a);
+	put_be32(wqe + 4, sq << 8 | 6);
+	put_be32(wqe + 32, 0x80000000U | 61);
+	put_be32(rig_mem(r, db) + 4, 2);
+	rig_send_db(r, r->uar, sq);
+	CHECK(rig_cqe(r, &p.tx_cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR &&
+		      cqe[55] == 2,
+	      "syndrome %u", cqe[55]);
+	CHECK(read(r->wire, frame, sizeof(frame)) < 0, "sent");
+	rig_stop(r);
+}
+
 int main(void)
 {
+	test_inline();
 	test_turns();
 	test_sq_flush();
 	test_loopback();
