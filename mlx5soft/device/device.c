@@ -219,8 +219,10 @@ bool nic_tick(struct nic *nic)
 	if (nic->flush_due && t >= nic->flush_due)
 		eth_flush(nic);
 	eth_retry_held(nic); /* perhaps there are buffers now */
-	more = roce_tick(nic->roce, t);
-	more |= eth_tick(nic);
+	more = nic->eth_first && eth_tick(nic);
+	more |= roce_tick(nic->roce, t);
+	if (!nic->eth_first)
+		more |= eth_tick(nic);
 	if (nic->cq_due <= t)
 		cq_tick(nic, t);
 	if (!wire_flush(&nic->wire))

@@ -279,7 +279,7 @@ static int transmit(void *ctx, const void *frame, size_t len)
 
 	if (nic->wire.fd < 0 || nic->port_down)
 		return 0;
-	if (!wire_put(&nic->wire, frame, len)) {
+	if (nic->tx_blocked || !wire_put(&nic->wire, frame, len)) {
 		nic->tx_blocked = true;
 		return -EAGAIN;
 	}

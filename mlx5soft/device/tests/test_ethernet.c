@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Ethernet queues: turns of senders, their own frames, frames without a buffer */
+#include <poll.h>
 #include <unistd.h>
 
 #include "cq.h"
@@ -481,8 +482,85 @@ static void test_inline(void)
 	rig_stop(r);
 }
 
+#define MESSAGE (4U << 20)
+
+/* A WRITE that goes on and on, of a service that waits for no answer */
+static void endless_rdma(void)
+{
+	uint64_t page = rig_pages(r, 1), sq;
+	uint32_t key, qp;
+	uint8_t *wqe;
+
+	rig_mkey_in(r, page, 0, RIG_PAGE);
+	SET(mkc, AT(create_mkey_in, r->in, memory_key_mkey_entry), len,
+	    MESSAGE);
+	SET(create_mkey_in, r->in, translations_octword_actual_size,
+	    MESSAGE / RIG_PAGE / 2);
+	r->in_len = BYTES(create_mkey_in);
+	for (uint32_t i = 0; i < MESSAGE / RIG_PAGE; i++, r->in_len += 8)
+		put_be64(r->in + r->in_len, page);
+	key = rig_id(r) << 8 | 0x5a;
+	rig_address(r);
+	/* the peer is somebody else */
+	((uint8_t *)AT(roce_addr_layout,
+		       AT(set_roce_address_in, r->in, roce_address),
+		       source_mac_47_32))[5] ^= 1;
+	CHECK(!rig_run(r), "%s", r->log);
+	rig_qp_in(r, 1, p.rx_cq.id);
+	sq = r->buf + (32 << 4);
+	qp = rig_id(r);
+	rig_connect(r, qp, qp);
+	wqe = rig_mem(r, sq);
+	put_be32(wqe, WQE_WRITE);
+	put_be32(wqe + 4, qp << 8 | 3);
+	put_be32(wqe + 32, MESSAGE);
+	put_be32(wqe + 36, key);
+	put_be32(rig_mem(r, r->db) + 4, 1);
+	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (uint64_t)qp << 8);
+}
+
+/* Frames on a wire that takes four at a time: of which kind are they? */
+static void drain(uint32_t count[2], uint32_t rounds)
+{
+	uint8_t frame[2048];
+
+	for (uint32_t i = 0; i < 4 * rounds; i++) {
+		if (read(r->wire, frame, sizeof(frame)) < 0)
+			return;
+		count[frame[0] == 2]++;
+		if (i % 4 == 3) {
+			nic_wire(r->nic);
+			nic_tick(r->nic);
+		}
+	}
+}
+
+/* When the wire is full, RDMA and Ethernet both have their share. */
+static void test_share(void)
+{
+	uint32_t sq, before[2] = { 0 }, count[2] = { 0 };
+
+	r = rig_start();
+	probe_run(r, &p);
+	sq = new_sq(p.td);
+	put_large_send(rig_mem(r, buf), sq);
+	endless_rdma();
+	nic_tick(r->nic);
+	put_be32(rig_mem(r, db) + 4, 2);
+	rig_send_db(r, r->uar, sq);
+	CHECK(nic_wire_events(r->nic) & POLLOUT, "the wire is not full");
+	drain(before, 300); /* what is under way */
+	drain(count, 100);
+	CHECK(count[0] + count[1] == 400, "%u RDMA, %u Ethernet", count[0],
+	      count[1]);
+	CHECK(count[0] >= 100 && count[1] >= 100, "%u RDMA, %u Ethernet",
+	      count[0], count[1]);
+	rig_stop(r);
+}
+
 int main(void)
 {
+	test_share();
 	test_inline();
 	test_turns();
 	test_sq_flush();
