@@ -173,13 +173,13 @@ void eth_flush(struct nic *nic)
 		nic->flush_due = nic_now();
 }
 
-static void out_of_buffer(struct nic *nic, struct wq *rq)
+/* A frame is lost. */
+static void out_of_buffer(struct nic *nic, const struct wq *rq)
 {
 	struct q_counter *counter =
 		(struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
 					     GET(rqc, rq->ctx, counter_set_id));
 
-	rq->starved = true;
 	if (counter)
 		counter->out_of_buffer++;
 }
@@ -295,6 +295,7 @@ void eth_retry_held(struct nic *nic)
 		h = TAILQ_FIRST(&rq->held);
 		if (!h || now < h->until)
 			continue;
+		rq->starved = true;
 		for (; !TAILQ_EMPTY(&rq->held); drop_first(nic, rq))
 			out_of_buffer(nic, rq);
 	}
@@ -348,10 +349,14 @@ bool eth_receive(struct nic *nic, uint8_t *frame, uint32_t len, bool back,
 	retry(nic, rq);
 	if (rq->state != WQ_RDY)
 		return true;
-	if (!rq_empty(nic, rq))
+	if (!rq_empty(nic, rq)) {
 		deliver(nic, rq, frame, len, &hash);
-	else if (back || !hold(nic, rq, frame, len, &hash))
+	} else if (back) {
 		out_of_buffer(nic, rq);
+	} else if (!hold(nic, rq, frame, len, &hash)) {
+		rq->starved = true;
+		out_of_buffer(nic, rq);
+	}
 	return true;
 }
 

@@ -390,6 +390,41 @@ static void test_starved(void)
 	rig_stop(r);
 }
 
+/*
+ * The guest's own frame that finds no buffer is lost and counted, and frames
+ * from the wire wait as before.
+ */
+static void test_own_starved(void)
+{
+	static const uint8_t group[6] = { 0x01, 0x50, 0x56, 1, 2, 3 };
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 };
+	struct q_counter *counter;
+	uint32_t td;
+
+	r = rig_start();
+	probe_run(r, &p);
+	r->nic->mtu = 1522;
+	fill_rq();
+	rig_begin(r, MLX5_CMD_OP_ALLOC_Q_COUNTER, 16, 16);
+	counter =
+		(struct q_counter *)obj_find(r->nic, OBJ_Q_COUNTER, rig_id(r));
+	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->ctx,
+	    counter_set_id, counter->obj.id);
+	rig_begin(r, MLX5_CMD_OP_ALLOC_TRANSPORT_DOMAIN, 16, 16);
+	td = rig_id(r);
+	send(new_sq(td), group, false, true, "group, no buffer");
+	CHECK(counter->out_of_buffer == 1 && !r->nic->held_bytes, "%u",
+	      counter->out_of_buffer);
+	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+	nic_wire(r->nic);
+	CHECK(counter->out_of_buffer == 1 && r->nic->held_bytes == FRAME, "%u",
+	      counter->out_of_buffer);
+	put_be32(rig_mem(r, p.rq_db), 1);
+	nic_tick(r->nic);
+	expect_frame(FRAME, "it has waited");
+	rig_stop(r);
+}
+
 /* A full ring in the error state does not hold up the loop. */
 static void test_flush_turns(void)
 {
@@ -568,6 +603,7 @@ int main(void)
 	test_held();
 	test_held_apart();
 	test_starved();
+	test_own_starved();
 	test_flush();
 	test_flush_turns();
 	return check_result();
