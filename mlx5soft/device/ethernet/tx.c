@@ -176,18 +176,17 @@ static int send_one(struct nic *nic, struct wq *sq, const uint8_t *wqe,
 	return transmit(nic, sq, nic->tx_frame, len) ? 0 : UNFINISHED;
 }
 
-/* False: not to be read, or more than there is room for. */
-static bool read_pi(struct nic *nic, const struct wq *sq, uint16_t *pi)
+/* How many basic blocks are posted, or none if that is not to be read */
+static uint16_t posted(struct nic *nic, const struct wq *sq)
 {
-	uint32_t posted;
+	uint32_t pi;
 
-	if (!dma_read_be32(nic, sq->db + 4, &posted))
-		return false;
-	*pi = posted;
-	if ((uint16_t)(*pi - sq->ci) <= 1U << sq->log_size)
-		return true;
-	nic_log(nic, "SQ %u: %u posted after %u", sq->obj.id, *pi, sq->ci);
-	return false;
+	return dma_read_be32(nic, sq->db + 4, &pi) ? pi - sq->ci : 0;
+}
+
+static bool has_room(const struct wq *sq, uint16_t blocks)
+{
+	return blocks <= 1U << sq->log_size;
 }
 
 static void complete(struct nic *nic, struct wq *sq, const uint8_t *wqe,
@@ -209,33 +208,48 @@ static uint16_t basic_blocks(const uint8_t *wqe)
 	return size ? (size + 63) / 64 : 1;
 }
 
+/* How many of the blocks that are left it takes: of what is broken, not more */
+static uint16_t blocks_of(const uint8_t *wqe, uint16_t left)
+{
+	uint16_t n = basic_blocks(wqe);
+
+	return n < left ? n : left;
+}
+
 /* In the error state: WQEs end with an error. Returns whether there are more. */
 static bool flush(struct nic *nic, struct wq *sq, int budget)
 {
 	uint32_t mask = (1U << sq->log_size) - 1;
+	uint16_t left = posted(nic, sq), n;
 	uint8_t wqe[64];
-	uint16_t pi;
 
-	if (!GET(sqc, sq->ctx, flush_in_error_en) || !read_pi(nic, sq, &pi))
+	if (!GET(sqc, sq->ctx, flush_in_error_en) || !has_room(sq, left))
 		return false;
-	for (; sq->ci != pi; budget -= FRAME_COST) {
+	for (; left; left -= n, budget -= FRAME_COST) {
 		if (budget <= 0)
 			return true;
 		if (!pas_read(nic, &sq->pas, (uint64_t)(sq->ci & mask) * 64,
 			      wqe, 64))
-			return false;
+			memset(wqe, 0, 64);
 		complete(nic, sq, wqe, SYND_FLUSH);
-		sq->ci += basic_blocks(wqe);
+		n = blocks_of(wqe, left);
+		sq->ci += n;
 	}
 	return false;
 }
 
-/* The WQE at ci in one piece; false: it is not in memory. */
-static bool read_wqe(struct nic *nic, const struct wq *sq, uint8_t wqe[MAX_WQE])
+/* The WQE at ci in one piece; false: it is not in memory, or not all posted. */
+static bool read_wqe(struct nic *nic, const struct wq *sq, uint16_t left,
+		     uint8_t wqe[MAX_WQE])
 {
 	uint32_t mask = (1U << sq->log_size) - 1, i = 0;
 
+	memset(wqe, 0, 64);
+	if (!has_room(sq, left))
+		return false;
 	do {
+		if (i == left)
+			return false;
 		if (!pas_read(nic, &sq->pas,
 			      (uint64_t)((sq->ci + i) & mask) * 64,
 			      wqe + 64 * i, 64))
@@ -248,25 +262,27 @@ static bool read_wqe(struct nic *nic, const struct wq *sq, uint8_t wqe[MAX_WQE])
 static bool run(struct nic *nic, struct wq *sq, int budget)
 {
 	uint8_t wqe[MAX_WQE];
-	uint16_t pi;
+	uint16_t left, n;
 	int ret;
 
 	if (sq->state == WQ_ERR)
 		return flush(nic, sq, budget);
-	if (sq->state != WQ_RDY || !read_pi(nic, sq, &pi))
+	if (sq->state != WQ_RDY)
 		return false;
-	while (sq->ci != pi) {
+	for (left = posted(nic, sq); left; left -= n) {
 		if (budget <= 0)
 			return true;
-		if (!read_wqe(nic, sq, wqe))
-			return false;
-		ret = send_one(nic, sq, wqe, (get_be32(wqe + 4) & 0x3f) * 16,
-			       &budget);
+		ret = SYND_LOCAL_QP_OP;
+		if (read_wqe(nic, sq, left, wqe))
+			ret = send_one(nic, sq, wqe,
+				       (get_be32(wqe + 4) & 0x3f) * 16,
+				       &budget);
 		if (ret == UNFINISHED)
 			return true;
 		if (ret || (wqe[11] & 0x0c) == SIGNALED)
 			complete(nic, sq, wqe, ret);
-		sq->ci += basic_blocks(wqe);
+		n = blocks_of(wqe, left);
+		sq->ci += n;
 		sq->sent = 0;
 		if (ret) {
 			nic_log(nic, "SQ %u: error 0x%x", sq->obj.id, ret);

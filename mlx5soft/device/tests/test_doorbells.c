@@ -131,17 +131,20 @@ static void test_sq(void)
 		CHECK(get_be32(cqe + 56) == sq, "number");
 		CHECK(get_be32(cqe + 32) == 0x123456, "user's number");
 	}
-	/* a doorbell record that has run away: more than the ring has */
-	put_be32(rig_mem(r, db) + 4, 2 + 17);
-	rig_send_db(r, r->uar, sq);
-	put_be32(rig_mem(r, db) + 4, 0x8000);
-	rig_send_db(r, r->uar, sq);
-	CHECK(!rig_cqe(r, &cq, cqe), "nonsense");
 	put_be32(rig_mem(r, cq.db), 2);
 	put_be32(rig_mem(r, db) + 4, 2 + 16);
 	rig_send_db(r, r->uar, sq);
 	for (int i = 0; i < 16; i++)
 		CHECK(rig_cqe(r, &cq, cqe), "%d", i);
+	put_be32(rig_mem(r, cq.db), 2 + 16);
+	/* a doorbell record that has run away: more than the ring has */
+	put_be32(rig_mem(r, db) + 4, 2 + 16 + 17);
+	rig_send_db(r, r->uar, sq);
+	put_be32(rig_mem(r, db) + 4, 0x8000);
+	rig_send_db(r, r->uar, sq);
+	CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR,
+	      "nonsense: opcode %u", cqe[63] >> 4);
+	CHECK(!rig_cqe(r, &cq, cqe), "once");
 	rig_stop(r);
 }
 

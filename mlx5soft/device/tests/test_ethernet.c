@@ -169,6 +169,60 @@ static void test_sq_flush(void)
 	rig_stop(r);
 }
 
+/* A WQE that is not all there is the error of its queue, which is told once. */
+static void test_sq_broken(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t ds, pi;
+		bool unmapped;
+	} cases[] = {
+		{ "longer than what is posted", 5, 1, false },
+		{ "longer than what is posted", 63, 15, false },
+		{ "not in memory", 1, 3, true },
+		{ "more than the ring has", 1, 17, false },
+		{ "much more", 1, 0xffff, false },
+	};
+	struct wq *wq;
+	uint8_t cqe[64];
+	uint32_t sq;
+
+	r = rig_start();
+	probe_run(r, &p);
+	for (size_t i = 0; i < N_ELEM(cases); i++) {
+		sq = new_sq(p.td);
+		wq = (struct wq *)obj_find(r->nic, OBJ_SQ, sq);
+		if (cases[i].unmapped)
+			wq->pas.page[0] = RIG_NOWHERE;
+		put_be32(rig_mem(r, buf) + 4, sq << 8 | cases[i].ds); /* NOP */
+		put_be32(rig_mem(r, db) + 4, cases[i].pi);
+		rig_send_db(r, r->uar, sq);
+		CHECK(rig_cqe(r, &p.tx_cq, cqe) && cqe[55] == 2 &&
+			      cqe[63] >> 4 == CQE_REQ_ERR,
+		      "%s: syndrome %u", cases[i].name, cqe[55]);
+		CHECK(wq->state == WQ_ERR, "%s: state %u", cases[i].name,
+		      wq->state);
+		rig_send_db(r, r->uar, sq);
+		CHECK(!rig_cqe(r, &p.tx_cq, cqe) && nic_due(r->nic),
+		      "%s: not once", cases[i].name);
+	}
+	/* in the error state each ends with an error, and nothing behind them */
+	sq = new_sq(p.td);
+	wq = (struct wq *)obj_find(r->nic, OBJ_SQ, sq);
+	SET(sqc, wq->ctx, flush_in_error_en, 1);
+	put_be32(rig_mem(r, buf) + 4, sq << 8 | 1);
+	put_be32(rig_mem(r, buf) + 64 + 4, sq << 8 | 63);
+	put_be32(rig_mem(r, db) + 4, 2);
+	to_state(MLX5_CMD_OP_MODIFY_SQ, sq, WQ_RDY, WQ_ERR);
+	for (int i = 0; i < 3; i++)
+		nic_tick(r->nic);
+	for (int i = 0; i < 2; i++)
+		CHECK(rig_cqe(r, &p.tx_cq, cqe) && cqe[55] == 5, "flush");
+	CHECK(!rig_cqe(r, &p.tx_cq, cqe) && nic_due(r->nic), "two of them");
+	CHECK(wq->ci == 2, "at %u", wq->ci);
+	rig_stop(r);
+}
+
 /* receive WQEs; posting them is for the tests */
 static void fill_rq(void)
 {
@@ -599,6 +653,7 @@ int main(void)
 	test_inline();
 	test_turns();
 	test_sq_flush();
+	test_sq_broken();
 	test_loopback();
 	test_held();
 	test_held_apart();
