@@ -189,16 +189,17 @@ static void set_moderation(struct cq *cq)
 }
 
 /* size, format and place of the entries; `list` is behind the command */
-static bool ring_init(struct cq *cq, const struct cmd *cmd, const uint8_t *cqc,
-		      uint32_t list)
+static int ring_init(struct cq *cq, const struct cmd *cmd, const uint8_t *cqc,
+		     uint32_t list)
 {
 	unsigned int shift = GET(cqc, cqc, log_page_size) + PAGE_SHIFT_MIN;
 
 	cq->log_size = GET(cqc, cqc, log_cq_size);
 	cq->big = GET(cqc, cqc, cqe_sz) == 1;
-	return cq->log_size <= MAX_LOG_QUEUE && GET(cqc, cqc, cqe_sz) <= 1 &&
-	       cmd->in_len >= list &&
-	       pas_init(&cq->pas, cmd->in + list, cmd->in_len - list, shift,
+	if (cq->log_size > MAX_LOG_QUEUE || GET(cqc, cqc, cqe_sz) > 1 ||
+	    cmd->in_len < list)
+		return -EINVAL;
+	return pas_init(&cq->pas, cmd->in + list, cmd->in_len - list, shift,
 			GET(cqc, cqc, page_offset) << (shift - 6),
 			(cq->big ? 128ULL : 64ULL) << cq->log_size);
 }
@@ -207,9 +208,10 @@ static int create_cq(struct nic *nic, struct cmd *cmd)
 {
 	const uint8_t *cqc = AT_RO(create_cq_in, cmd->in, cq_context);
 	struct cq *cq = calloc(1, sizeof(*cq));
+	int ret = -EINVAL;
 
 	if (!cq)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	cq->obj.free = cq_free;
 	memcpy(cq->cqc, cqc, sizeof(cq->cqc));
 	cq->ignore_overrun = GET(cqc, cqc, oi);
@@ -223,10 +225,11 @@ static int create_cq(struct nic *nic, struct cmd *cmd)
 		obj_destroy(nic, &cq->obj);
 		return FAIL(BAD_RES, "no such EQ or UAR");
 	}
-	if (GET(cqc, cqc, cqe_comp_en) || cq->db & 7 ||
-	    !ring_init(cq, cmd, cqc, BYTES(create_cq_in))) {
+	if (!GET(cqc, cqc, cqe_comp_en) && !(cq->db & 7))
+		ret = ring_init(cq, cmd, cqc, BYTES(create_cq_in));
+	if (ret) {
 		obj_destroy(nic, &cq->obj);
-		return FAIL(BAD_PARAM, "size, doorbell record or pages");
+		return FAIL_WITH(ret, "size, doorbell record or pages");
 	}
 	return cmd_created(nic, cmd, &cq->obj, OBJ_CQ);
 }
@@ -241,9 +244,10 @@ static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 	uint8_t cqe[64] = { 0 };
 	struct cq to = { 0 };
 	uint32_t ci;
+	int ret = ring_init(&to, cmd, cqc, BYTES(modify_cq_in));
 
-	if (!ring_init(&to, cmd, cqc, BYTES(modify_cq_in)))
-		return FAIL(BAD_PARAM, "size or pages");
+	if (ret)
+		return FAIL_WITH(ret, "size or pages");
 	if (cq->failed || !dma_read_be32(nic, cq->db, &ci) ||
 	    unread(cq, ci) >= 1U << cq->log_size ||
 	    unread(cq, ci) > 1U << to.log_size ||

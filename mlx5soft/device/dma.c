@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The guest's memory, and lists of its pages. */
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "dma.h"
@@ -38,27 +39,27 @@ void *dma_ptr_write(struct nic *nic, uint64_t addr, uint32_t len)
 
 /* ---- lists of pages ---- */
 
-bool pas_init(struct pas *pas, const uint8_t *list, size_t avail,
-	      unsigned int shift, uint64_t offset, uint64_t size)
+int pas_init(struct pas *pas, const uint8_t *list, size_t avail,
+	     unsigned int shift, uint64_t offset, uint64_t size)
 {
 	uint64_t count, i;
 
 	/* the sum below must not wrap */
 	if (shift < PAGE_SHIFT_MIN || shift > MAX_LOG_MR - 1 ||
 	    offset >> MAX_LOG_MR || size > 1ULL << MAX_LOG_MR)
-		return false;
+		return -EINVAL;
 	count = (offset + size + (1ULL << shift) - 1) >> shift;
 	if (count > avail / 8)
-		return false;
+		return -EINVAL;
 	pas->page = calloc(count ? count : 1, sizeof(*pas->page));
 	if (!pas->page)
-		return false;
+		return -ENOMEM;
 	for (i = 0; i < count; i++) /* low bits are flags */
 		pas->page[i] = get_be64(list + 8 * i) & ~0xfffULL;
 	pas->count = count;
 	pas->shift = shift;
 	pas->offset = offset;
-	return true;
+	return 0;
 }
 
 void pas_free(struct pas *pas)

@@ -40,10 +40,10 @@ struct pas {
 
 /*
  * Take `size` bytes' worth of page addresses at `list`, of which `avail` bytes
- * are there. False: too few, or no memory.
+ * are there. -EINVAL: too few, or numbers that cannot be; -ENOMEM.
  */
-bool pas_init(struct pas *pas, const uint8_t *list, size_t avail,
-	      unsigned int shift, uint64_t offset, uint64_t size);
+int pas_init(struct pas *pas, const uint8_t *list, size_t avail,
+	     unsigned int shift, uint64_t offset, uint64_t size);
 void pas_free(struct pas *pas);
 bool pas_read(struct nic *nic, const struct pas *pas, uint64_t at, void *buf,
 	      uint32_t len);

@@ -161,10 +161,10 @@ static int create_eq(struct nic *nic, struct cmd *cmd)
 {
 	const uint8_t *eqc = AT_RO(create_eq_in, cmd->in, eq_context_entry);
 	struct eq *eq = calloc(1, sizeof(*eq));
-	int i;
+	int ret = -EINVAL, i;
 
 	if (!eq)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	eq->obj.free = eq_free;
 	TAILQ_INIT(&eq->waiting);
 	memcpy(eq->eqc, eqc, sizeof(eq->eqc));
@@ -174,14 +174,15 @@ static int create_eq(struct nic *nic, struct cmd *cmd)
 	for (i = 0; i < 4; i++)
 		eq->events[i] = get_be64(
 			cmd->in + BYTE_OF(create_eq_in, event_bitmask) + 8 * i);
-	if (eq->log_size > MAX_LOG_QUEUE || eq->vector >= VECTORS ||
-	    !pas_init(&eq->pas, cmd->in + BYTES(create_eq_in),
-		      cmd->in_len - BYTES(create_eq_in),
-		      GET(eqc, eqc, log_page_size) + PAGE_SHIFT_MIN,
-		      GET(eqc, eqc, page_offset) * 64,
-		      (uint64_t)EQE << eq->log_size)) {
+	if (eq->log_size <= MAX_LOG_QUEUE && eq->vector < VECTORS)
+		ret = pas_init(&eq->pas, cmd->in + BYTES(create_eq_in),
+			       cmd->in_len - BYTES(create_eq_in),
+			       GET(eqc, eqc, log_page_size) + PAGE_SHIFT_MIN,
+			       GET(eqc, eqc, page_offset) * 64,
+			       (uint64_t)EQE << eq->log_size);
+	if (ret) {
 		obj_destroy(nic, &eq->obj);
-		return FAIL(BAD_PARAM, "size, vector or pages");
+		return FAIL_WITH(ret, "size, vector or pages");
 	}
 	if (!cmd_hold(nic, &eq->obj, OBJ_UAR, eq->uar)) {
 		obj_destroy(nic, &eq->obj);

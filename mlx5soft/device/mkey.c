@@ -29,6 +29,7 @@ static int parse(struct nic *nic, struct cmd *cmd, struct mkey *mkey)
 		GET(create_mkey_in, cmd->in, translations_octword_actual_size) *
 		16;
 	uint64_t first;
+	int ret;
 
 	mode = GET(mkc, mkc, access_mode_4_2) << 2 |
 	       GET(mkc, mkc, access_mode_1_0);
@@ -57,10 +58,12 @@ static int parse(struct nic *nic, struct cmd *cmd, struct mkey *mkey)
 		if (mkey->len > 1ULL << MAX_LOG_MR)
 			return FAIL(BAD_PARAM, "length");
 		first = mkey->start & ((1ULL << shift) - 1);
-		if (list > cmd->in_len - BYTES(create_mkey_in) ||
-		    !pas_init(&mkey->pas, cmd->in + BYTES(create_mkey_in), list,
-			      shift, 0, first + mkey->len))
+		if (list > cmd->in_len - BYTES(create_mkey_in))
 			return FAIL(BAD_PARAM, "list too short");
+		ret = pas_init(&mkey->pas, cmd->in + BYTES(create_mkey_in),
+			       list, shift, 0, first + mkey->len);
+		if (ret)
+			return FAIL_WITH(ret, "list too short");
 	}
 	if (!mkey->all && mkey->len &&
 	    mkey->start + (mkey->len - 1) < mkey->start)
@@ -74,7 +77,7 @@ static int create_mkey(struct nic *nic, struct cmd *cmd)
 	int ret;
 
 	if (!mkey)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	mkey->obj.free = mkey_free;
 	memcpy(mkey->mkc, AT_RO(create_mkey_in, cmd->in, memory_key_mkey_entry),
 	       sizeof(mkey->mkc));

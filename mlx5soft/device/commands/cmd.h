@@ -6,6 +6,8 @@
 #ifndef MLX5SOFT_CMD_H
 #define MLX5SOFT_CMD_H
 
+#include <errno.h>
+
 #include "object.h"
 
 enum cmd_status {
@@ -62,6 +64,9 @@ int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 	     const char *what);
 /* The syndrome is the number of the command and of the line in the source. */
 #define FAIL(status, what) cmd_fail(nic, cmd, CMD_##status, __LINE__, what)
+/* ...when a negative errno says why: no memory, or what a parameter has wrong */
+#define FAIL_WITH(err, what) \
+	((err) == -ENOMEM ? FAIL(NO_RES, "no memory") : FAIL(BAD_PARAM, what))
 
 /* bytes of a command, either way: a list of 2^20 pages, and what it is for */
 #define CMD_MAX ((8U << 20) + 4096)

@@ -68,7 +68,7 @@ static int create_flow_table(struct nic *nic, struct cmd *cmd)
 		return FAIL(BAD_PARAM, "size");
 	ft = calloc(1, sizeof(*ft));
 	if (!ft)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	ft->obj.free = ft_free;
 	ft->level = GET(flow_table_context, c, level);
 	ft->log_size = GET(flow_table_context, c, log_size);
@@ -135,18 +135,19 @@ static int create_flow_group(struct nic *nic, struct cmd *cmd)
 						  table_id));
 	uint32_t first = GET(create_flow_group_in, cmd->in, start_flow_index);
 	uint32_t last = GET(create_flow_group_in, cmd->in, end_flow_index);
-	struct group *g;
+	uint32_t id;
+	int ret;
 
 	if (!ft)
 		return FAIL(BAD_RES, "no such table");
 	if (first > last || last >> ft->log_size)
 		return FAIL(BAD_PARAM, "range of indices");
-	g = group_add(&ft->groups, ft->next_group & 0xffffff, first, last,
-		      mask);
-	if (!g)
-		return FAIL(BAD_PARAM, "groups overlap, or no memory");
+	id = ft->next_group & 0xffffff;
+	ret = group_add(&ft->groups, id, first, last, mask);
+	if (ret)
+		return FAIL_WITH(ret, "groups overlap");
 	ft->next_group++;
-	SET(create_flow_group_out, cmd->out, group_id, g->id);
+	SET(create_flow_group_out, cmd->out, group_id, id);
 	return CMD_OK;
 }
 
@@ -206,7 +207,7 @@ static int set_fte(struct nic *nic, struct cmd *cmd)
 	else
 		e = entry_add(g, index, AT_RO(flow_context, ctx, match_value));
 	if (!e)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	e->action = action;
 	e->dest = to;
 	e->dest_type = type;

@@ -30,9 +30,10 @@ static int create_wq(struct nic *nic, struct cmd *cmd, const uint8_t *ctx,
 	const uint8_t *list = p + BYTES(wq);
 	unsigned int shift = GET(wq, p, log_wq_pg_sz) + PAGE_SHIFT_MIN;
 	struct wq *wq = calloc(1, sizeof(*wq));
+	int ret = -EINVAL;
 
 	if (!wq)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	wq->obj.free = wq_free;
 	TAILQ_INIT(&wq->held);
 	memcpy(wq->ctx, ctx, ctx_len);
@@ -42,14 +43,15 @@ static int create_wq(struct nic *nic, struct cmd *cmd, const uint8_t *ctx,
 	wq->pd = GET(wq, p, pd);
 	wq->db = GET(wq, p, dbr_addr);
 	/* The queue runs round: type 1 is cyclic. */
-	if (GET(wq, p, wq_type) != 1 || wq->log_size > MAX_LOG_WQ ||
-	    wq->log_stride < 4 || wq->log_stride > 11 ||
-	    (kind == OBJ_SQ && wq->log_stride != 6) || wq->db & 7 ||
-	    !pas_init(&wq->pas, list, cmd->in + cmd->in_len - list, shift,
-		      GET(wq, p, page_offset) << (shift - 6),
-		      1ULL << (wq->log_size + wq->log_stride))) {
+	if (GET(wq, p, wq_type) == 1 && wq->log_size <= MAX_LOG_WQ &&
+	    wq->log_stride >= 4 && wq->log_stride <= 11 &&
+	    (kind != OBJ_SQ || wq->log_stride == 6) && !(wq->db & 7))
+		ret = pas_init(&wq->pas, list, cmd->in + cmd->in_len - list,
+			       shift, GET(wq, p, page_offset) << (shift - 6),
+			       1ULL << (wq->log_size + wq->log_stride));
+	if (ret) {
 		obj_destroy(nic, &wq->obj);
-		return FAIL(BAD_PARAM, "type, size, doorbell record or pages");
+		return FAIL_WITH(ret, "type, size, doorbell record or pages");
 	}
 	wq->cq = (struct cq *)cmd_hold(nic, &wq->obj, OBJ_CQ, cqn);
 	/* PD 0, which no key has, for a queue that never gets work */
@@ -147,7 +149,7 @@ static int create_tir(struct nic *nic, struct cmd *cmd)
 	struct tir *tir = calloc(1, sizeof(*tir));
 
 	if (!tir)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	memcpy(tir->ctx, c, sizeof(tir->ctx));
 	if (!cmd_hold(nic, &tir->obj, direct ? OBJ_RQ : OBJ_RQT,
 		      direct ? GET(tirc, c, inline_rqn)
@@ -165,7 +167,7 @@ static int create_tis(struct nic *nic, struct cmd *cmd)
 	struct tis *tis = calloc(1, sizeof(*tis));
 
 	if (!tis)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	memcpy(tis->ctx, c, sizeof(tis->ctx));
 	if (!cmd_hold(nic, &tis->obj, OBJ_TD, GET(tisc, c, transport_domain))) {
 		obj_destroy(nic, &tis->obj);
@@ -231,7 +233,7 @@ static int create_rqt(struct nic *nic, struct cmd *cmd)
 	int ret;
 
 	if (!rqt)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	rqt->max = GET(rqtc, c, rqt_max_size);
 	if (rqt->max > N_ELEM(rqt->rqn))
 		rqt->max = N_ELEM(rqt->rqn);

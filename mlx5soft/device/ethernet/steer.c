@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Groups and entries of flow tables, and what matches. */
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "ethernet/steer.h"
 
-struct group *group_add(struct group **groups, uint32_t id, uint32_t first,
-			uint32_t last, const uint8_t mask[MATCH])
+int group_add(struct group **groups, uint32_t id, uint32_t first, uint32_t last,
+	      const uint8_t mask[MATCH])
 {
 	struct group **at, *g;
 
 	for (at = groups; (g = *at) && g->last < first; at = &g->next)
 		;
 	if (g && g->first <= last)
-		return NULL;
+		return -EINVAL;
 	g = calloc(1, sizeof(*g));
 	if (!g)
-		return NULL;
+		return -ENOMEM;
 	g->id = id;
 	g->first = first;
 	g->last = last;
@@ -27,7 +28,7 @@ struct group *group_add(struct group **groups, uint32_t id, uint32_t first,
 		g->from++;
 	g->next = *at;
 	*at = g;
-	return g;
+	return 0;
 }
 
 void group_free(struct group *g)

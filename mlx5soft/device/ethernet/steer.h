@@ -29,9 +29,9 @@ struct group {
 	struct entry *bucket[GROUP_BUCKETS];
 };
 
-/* NULL: no memory, or it overlaps with another. */
-struct group *group_add(struct group **groups, uint32_t id, uint32_t first,
-			uint32_t last, const uint8_t mask[MATCH]);
+/* -EINVAL: it overlaps with another; -ENOMEM */
+int group_add(struct group **groups, uint32_t id, uint32_t first, uint32_t last,
+	      const uint8_t mask[MATCH]);
 void group_free(struct group *g); /* with its entries */
 struct entry *entry_find(struct group *groups, uint32_t index,
 			 struct group **of);

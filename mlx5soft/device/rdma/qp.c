@@ -46,6 +46,7 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	bool xrc = GET(qpc, qpc, st) == ST_XRC;
 	struct obj *srq;
 	uint64_t size = 0;
+	int ret = -EINVAL;
 
 	switch (GET(qpc, qpc, st)) {
 	case ST_RC:
@@ -82,11 +83,12 @@ static int parse(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	qp->sq_at = size;
 	if (!qp->no_sq)
 		size += 64ULL << qp->log_sq;
-	if (qp->db & 7 ||
-	    !pas_init(&qp->pas, cmd->in + BYTES(create_qp_in),
-		      cmd->in_len - BYTES(create_qp_in), shift,
-		      GET(qpc, qpc, page_offset) << (shift - 6), size))
-		return FAIL(BAD_PARAM, "size, doorbell record or pages");
+	if (!(qp->db & 7))
+		ret = pas_init(&qp->pas, cmd->in + BYTES(create_qp_in),
+			       cmd->in_len - BYTES(create_qp_in), shift,
+			       GET(qpc, qpc, page_offset) << (shift - 6), size);
+	if (ret)
+		return FAIL_WITH(ret, "size, doorbell record or pages");
 
 	qp->send_cq = (struct cq *)cmd_hold(nic, &qp->obj, OBJ_CQ,
 					    GET(qpc, qpc, cqn_snd));
@@ -144,7 +146,7 @@ static int add_transport(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	obj_destroy(nic, &qp->obj);
 	if (ret == -EEXIST)
 		return FAIL(BAD_RES_STATE, "there is a GSI QP already");
-	return FAIL(INTERNAL, "no memory");
+	return FAIL(NO_RES, "no memory");
 }
 
 static int create_qp(struct nic *nic, struct cmd *cmd)
@@ -153,7 +155,7 @@ static int create_qp(struct nic *nic, struct cmd *cmd)
 	int ret;
 
 	if (!qp)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	qp->obj.free = qp_free;
 	memcpy(qp->qpc, AT_RO(create_qp_in, cmd->in, qpc), sizeof(qp->qpc));
 	ret = parse(nic, cmd, qp);

@@ -224,6 +224,7 @@ static int modify_qp(struct nic *nic, struct cmd *cmd)
 	struct qp *qp = (struct qp *)obj_find(nic, OBJ_QP, cmd_id(cmd));
 	const struct transition *t = transitions;
 	uint32_t opt, state;
+	int ret;
 
 	if (!qp)
 		return FAIL(BAD_RES, "no such QP");
@@ -241,8 +242,9 @@ static int modify_qp(struct nic *nic, struct cmd *cmd)
 	}
 	attr_of(qpc, &attr);
 	attr.state = roce_state_of[t->to == SAME ? state : t->to];
-	if (roce_qp_modify(qp->roce, &attr, mask_of(qp, opt) | ROCE_QP_STATE))
-		return FAIL(BAD_PARAM, "a value that cannot be");
+	ret = roce_qp_modify(qp->roce, &attr, mask_of(qp, opt) | ROCE_QP_STATE);
+	if (ret)
+		return FAIL_WITH(ret, "a value that cannot be");
 	q_account(nic, qp); /* perhaps it is another one from now on */
 	memcpy(qp->qpc, qpc, sizeof(qpc));
 	if (t->to == QP_RST)

@@ -35,9 +35,10 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 {
 	struct srq *srq = calloc(1, sizeof(*srq));
 	size_t avail = cmd->in + cmd->in_len - p->list;
+	int ret = -EINVAL;
 
 	if (!srq)
-		return FAIL(INTERNAL, "no memory");
+		return FAIL(NO_RES, "no memory");
 	srq->obj.free = srq_free;
 	srq->log_size = p->log_size;
 	srq->log_stride = p->log_stride;
@@ -47,14 +48,15 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 	srq->limit = p->limit;
 	srq->ctx_len = p->ctx_len;
 	memcpy(srq->ctx, p->ctx, p->ctx_len);
-	if (p->log_size > MAX_LOG_WQ || p->log_stride < 4 ||
-	    p->log_stride > MAX_LOG_RQ_STRIDE ||
-	    p->page_shift > MAX_PAGE_SHIFT || p->db & 3 ||
-	    !pas_init(&srq->pas, p->list, avail, p->page_shift,
-		      p->page_offset << (p->page_shift - 6),
-		      1ULL << (p->log_size + p->log_stride))) {
+	if (p->log_size <= MAX_LOG_WQ && p->log_stride >= 4 &&
+	    p->log_stride <= MAX_LOG_RQ_STRIDE &&
+	    p->page_shift <= MAX_PAGE_SHIFT && !(p->db & 3))
+		ret = pas_init(&srq->pas, p->list, avail, p->page_shift,
+			       p->page_offset << (p->page_shift - 6),
+			       1ULL << (p->log_size + p->log_stride));
+	if (ret) {
 		obj_destroy(nic, &srq->obj);
-		return FAIL(BAD_PARAM, "size, doorbell record or pages");
+		return FAIL_WITH(ret, "size, doorbell record or pages");
 	}
 	if (p->xrc)
 		srq->cq = (struct cq *)cmd_hold(nic, &srq->obj, OBJ_CQ, p->cqn);

@@ -55,8 +55,8 @@ static void against_plain(void)
 		if (i == 7)
 			memset(mask, 0, MATCH); /* takes all */
 		first = (i * 5 % 8) * 100;
-		MUST(group_add(&groups, i, first, first + 99, mask));
-		MUST(!group_add(&groups, 99, first + 50, first + 150, mask));
+		MUST(!group_add(&groups, i, first, first + 99, mask));
+		MUST(group_add(&groups, 99, first + 50, first + 150, mask));
 	}
 	for (i = 0; i < 800 && count < MAX_RULES; i++) {
 		if (rand() % 4 == 0 || (i / 100 == 5 * 7 % 8 && rand() % 50))
@@ -134,8 +134,8 @@ static void speed(void)
 	SET(fte_match_set_lyr_2_4, mask, first_vid, 0xfff);
 	SET(fte_match_set_lyr_2_4, mask, cvlan_tag, 1);
 	SET(fte_match_set_lyr_2_4, pkt, cvlan_tag, 1);
-	g = group_add(&groups, 0, 0, 4095, mask);
-	MUST(g);
+	MUST(!group_add(&groups, 0, 0, 4095, mask));
+	g = groups;
 	for (i = 0; i < 4096; i++) {
 		SET(fte_match_set_lyr_2_4, pkt, first_vid, i);
 		MUST(entry_add(g, i, pkt));

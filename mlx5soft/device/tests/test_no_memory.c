@@ -3,6 +3,7 @@
  * Memory that is not there. Each allocation of each command fails once: the
  * command is refused, and succeeds when it is repeated, as if nothing had been.
  */
+#include "commands/cmd.h"
 #include "cq.h"
 #include "nic.h"
 #include "probe.h"
@@ -47,8 +48,9 @@ static bool fail_next(struct rig *r, int result)
 		fail_at = 1;
 		return false;
 	}
-	CHECK(result > 0, "command 0x%x without its allocation %u: %d",
-	      get_be16(r->in), fail_at, result);
+	CHECK(result == CMD_NO_RES || result == CMD_LIMIT, /* no number */
+	      "command 0x%x without its allocation %u: %d: %s", get_be16(r->in),
+	      fail_at, result, r->log);
 	failed++;
 	fail_at++;
 	return result; /* or it would be done twice */
