@@ -54,6 +54,11 @@ static void setup(void)
 	rig_mkey_in(r, FROM, FROM, 8192);
 	mkey = rig_id(r) << 8 | 0x5a;
 	rig_xrc_srq_in(r, xrcd, srq_cq.id);
+	/* of two pages, the second is not in memory */
+	SET(create_xrc_srq_in, r->in, xrc_srq_context_entry.log_xrc_srq_size,
+	    8);
+	put_be64(r->in + r->in_len, RIG_NOWHERE);
+	r->in_len += 8;
 	srq_buf = r->buf;
 	srq_db = r->db;
 	srq = rig_id(r);
@@ -171,6 +176,28 @@ static void test_refused(const char *what, bool gone, uint32_t *number,
 	rig_stop(r);
 }
 
+/* An element that cannot be read is an error, and not one that is missing. */
+static void test_unreadable(void)
+{
+	uint8_t cqe[64];
+
+	setup();
+	post_recv();
+	put_be16(rig_mem(r, srq_buf) + 2, 128);
+	post_send(0x0a, srq, 0);
+	CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ, "SEND");
+	CHECK(rig_cqe(r, &srq_cq, cqe) && cqe[63] >> 4 == CQE_RESP_SEND,
+	      "the first");
+	post_send(0x0a, srq, 0);
+	CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR &&
+		      cqe[55] == 0x14,
+	      "opcode %u, syndrome %02x", cqe[63] >> 4, cqe[55]);
+	CHECK(rig_cqe(r, &srq_cq, cqe) && cqe[63] >> 4 == CQE_RESP_ERR &&
+		      cqe[55] == 0x02 && get_be16(cqe + 60) == 128,
+	      "opcode %u, syndrome %02x", cqe[63] >> 4, cqe[55]);
+	rig_stop(r);
+}
+
 static void test_create(void)
 {
 	setup();
@@ -201,6 +228,7 @@ int main(void)
 	test_refused("SRQ is gone", true, &srq, 0x0a);
 	test_refused("other domain", false, &other_srq, 0x0a);
 	test_refused("WRITE, other domain", false, &other_srq, 0x08);
+	test_unreadable();
 	test_create();
 	return check_result();
 }
