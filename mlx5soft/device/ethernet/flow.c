@@ -142,6 +142,8 @@ static int create_flow_group(struct nic *nic, struct cmd *cmd)
 		return FAIL(BAD_RES, "no such table");
 	if (first > last || last >> ft->log_size)
 		return FAIL(BAD_PARAM, "range of indices");
+	if (!steer_known(mask))
+		return FAIL(BAD_PARAM, "a field that is not looked at");
 	id = ft->next_group & 0xffffff;
 	ret = group_add(&ft->groups, id, first, last, mask);
 	if (ret)

@@ -176,3 +176,34 @@ void steer_describe(uint8_t pkt[MATCH], const uint8_t *f, uint32_t len,
 		HDR(udp_dport, get_be16(f + h->l4 + 2));
 	}
 }
+
+/* ...and all that it can tell, each as a field of ones */
+bool steer_known(const uint8_t mask[MATCH])
+{
+	uint8_t pkt[MATCH] = { 0 };
+	size_t i;
+
+	HDR(dmac_47_16, -1);
+	HDR(dmac_15_0, -1);
+	HDR(smac_47_16, -1);
+	HDR(smac_15_0, -1);
+	HDR(ethertype, -1);
+	HDR(cvlan_tag, -1);
+	HDR(svlan_tag, -1);
+	HDR(first_prio, -1);
+	HDR(first_cfi, -1);
+	HDR(first_vid, -1);
+	HDR(ip_version, -1);
+	HDR(ip_protocol, -1);
+	HDR(frag, -1);
+	memset(HDR_AT(src_ipv4_src_ipv6), 0xff, 16);
+	memset(HDR_AT(dst_ipv4_dst_ipv6), 0xff, 16);
+	HDR(tcp_sport, -1);
+	HDR(tcp_dport, -1);
+	HDR(udp_sport, -1);
+	HDR(udp_dport, -1);
+	for (i = 0; i < MATCH; i++)
+		if (mask[i] & ~pkt[i])
+			return false;
+	return true;
+}

@@ -39,6 +39,8 @@ struct entry *entry_add(struct group *g, uint32_t index,
 			const uint8_t value[MATCH]);
 void entry_del(struct group *g, struct entry *e);
 
+/* Does the mask ask for no more than what steer_describe() tells? */
+bool steer_known(const uint8_t mask[MATCH]);
 /* A packet as entries describe it: `pkt` is zeroed. */
 void steer_describe(uint8_t pkt[MATCH], const uint8_t *f, uint32_t len,
 		    const struct frame *h);

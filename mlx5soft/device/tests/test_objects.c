@@ -383,9 +383,80 @@ static void test_sizes(void)
 	rig_stop(r);
 }
 
+static int group_with(uint32_t ft, size_t at, size_t len)
+{
+	uint8_t *mask;
+	int ret;
+
+	rig_begin(r, MLX5_CMD_OP_CREATE_FLOW_GROUP, BYTES(create_flow_group_in),
+		  16);
+	SET(create_flow_group_in, r->in, table_id, ft);
+	mask = AT(create_flow_group_in, r->in, match_criteria);
+	bits_set(mask, at, len, -1ULL);
+	ret = rig_run(r);
+	if (!ret) {
+		rig_begin(r, MLX5_CMD_OP_DESTROY_FLOW_GROUP, 64, 16);
+		SET(destroy_flow_group_in, r->in, table_id, ft);
+		SET(destroy_flow_group_in, r->in, group_id,
+		    GET(create_flow_group_out, r->out, group_id));
+		CHECK(!rig_run(r), "%s", r->log);
+	}
+	return ret;
+}
+
+#define OUTER(field)                                             \
+	{ #field, BITS_AT(fte_match_param, outer_headers.field), \
+	  BITS_LEN(fte_match_set_lyr_2_4, field) }
+
+/* A rule on what the device does not look at would match too much. */
+static void test_flow_fields(void)
+{
+	static const struct {
+		const char *name;
+		size_t at, len;
+	} known[] = {
+		OUTER(smac_47_16), OUTER(smac_15_0),   OUTER(dmac_47_16),
+		OUTER(dmac_15_0),  OUTER(ethertype),   OUTER(first_prio),
+		OUTER(first_cfi),  OUTER(first_vid),   OUTER(ip_protocol),
+		OUTER(cvlan_tag),  OUTER(svlan_tag),   OUTER(frag),
+		OUTER(ip_version), OUTER(tcp_sport),   OUTER(tcp_dport),
+		OUTER(udp_sport),  OUTER(udp_dport),
+	}, unknown[] = {
+		OUTER(ip_dscp), OUTER(ip_ecn), OUTER(tcp_flags),
+		OUTER(ttl_hoplimit),
+		{ "inner", BITS_AT(fte_match_param, inner_headers.ethertype),
+		  16 },
+		{ "misc", BITS_AT(fte_match_param, misc_parameters), 1 },
+		{ "metadata", BITS_AT(fte_match_param, misc_parameters_2), 32 },
+		{ "the last", 8 * BYTES(fte_match_param) - 1, 1 },
+	};
+	uint32_t ft;
+
+	r = rig_up();
+	rig_begin(r, MLX5_CMD_OP_CREATE_FLOW_TABLE, BYTES(create_flow_table_in),
+		  16);
+	ft = rig_id(r);
+	for (size_t i = 0; i < N_ELEM(known); i++)
+		CHECK(!group_with(ft, known[i].at, known[i].len), "%s: %s",
+		      known[i].name, r->log);
+	for (size_t i = 0; i < 8; i++) /* both addresses, of IPv6 */
+		CHECK(!group_with(ft,
+				  BITS_AT(fte_match_param,
+					  outer_headers.src_ipv4_src_ipv6) +
+					  32 * i,
+				  32),
+		      "%s", r->log);
+	for (size_t i = 0; i < N_ELEM(unknown); i++)
+		CHECK(group_with(ft, unknown[i].at, unknown[i].len) ==
+			      CMD_BAD_PARAM,
+		      "%s", unknown[i].name);
+	rig_stop(r);
+}
+
 int main(void)
 {
 	test_busy();
+	test_flow_fields();
 	test_failed();
 	test_unknown();
 	test_limits();
