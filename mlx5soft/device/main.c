@@ -145,6 +145,14 @@ static bool take_signal(struct nic *nic, int fd)
 	return true;
 }
 
+/* False: the other end is gone, and all that it had sent has come. */
+static bool serve_wire(struct nic *nic, short events)
+{
+	bool came = nic_wire(nic);
+
+	return events & (POLLIN | POLLOUT) && (came || !(events & POLLHUP));
+}
+
 static int serve(struct nic *nic, int wire, int signals)
 {
 	struct pollfd fds[3] = {
@@ -168,10 +176,8 @@ static int serve(struct nic *nic, int wire, int signals)
 			return 0;
 		if (fds[0].revents)
 			vfu_process(nic_vfu(nic));
-		if (fds[1].revents & (POLLIN | POLLOUT))
-			nic_wire(nic);
-		else if (fds[1].revents)
-			fds[1].fd = -1; /* the other end is gone */
+		if (fds[1].revents && !serve_wire(nic, fds[1].revents))
+			fds[1].fd = -1;
 		more = nic_tick(nic);
 	}
 }

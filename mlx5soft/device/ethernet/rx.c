@@ -390,7 +390,7 @@ short nic_wire_events(const struct nic *nic)
 	return POLLIN | (nic->tx_blocked ? POLLOUT : 0);
 }
 
-void nic_wire(struct nic *nic)
+bool nic_wire(struct nic *nic)
 {
 	struct wire *wire = &nic->wire;
 	uint8_t *frame;
@@ -407,10 +407,11 @@ void nic_wire(struct nic *nic)
 	for (i = 0; i < BURST || wire_more(wire); i++) {
 		frame = wire_get(wire, &len);
 		if (!frame)
-			return;
+			return i > 0;
 		if (!arrived(nic, frame, len))
 			continue;
 		wire_sum(wire, frame, len);
 		eth_receive(nic, frame, len, false, 0);
 	}
+	return true;
 }
