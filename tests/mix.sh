@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # lib.sh assigns them
 # SPDX-License-Identifier: GPL-2.0
 #
 # For tests that move rc_mix about: sourced after lib.sh.

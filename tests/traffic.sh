@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034 # for tests
+# shellcheck shell=bash disable=SC2034,SC2154 # for tests; lib.sh assigns them
 # SPDX-License-Identifier: GPL-2.0
 #
 # For tests with checked traffic: sourced after lib.sh.
