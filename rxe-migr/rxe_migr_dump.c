@@ -127,6 +127,10 @@ static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 	u32 slots;
 
 	spin_lock_irqsave(&cq->cq_lock, flags);
+	if (!q->ip) { /* it was resized without an answer after STOP */
+		out->changed = true;
+		goto out;
+	}
 	slots = ring_slots(q);
 	rec = out_object(out, RXE_MIGR_CQ, sizeof(*rec),
 			 (size_t)slots << q->log2_elem_size, uobj);

@@ -73,7 +73,7 @@ static bool ring_fits(const struct rxe_queue *q,
 {
 	u32 live = (ring->producer - ring->consumer) & q->index_mask;
 
-	return ring->mmap_offset == q->ip->info.offset &&
+	return q->ip && ring->mmap_offset == q->ip->info.offset &&
 	       ring->mmap_size == q->ip->info.size &&
 	       ring->log2_elem == q->log2_elem_size &&
 	       ring->index_mask == q->index_mask &&

@@ -84,7 +84,11 @@ static int force_offset(struct rxe_queue *q, u64 offset,
 			struct mminfo __user *resp)
 {
 	struct rxe_dev *rxe = q->rxe;
-	u64 end = offset + ALIGN(q->ip->info.size, SHMLBA);
+	u64 end;
+
+	if (!q->ip) /* the command has no room for the answer */
+		return -EINVAL;
+	end = offset + ALIGN(q->ip->info.size, SHMLBA);
 
 	spin_lock_bh(&rxe->pending_lock);
 	q->ip->info.offset = offset;

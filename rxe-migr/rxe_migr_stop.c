@@ -228,6 +228,8 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 	else if (to_migr_qp(qp)->restore.type &&
 		 !to_migr_uc(uobj->context)->resumed)
 		why = RXE_MIGR_WHY_QP_STATE;
+	else if (!qp->sq.queue->ip || !qp->rq.queue->ip)
+		why = RXE_MIGR_WHY_QP_STATE;
 	else if (sq_has_invalidate(qp))
 		why = RXE_MIGR_WHY_INVALIDATE;
 	else
@@ -263,6 +265,12 @@ static int chk_pool(struct rxe_pool *pool, struct ib_ucontext *uc,
 static bool bad_cq(void *obj)
 {
 	return ((struct rxe_cq *)obj)->ibcq.cq_context;
+}
+
+/* the driver has told nobody where the ring can be mapped */
+static bool unmapped_cq(void *obj)
+{
+	return !((struct rxe_cq *)obj)->queue->ip;
 }
 
 static bool bad_mr(void *obj)
@@ -304,6 +312,9 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 	if (!err)
 		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ,
 			       RXE_MIGR_WHY_CHANNEL, bad_cq);
+	if (!err)
+		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ,
+			       RXE_MIGR_WHY_QP_STATE, unmapped_cq);
 	if (!err)
 		err = chk_pool(&rxe->mr_pool, uc, st, RXE_MIGR_MR,
 			       RXE_MIGR_WHY_MR_TYPE, bad_mr);

@@ -83,7 +83,9 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_AH,	/* address handle */
 	RXE_MIGR_WHY_MW,	/* memory window */
 	RXE_MIGR_WHY_CHANNEL,	/* CQ with a completion channel */
-	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried */
+	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried; QP or CQ
+				 * whose rings nobody can map
+				 */
 	RXE_MIGR_WHY_MR_TYPE,	/* MR that is not plain user memory */
 	RXE_MIGR_WHY_PIN,	/* ATTACH: pages of an MR cannot be pinned */
 	RXE_MIGR_WHY_INVALIDATE,/* SEND with invalidate in the send queue */

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <rdma/rdma_user_rxe.h>
+
 #include "migr_fuzz.h"
 
 #define KERNEL_ADDRESS 0xffff888000000000ULL
@@ -236,6 +238,85 @@ static void newcomers(struct rig *rig)
 	side_close(&s);
 }
 
+/* a command whose driver's answer has a length, but no place */
+static int write_unanswered(int fd, uint32_t command, const void *in,
+			    size_t in_length, void *out, size_t out_length,
+			    size_t driver_length)
+{
+	struct migr_ioctl cmd;
+
+	migr_ioctl_init(&cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+	migr_ioctl_const(&cmd, UVERBS_ATTR_WRITE_CMD, command);
+	migr_ioctl_in(&cmd, UVERBS_ATTR_CORE_IN, in, in_length);
+	migr_ioctl_out(&cmd, UVERBS_ATTR_CORE_OUT, out, out_length);
+	migr_ioctl_out(&cmd, UVERBS_ATTR_UHW_OUT, NULL, driver_length);
+	return migr_ioctl_run(fd, &cmd);
+}
+
+static void refused(int fd, uint32_t type, uint32_t handle)
+{
+	struct rxe_migr_status st;
+
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), -EOPNOTSUPP);
+	EXPECT((int)st.type, (int)type);
+	EXPECT((int)st.handle, (int)handle);
+}
+
+/* rings of which nobody was told where they can be mapped */
+static void unmapped(struct rig *rig)
+{
+	const struct ib_uverbs_create_cq new_cq = { .cqe = 4,
+						    .comp_channel = -1 };
+	struct ib_uverbs_create_cq_resp cq = {};
+	struct ib_uverbs_create_qp new_qp = { .max_send_wr = 4,
+					      .max_recv_wr = 4,
+					      .max_send_sge = 1,
+					      .max_recv_sge = 1,
+					      .qp_type = IBV_QPT_RC };
+	struct ib_uverbs_create_qp_resp qp = {};
+	struct ib_uverbs_destroy_cq old_cq = {};
+	struct ib_uverbs_destroy_cq_resp gone;
+	struct ib_uverbs_resize_cq resize = {};
+	struct ib_uverbs_resize_cq_resp resized;
+	struct rxe_migr_dump_resp resp;
+	struct rxe_migr_status st;
+	static char buf[1 << 18];
+	struct side s = {};
+	int fd;
+
+	side_open(rig, &s);
+	fd = s.ctx->cmd_fd;
+	EXPECT(write_unanswered(fd, IB_USER_VERBS_CMD_CREATE_CQ, &new_cq,
+				sizeof(new_cq), &cq, sizeof(cq),
+				sizeof(struct rxe_create_cq_resp)),
+	       0);
+	refused(fd, RXE_MIGR_CQ, cq.cq_handle);
+	old_cq.cq_handle = cq.cq_handle;
+	EXPECT(raw_write(fd, IB_USER_VERBS_CMD_DESTROY_CQ, &old_cq,
+			 sizeof(old_cq), &gone, sizeof(gone)),
+	       0);
+
+	new_qp.pd_handle = s.pd->handle;
+	new_qp.send_cq_handle = new_qp.recv_cq_handle = s.cq->handle;
+	EXPECT(write_unanswered(fd, IB_USER_VERBS_CMD_CREATE_QP, &new_qp,
+				sizeof(new_qp), &qp, sizeof(qp),
+				sizeof(struct rxe_create_qp_resp)),
+	       0);
+	refused(fd, RXE_MIGR_QP, qp.qp_handle);
+	EXPECT(raw_destroy_qp(fd, qp.qp_handle), 0);
+
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	resize.cq_handle = s.cq->handle;
+	resize.cqe = 2 * s.cq->cqe;
+	EXPECT(write_unanswered(fd, IB_USER_VERBS_CMD_RESIZE_CQ, &resize,
+				sizeof(resize), &resized, sizeof(resized),
+				sizeof(struct rxe_resize_cq_resp)),
+	       0);
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &resp), -EAGAIN);
+	close(st.guard_fd);
+	side_close(&s);
+}
+
 /* a context that is closed before its guard */
 static void orphan_guard(struct rig *rig)
 {
@@ -296,6 +377,7 @@ void attack_arguments(struct rig *rig)
 	order(rig, &s);
 	side_close(&s);
 	newcomers(rig);
+	unmapped(rig);
 	orphan_guard(rig);
 	mappings(rig);
 	silent_peer(rig);
