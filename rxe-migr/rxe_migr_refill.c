@@ -407,8 +407,38 @@ static int chk_qp(struct rxe_qp *qp, u32 handle,
 	return err;
 }
 
-static void get_res(const struct rxe_migr_res *from, struct resp_res *res)
+/*
+ * Of a READ that is asked for again the driver checks the range, but not whose
+ * key it is and what it allows. So that must have been allowed the first time.
+ */
+static bool may_be_read(struct rxe_qp *qp, u32 rkey)
 {
+	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
+	struct rxe_mr *mr;
+	bool may;
+
+	mr = rxe_pool_get_index(&rxe->mr_pool, rkey >> 8);
+	if (!mr)
+		return false;
+
+	/* its pages need not be there yet */
+	may = mr->ibmr.type == IB_MR_TYPE_USER && mr->rkey == rkey &&
+	      mr_pd(mr) == qp->pd && mr->access & IB_ACCESS_REMOTE_READ;
+	rxe_put(mr);
+
+	return may;
+}
+
+static void get_res(struct rxe_qp *qp, const struct rxe_migr_res *from,
+		    struct resp_res *res)
+{
+	/* the key may be gone: what the driver cannot answer is dropped */
+	if (from->kind == RXE_MIGR_RES_READ && from->length &&
+	    !may_be_read(qp, from->rkey)) {
+		memset(res, 0, sizeof(*res));
+		return;
+	}
+
 	res->first_psn = from->first_psn;
 	res->last_psn = from->last_psn;
 	res->cur_psn = from->cur_psn;
@@ -508,7 +538,7 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	fill_ring(qp->rq.queue, &rec->rq, 0, slots);
 	get_tasks(qp, rec);
 	for (i = 0; i < n_res; i++)
-		get_res(&res[i], &qp->resp.resources[i]);
+		get_res(qp, &res[i], &qp->resp.resources[i]);
 
 	/* what a modify does not set, or sets after the wrong idea */
 	qp->attr.rq_psn = rec->rq_psn;

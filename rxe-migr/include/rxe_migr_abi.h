@@ -154,7 +154,9 @@ struct rxe_migr_restore {
  * REFILL (QP, CQ): fill a restored object from its image record. The record is
  * checked whole first; EINVAL names the bad field in the kernel log. EBUSY: not
  * a restored object, or one in use. A QP must be in the verbs state that the
- * record demands, or in RTS for SQD, or in INIT or RESET for ERR.
+ * record demands, or in RTS for SQD, or in INIT or RESET for ERR. The MRs of its
+ * PD come first: a READ of anything else that might be asked for again is
+ * forgotten.
  */
 
 /*

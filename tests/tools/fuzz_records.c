@@ -36,19 +36,25 @@ static void free_at_end(char *p, size_t length)
 	MUST(!munmap(p + length - size, size));
 }
 
-/* the other QP and the CQ get what is theirs; then all is started */
-static void start(struct rig *rig, struct copy *c)
+/* the other QP and the CQ get what is theirs */
+static void refill_others(struct rig *rig, struct copy *c)
 {
-	struct rxe_migr_status st;
-	struct ibv_wc wc;
-	double end;
-
 	refill_cq(c->fd, rig->cq->rec.handle, rig->cq, rig->cq->rec.length);
 	for (int i = 0; i < N_QPS; i++)
 		if (i != VICTIM)
 			EXPECT(refill_qp(c->fd, rig->qp[i]->rec.handle,
 					 rig->qp[i], rig->qp[i]->rec.length),
 			       0);
+}
+
+/* then all is started */
+static void start(struct rig *rig, struct copy *c)
+{
+	struct rxe_migr_status st;
+	struct ibv_wc wc;
+	double end;
+
+	refill_others(rig, c);
 	rig_renew_peer(rig, VICTIM);
 	EXPECT(migr_cmd_attach(c->fd, &st), 0);
 	EXPECT(migr_cmd_resume(c->fd, &st), 0);
@@ -366,6 +372,63 @@ static const struct craft crafts[] = {
 	{ "last epoch", epoch_last, -EINVAL },
 };
 
+/*
+ * A READ of these bytes seems to have been answered, and the peer asks for them
+ * again: does it get them?
+ */
+static bool read_again(struct rig *rig, uint32_t rkey, const void *from)
+{
+	const struct rxe_migr_rec_qp *good = rig->qp[VICTIM];
+	struct rxe_migr_rec_qp *rec = malloc(good->rec.length);
+	struct rxe_migr_res *res = (struct rxe_migr_res *)(rec + 1);
+	uint32_t psn = good->resp_psn - MSG / 1024;
+	struct ibv_qp *peer = rig->peer.qp[VICTIM];
+	struct rxe_migr_status st;
+	struct ibv_wc wc;
+	struct copy c;
+	double end;
+	int n;
+
+	memcpy(rec, good, good->rec.length);
+	memset(res, 0, rec->max_dest_rd_atomic * sizeof(*res));
+	res->kind = RXE_MIGR_RES_READ;
+	res->first_psn = res->cur_psn = psn & 0xffffff;
+	res->last_psn = (good->resp_psn - 1) & 0xffffff;
+	res->rkey = rkey;
+	res->length = MSG;
+	res->value = (uintptr_t)from;
+
+	copy_open(rig, &c);
+	copy_create(rig, &c);
+	EXPECT(refill_qp(c.fd, rec->rec.handle, rec, rec->rec.length), 0);
+	refill_others(rig, &c);
+	qp_reset(peer);
+	while (qp_polled(&rig->peer))
+		;
+	qp_connect(rig, peer, rec->qpn, psn, rec->comp_psn);
+	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	EXPECT(migr_cmd_resume(c.fd, &st), 0);
+	MUST(!qp_post_read(&rig->peer, VICTIM, rkey, from));
+	end = fuzz_now() + 2;
+	do
+		n = ibv_poll_cq(rig->peer.cq, 1, &wc);
+	while (!n && fuzz_now() < end);
+	qp_reset(peer);
+	copy_close(&c);
+	free(rec);
+	return n && !wc.status;
+}
+
+static void foreign_reads(struct rig *rig)
+{
+	struct side other = {};
+
+	side_open(rig, &other);
+	EXPECT(read_again(rig, other.mr->rkey, other.mem), false);
+	EXPECT(read_again(rig, rig->mr->key, rig->mem), true);
+	side_close(&other);
+}
+
 void attack_crafted(struct rig *rig)
 {
 	const struct rxe_migr_rec_qp *good = rig->qp[VICTIM];
@@ -392,4 +455,5 @@ void attack_crafted(struct rig *rig)
 	EXPECT(try_qp(rig, &c, good, good->rec.length, true), 0);
 	copy_close(&c);
 	free(rec);
+	foreign_reads(rig);
 }

@@ -115,7 +115,7 @@ bool qp_polled(struct side *s)
 	return ibv_poll_cq(s->cq, 1, &wc) > 0;
 }
 
-static int post_read(struct side *s, int i, const struct side *from)
+int qp_post_read(struct side *s, int i, uint32_t rkey, const void *from)
 {
 	struct ibv_sge sge = { (uintptr_t)s->mem + MSG, MSG, s->mr->lkey };
 	struct ibv_send_wr wr = { .wr_id = 2,
@@ -124,8 +124,8 @@ static int post_read(struct side *s, int i, const struct side *from)
 				  .opcode = IBV_WR_RDMA_READ };
 	struct ibv_send_wr *bad;
 
-	wr.wr.rdma.remote_addr = (uintptr_t)from->mem;
-	wr.wr.rdma.rkey = from->mr->rkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)from;
+	wr.wr.rdma.rkey = rkey;
 	return ibv_post_send(s->qp[i], &wr, &bad);
 }
 
@@ -237,7 +237,7 @@ void rig_open(struct rig *rig, const char *device)
 	}
 	wait_completions(&rig->peer, 2 * N_QPS);
 	MUST(!qp_post_send(&moved, 1));
-	MUST(!post_read(&moved, 1, &rig->peer));
+	MUST(!qp_post_read(&moved, 1, rig->peer.mr->rkey, rig->peer.mem));
 	rig_use_image(rig, take(rig, &moved));
 }
 

@@ -71,6 +71,7 @@ void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
 void qp_reset(struct ibv_qp *qp);
 int qp_post_send(struct side *s, int i);
 int qp_post_recv(struct side *s, int i);
+int qp_post_read(struct side *s, int i, uint32_t rkey, const void *from);
 bool qp_polled(struct side *s); /* was there a completion? */
 
 void rig_open(struct rig *rig, const char *device);
