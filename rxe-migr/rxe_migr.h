@@ -37,7 +37,7 @@ enum rxe_migr_peer {
  * @new_psn: first PSN that had not been sent then
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP
- * @probed: a probe has gone out since STOP began to ask
+ * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
  */
 struct rxe_migr_qp {

@@ -34,7 +34,8 @@ static bool is_asked(struct rxe_qp *qp)
 {
 	u8 state = READ_ONCE(qp->migr);
 
-	return (state == RXE_MIGR_ASKING || state == RXE_MIGR_HELD) &&
+	return rxe_migr_connected(qp) &&
+	       (state == RXE_MIGR_ASKING || state == RXE_MIGR_HELD) &&
 	       READ_ONCE(to_migr_qp(qp)->peer) == RXE_MIGR_PEER_UNKNOWN;
 }
 
@@ -45,7 +46,10 @@ static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
 	return *i == n;
 }
 
-/* RUNNING QPs become ASKING; m->lock, so that none is HELD meanwhile */
+/*
+ * RUNNING QPs become ASKING, if they are not since the last time; m->lock, so
+ * that none is HELD meanwhile
+ */
 static void begin_asking(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
@@ -53,21 +57,28 @@ static void begin_asking(struct rxe_qp *qp)
 
 	mutex_lock(&m->lock);
 	spin_lock_irqsave(&qp->state_lock, flags);
-	if (rxe_migr_connected(qp) &&
-	    __rxe_migr_change(qp, RXE_MIGR_IN(RUNNING), RXE_MIGR_ASKING)) {
-		m->peer = RXE_MIGR_PEER_UNKNOWN;
-		m->probed = false;
+	if (rxe_migr_connected(qp)) {
+		if (__rxe_migr_change(qp, RXE_MIGR_IN(RUNNING),
+				      RXE_MIGR_ASKING))
+			m->probed = false;
+		if (qp->migr == RXE_MIGR_ASKING)
+			m->peer = RXE_MIGR_PEER_UNKNOWN;
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	mutex_unlock(&m->lock);
 }
 
+/*
+ * The answer to a probe may still be on its way, and of one that is not capable
+ * it must not be believed: see rxe_migr_ignores()
+ */
 static void end_asking(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	mutex_lock(&m->lock);
-	rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
+	if (!m->probed || m->peer == RXE_MIGR_PEER_CAPABLE)
+		rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
 	mutex_unlock(&m->lock);
 }
 

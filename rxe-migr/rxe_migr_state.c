@@ -288,7 +288,8 @@ static bool proven(struct rxe_migr_qp *m)
  * While Asking: a driver without migration may acknowledge a probe with any
  * PSN: rxe takes the one before resp.ack_psn, which it sets only when it
  * executes a SEND, a WRITE or an ATOMIC. When the probe went out nothing was
- * outstanding, so only what was sent since can be acknowledged.
+ * outstanding, so only what was sent since can be acknowledged. What is behind
+ * that completes nothing, but it may say how a READ ended.
  *
  * While Trying: nothing is believed that cannot answer what was sent since.
  *
@@ -302,7 +303,7 @@ bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	switch (qp->migr) {
 	case RXE_MIGR_ASKING:
 		return m->probed && pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
-		       !psn_within(pkt->psn, qp->comp.psn, end);
+		       psn_compare(pkt->psn, end) >= 0;
 	case RXE_MIGR_TRYING:
 		if (proven(m)) {
 			rxe_migr_change(qp, RXE_MIGR_IN(TRYING),

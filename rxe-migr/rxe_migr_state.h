@@ -13,7 +13,9 @@
  */
 enum rxe_migr_state {
 	RXE_MIGR_RUNNING,
-	RXE_MIGR_ASKING,	/* as RUNNING; STOP wants to know the peer */
+	RXE_MIGR_ASKING,	/* as RUNNING; STOP wants, or wanted, to know
+				 * the peer
+				 */
 	RXE_MIGR_TRYING,	/* as RUNNING; was the sign of life a true one? */
 	RXE_MIGR_PAUSED,	/* the peer said NAK_STOPPED */
 	RXE_MIGR_RESUMING,	/* restored; RESUME is not acknowledged yet */

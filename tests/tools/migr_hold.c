@@ -2,11 +2,12 @@
 /*
  * migr_hold - stop the verbs contexts of a process for a while
  *
- *   migr_hold [-c] [-d FILE] [-f] PID MILLISECONDS
+ *   migr_hold [-c] [-d FILE] [-f] [-t TIMEOUT] PID MILLISECONDS
  *
  *   -c       only check whether they could be stopped
  *   -d FILE  dump while they are stopped: images go to FILE.0, FILE.1, ...
  *   -f       freeze the process meanwhile (SIGSTOP), as CRIU would
+ *   -t       milliseconds that peers have to answer (the driver's default)
  *
  * Then lets go (UNSTOP), so the process goes on. The first half of a migration
  * without the second, for tests of abort, of long blackouts and of refusals.
@@ -31,6 +32,7 @@
 
 static int contexts[MAX_CONTEXTS];
 static int n_contexts;
+static uint32_t timeout_ms;
 
 static double now_ms(void)
 {
@@ -112,7 +114,7 @@ static int hold(bool check, const char *file, int ms)
 		struct migr_error err;
 
 		start = now_ms();
-		rc = migr_cmd_stop(contexts[i], flags, 0, &st);
+		rc = migr_cmd_stop(contexts[i], flags, timeout_ms, &st);
 		if (rc) {
 			migr_status_text(&st, rc, &err);
 			fprintf(stderr, "migr_hold: context %d: %s\n", i,
@@ -144,7 +146,7 @@ int main(int argc, char **argv)
 	bool check = false, freeze = false;
 	int c, pid, rc;
 
-	while ((c = getopt(argc, argv, "cd:f")) != -1) {
+	while ((c = getopt(argc, argv, "cd:ft:")) != -1) {
 		switch (c) {
 		case 'c':
 			check = true;
@@ -155,13 +157,16 @@ int main(int argc, char **argv)
 		case 'f':
 			freeze = true;
 			break;
+		case 't':
+			timeout_ms = (uint32_t)atoi(optarg);
+			break;
 		default:
 			return 2;
 		}
 	}
 	if (argc - optind != 2) {
-		fprintf(stderr, "usage: migr_hold [-c] [-d FILE] [-f] PID "
-				"MILLISECONDS\n");
+		fprintf(stderr, "usage: migr_hold [-c] [-d FILE] [-f] "
+				"[-t TIMEOUT] PID MILLISECONDS\n");
 		return 2;
 	}
 

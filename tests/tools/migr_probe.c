@@ -10,6 +10,8 @@
  * it gets SIGUSR1; nothing may complete before. The PSNs are those of the upper
  * half, of which 0xffffff seems to be the future.
  *
+ * CASE late: the same, but the requester posts them when it gets SIGUSR1.
+ *
  * CASE read: on SIGUSR1 the requester posts a READ and a SEND. It has neither
  * retries nor a time-out; all must complete although the first responses are
  * lost.
@@ -48,7 +50,7 @@ static struct {
 	struct ibv_mr *mr;
 	uint8_t *buffer;
 	int fd;
-	bool server, read;
+	bool server, read, late;
 	uint64_t peer_addr;
 	uint32_t peer_rkey;
 } s;
@@ -298,7 +300,7 @@ static void watch(void)
 
 static void run_client(void)
 {
-	if (s.read)
+	if (s.read || s.late)
 		await_signal();
 	post_work();
 	if (!s.read)
@@ -323,8 +325,10 @@ int main(int argc, char **argv)
 	s.server = argc == 3 && !strcmp(argv[1], "-s");
 	name = argc == 3 ? argv[1 + s.server] : "";
 	s.read = !strcmp(name, "read");
-	if (!s.read && strcmp(name, "rnr"))
-		errx(2, "usage: migr_probe -s rnr|read | rnr|read HOST");
+	s.late = !strcmp(name, "late");
+	if (!s.read && !s.late && strcmp(name, "rnr"))
+		errx(2, "usage: migr_probe -s CASE | CASE HOST; CASE is rnr, "
+			"late or read");
 
 	create();
 	to_init();

@@ -141,8 +141,9 @@ static void asks(void)
 	CHECK(!rxe_migr_change(&m.qp, RXE_MIGR_IN(RUNNING), RXE_MIGR_ASKING));
 	CHECK(!ignored(&m, 0xffffff)); /* not probed: as ever */
 	m.probed = true;
-	CHECK(ignored(&m, 0xffffff) && ignored(&m, FIRST - 1));
+	CHECK(ignored(&m, 0xffffff) && ignored(&m, END));
 	CHECK(!ignored(&m, FIRST) && !ignored(&m, END - 1));
+	CHECK(!ignored(&m, FIRST - 1)); /* it completes nothing */
 	CHECK(!rxe_migr_spares(&m.qp));
 }
 
