@@ -332,6 +332,7 @@ static void set_address(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
 	struct rxe_av *av = &qp->pri_av;
 	struct net_device *ndev;
+	bool here;
 	u8 own[16];
 
 	rxe_disable_task(&qp->send_task);
@@ -343,14 +344,18 @@ static void set_address(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 	else
 		memcpy(&av->dgid_addr._sockaddr_in6.sin6_addr, gid, 16);
 
-	/* the MAC address only says whether the peer is on this host */
+	/*
+	 * The MAC address only says whether the peer is on this host, maybe
+	 * with another address of the same device.
+	 */
 	addr_to_gid(av, own);
+	here = (SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) ||
+	       !memcmp(own, gid, 16);
 	eth_zero_addr(av->dmac);
 	ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
-	if (!memcmp(own, gid, 16) && ndev)
+	if (here && ndev)
 		ether_addr_copy(av->dmac, ndev->dev_addr);
-	else if (!(SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) &&
-		 skb_mac_header_was_set(skb))
+	else if (!here && skb_mac_header_was_set(skb))
 		ether_addr_copy(av->dmac, eth_hdr(skb)->h_source);
 	dev_put(ndev);
 

@@ -4,8 +4,10 @@
  * dumped, destroyed and made again on the same host, while the other ends of
  * its connections stay.
  *
- *	live_restore [-n QPS] [-i GID_INDEX] [-t TIMEOUT] [-s | -j] [-F] [DEVICE]
+ *	live_restore [-n QPS] [-i GID_INDEX] [-p GID_INDEX] [-t TIMEOUT]
+ *		[-s | -j] [-F] [DEVICE]
  *
+ * -i is the moved side's, -p the other one's if it is not the same.
  * -t is the exponent of the QPs' time-out, 14 if not said. -s makes the objects
  * one by one with ibv_restore_object(). -j prints how long each step took and
  * how large the image is as a line of JSON, and leaves out what would disturb
@@ -38,12 +40,13 @@ struct side {
 	struct ibv_mr *mr;
 	struct ibv_qp **qp;
 	char *mem;
+	int gid_index;
+	union ibv_gid gid;
 };
 
-static int n_qps = 2, gid_index = 1;
+static int n_qps = 2;
 static uint8_t timeout = 14;
 static bool measure, failing;
-static union ibv_gid gid;
 
 /* milliseconds */
 static struct {
@@ -97,7 +100,7 @@ static void open_side(struct side *s, struct ibv_device *dev)
 	int i;
 
 	MUST(s->ctx = ibv_open_device(dev));
-	MUST(!ibv_query_gid(s->ctx, 1, gid_index, &gid));
+	MUST(!ibv_query_gid(s->ctx, 1, s->gid_index, &s->gid));
 	MUST(s->gap = ibv_alloc_pd(s->ctx));
 	MUST(s->pd = ibv_alloc_pd(s->ctx));
 	MUST(s->cq = ibv_create_cq(s->ctx, 2 * DEPTH * n_qps, s, NULL, 0));
@@ -114,14 +117,15 @@ static void open_side(struct side *s, struct ibv_device *dev)
 		MUST(s->qp[i] = ibv_create_qp(s->pd, &init));
 }
 
-static void connect_qp(struct ibv_qp *qp, uint32_t peer)
+static void connect_qp(struct side *s, const struct side *peer, int i)
 {
+	struct ibv_qp *qp = s->qp[i];
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer,
+		.dest_qp_num = peer->qp[i]->qp_num,
 		.rq_psn = 0xfffff0,
 		.sq_psn = 0xfffff0,
 		.max_rd_atomic = 4,
@@ -133,8 +137,8 @@ static void connect_qp(struct ibv_qp *qp, uint32_t peer)
 		.ah_attr = { .is_global = 1, .port_num = 1 },
 	};
 
-	a.ah_attr.grh.dgid = gid;
-	a.ah_attr.grh.sgid_index = (uint8_t)gid_index;
+	a.ah_attr.grh.dgid = peer->gid;
+	a.ah_attr.grh.sgid_index = (uint8_t)s->gid_index;
 	a.ah_attr.grh.hop_limit = 64;
 	MUST(!ibv_modify_qp(qp, &a,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -537,11 +541,12 @@ static void report(const struct migr_image *img, size_t length)
 
 int main(int argc, char **argv)
 {
-	struct side moved = {}, peer = {};
+	struct side moved = { .gid_index = 1 }, peer = {};
 	struct migr_image img;
 	struct migr_error err;
 	struct ibv_device *dev;
 	bool single = false;
+	int peer_gid = -1;
 	char path[128], *mem;
 	double start;
 	size_t length;
@@ -549,11 +554,13 @@ int main(int argc, char **argv)
 	int i, c, fd;
 	uint32_t n;
 
-	while ((c = getopt(argc, argv, "n:i:t:sjF")) != -1) {
+	while ((c = getopt(argc, argv, "n:i:p:t:sjF")) != -1) {
 		if (c == 'n')
 			n_qps = atoi(optarg);
 		else if (c == 'i')
-			gid_index = atoi(optarg);
+			moved.gid_index = atoi(optarg);
+		else if (c == 'p')
+			peer_gid = atoi(optarg);
 		else if (c == 't')
 			timeout = (uint8_t)atoi(optarg);
 		else if (c == 's')
@@ -565,12 +572,13 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
+	peer.gid_index = peer_gid < 0 ? moved.gid_index : peer_gid;
 	MUST(dev = find_device(argv[optind]));
 	open_side(&moved, dev);
 	open_side(&peer, dev);
 	for (i = 0; i < n_qps; i++) {
-		connect_qp(moved.qp[i], peer.qp[i]->qp_num);
-		connect_qp(peer.qp[i], moved.qp[i]->qp_num);
+		connect_qp(&moved, &peer, i);
+		connect_qp(&peer, &moved, i);
 		post_recv(&peer, i, 1);
 		post_recv(&moved, i, 2);
 		post_recv(&moved, i, 3);
