@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * STOP asks every peer whether it can migrate: does its next packet show the
- * capability bit?
+ * capability bit? And does it take a QP that has come here for the one it had?
  */
 #include <linux/wait.h>
 
@@ -32,11 +32,19 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 /* does the answer of this QP's peer matter, and is it missing? */
 static bool is_asked(struct rxe_qp *qp)
 {
-	u8 state = READ_ONCE(qp->migr);
+	if (!rxe_migr_connected(qp))
+		return false;
 
-	return rxe_migr_connected(qp) &&
-	       (state == RXE_MIGR_ASKING || state == RXE_MIGR_HELD) &&
-	       READ_ONCE(to_migr_qp(qp)->peer) == RXE_MIGR_PEER_UNKNOWN;
+	switch (READ_ONCE(qp->migr)) {
+	case RXE_MIGR_ASKING:
+		return READ_ONCE(to_migr_qp(qp)->peer) ==
+		       RXE_MIGR_PEER_UNKNOWN;
+	case RXE_MIGR_RESUMING: /* RESUME is the question */
+	case RXE_MIGR_HELD:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
@@ -104,6 +112,9 @@ static void ask_peer(struct rxe_qp *qp, bool patient)
 {
 	bool rts = qp_state(qp) >= IB_QPS_RTS;
 
+	if (READ_ONCE(qp->migr) != RXE_MIGR_ASKING)
+		return;
+
 	if (patient &&
 	    !(rts && queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT)))
 		return;
@@ -118,7 +129,16 @@ static void ask_peer(struct rxe_qp *qp, bool patient)
 
 static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 {
-	u8 peer = to_migr_qp(qp)->peer;
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	u8 peer;
+
+	/*
+	 * Who resumes in vain is one restore too many, but the next one would
+	 * be newer than the one that the peer has accepted.
+	 */
+	mutex_lock(&m->lock);
+	peer = qp->migr == RXE_MIGR_RESUMING ? RXE_MIGR_PEER_UNKNOWN : m->peer;
+	mutex_unlock(&m->lock);
 
 	if (!rxe_migr_connected(qp) || peer == RXE_MIGR_PEER_CAPABLE)
 		return 0;

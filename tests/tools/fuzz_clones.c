@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A restored context of which no peer wants to know: nobody acknowledges its
+ * RESUME. It must not move on.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "migr_fuzz.h"
+
+#define NOBODY 0x123456
+
+static void must(struct copy *c, int ret)
+{
+	if (!ret)
+		return;
+	fprintf(stderr, "cannot restore: %s\n", c->err.text);
+	exit(2);
+}
+
+/* all that copy_create() makes, but with peers that are not there; started */
+static void clone_open(struct rig *rig, struct copy *c)
+{
+	struct rxe_migr_rec_qp *rec[N_QPS];
+	struct rxe_migr_status st;
+
+	copy_open(rig, c);
+	for (unsigned int i = 0; i < rig->img.count; i++)
+		if (rig->img.records[i]->type != RXE_MIGR_QP)
+			must(c, migr_create_object(&c->r, rig->img.records[i]));
+	for (int i = 0; i < N_QPS; i++) {
+		size_t length = rig->qp[i]->rec.length;
+
+		MUST(rec[i] = malloc(length));
+		memcpy(rec[i], rig->qp[i], length);
+		rec[i]->dest_qpn = NOBODY;
+		must(c, migr_create_object(&c->r, &rec[i]->rec));
+		must(c, migr_connect_qp(&c->r, &rec[i]->rec));
+		EXPECT(refill_qp(c->fd, rec[i]->rec.handle, rec[i], length), 0);
+	}
+	EXPECT(migr_cmd_attach(c->fd, &st), 0);
+	EXPECT(migr_cmd_resume(c->fd, &st), 0);
+	for (int i = 0; i < N_QPS; i++)
+		free(rec[i]);
+}
+
+static void moves_on(struct rig *rig, struct copy *c)
+{
+	struct rxe_migr_status st;
+
+	EXPECT(migr_cmd_stop(c->fd, 0, 500, &st), -ETIMEDOUT);
+	EXPECT(st.why, RXE_MIGR_WHY_SILENT);
+	EXPECT((int)st.qpn == (int)rig->qp[0]->qpn ||
+		       (int)st.qpn == (int)rig->qp[1]->qpn,
+	       1);
+}
+
+void attack_clones(struct rig *rig)
+{
+	struct copy c;
+
+	clone_open(rig, &c);
+	moves_on(rig, &c);
+	copy_close(&c);
+}
