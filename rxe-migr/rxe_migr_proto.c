@@ -250,6 +250,11 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		/* NAK_STOPPED said that it is capable, but who can tell? */
 		rxe_migr_answered(m, capable);
 		break;
+	case RXE_MIGR_RESUMING:
+		/* it has asked for nothing yet, and will ask for all again */
+		if (!request && !rxe_migr_is_nak(pkt))
+			goto drop;
+		break;
 	default:
 		break;
 	}

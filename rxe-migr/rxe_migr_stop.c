@@ -328,16 +328,16 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
  * rxe_migr_qp_destroy - hook in rxe_destroy_qp()
  * @qp: the QP
  *
- * A Stopped QP's tasks don't run, so packets that were on their way to it when
- * it stopped would hold their references for ever.
+ * A Stopped QP's tasks don't run, and from Paused on a requester that is to send
+ * again looks at no response. So packets that were on their way to it would hold
+ * their references for ever.
  */
 void rxe_migr_qp_destroy(struct rxe_qp *qp)
 {
-	if (qp->migr != RXE_MIGR_STOPPED)
-		return;
-
-	purge(qp, &qp->req_pkts);
-	purge(qp, &qp->resp_pkts);
+	if (qp->migr >= RXE_MIGR_PAUSED)
+		purge(qp, &qp->resp_pkts);
+	if (qp->migr == RXE_MIGR_STOPPED)
+		purge(qp, &qp->req_pkts);
 }
 
 /**

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A restored context of which no peer wants to know: nobody acknowledges its
- * RESUME. It must not move on.
+ * RESUME. It must not move on, and whatever comes in, it can be destroyed.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "migr_fuzz.h"
 
@@ -50,18 +51,42 @@ static void moves_on(struct rig *rig, struct copy *c)
 {
 	struct rxe_migr_status st;
 
-	EXPECT(migr_cmd_stop(c->fd, 0, 500, &st), -ETIMEDOUT);
+	if (!EXPECT(migr_cmd_stop(c->fd, 0, 500, &st), -ETIMEDOUT))
+		close(st.guard_fd);
 	EXPECT(st.why, RXE_MIGR_WHY_SILENT);
 	EXPECT((int)st.qpn == (int)rig->qp[0]->qpn ||
 		       (int)st.qpn == (int)rig->qp[1]->qpn,
 	       1);
 }
 
+/* a third QP sends to the peer, and the peer acknowledges that to the clone */
+static void hears_responses(struct rig *rig)
+{
+	struct side third = {};
+	double end = fuzz_now() + 20;
+
+	side_open(rig, &third);
+	qp_reset(rig->peer.qp[0]);
+	while (qp_polled(&rig->peer))
+		;
+	qp_connect(rig, rig->peer.qp[0], rig->qp[0]->qpn, 1, 1);
+	qp_connect(rig, third.qp[0], rig->peer.qp[0]->qp_num, 1, 1);
+	MUST(!qp_post_recv(&rig->peer, 0));
+	MUST(!qp_post_send(&third, 0));
+	while (!qp_polled(&rig->peer))
+		MUST(fuzz_now() < end);
+	side_close(&third);
+}
+
 void attack_clones(struct rig *rig)
 {
 	struct copy c;
+	double begin;
 
 	clone_open(rig, &c);
 	moves_on(rig, &c);
+	hears_responses(rig);
+	begin = fuzz_now();
 	copy_close(&c);
+	EXPECT(fuzz_now() - begin < 20, 1);
 }
