@@ -99,7 +99,8 @@ void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
  * @n: how many
  *
  * The QPs may be gone before the peers send their next request, and then
- * nobody could tell them to wait. STOP has found the peers capable.
+ * nobody could tell them to wait. Who was connected after STOP has a peer that
+ * nobody has asked, and to whom it might be a fatal error.
  */
 void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n)
 {
@@ -107,6 +108,7 @@ void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n)
 
 	for (i = 0; i < n; i++)
 		if (qps[i]->migr == RXE_MIGR_STOPPED &&
+		    to_migr_qp(qps[i])->peer == RXE_MIGR_PEER_CAPABLE &&
 		    rxe_migr_connected(qps[i]))
 			rxe_migr_send_nak(qps[i]);
 }

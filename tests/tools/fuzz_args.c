@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -365,6 +366,40 @@ static void silent_peer(struct rig *rig)
 	side_close(&s);
 }
 
+static long naks_sent(const struct rig *rig)
+{
+	char path[128];
+	long n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/"
+		 "migr_nak_stopped_sent",
+		 ibv_get_device_name(rig->dev));
+	MUST(f = fopen(path, "r"));
+	MUST(fscanf(f, "%ld", &n) == 1);
+	fclose(f);
+	return n;
+}
+
+/* connected while Stopped: nobody knows what the peer understands */
+static void late_peer(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct side s = {};
+	long before;
+
+	side_open(rig, &s);
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+	before = naks_sent(rig);
+	qp_connect(rig, s.qp[0], 0x123456, 1, 1);
+	EXPECT(migr_cmd_commit(s.ctx->cmd_fd), 0);
+	usleep(50000); /* the kernel counts anew only after some time */
+	EXPECT((int)(naks_sent(rig) - before), 0);
+	close(st.guard_fd);
+	side_close(&s);
+}
+
 void attack_arguments(struct rig *rig)
 {
 	struct side s = {};
@@ -381,4 +416,5 @@ void attack_arguments(struct rig *rig)
 	orphan_guard(rig);
 	mappings(rig);
 	silent_peer(rig);
+	late_peer(rig);
 }
