@@ -70,14 +70,12 @@ static u32 ring_request(struct rxe_queue *q)
  * middle of writing a WQE behind the producer, so all but those that nobody
  * ever used. A CQ is written by the driver alone, its live slots are enough.
  */
-static u32 ring_slots(struct rxe_queue *q)
+static u32 ring_slots(struct rxe_queue *q, u32 prod, u32 cons)
 {
-	u32 prod = queue_get_producer(q, q->type) & q->index_mask;
-	u32 cons = queue_get_consumer(q, q->type) & q->index_mask;
 	u32 n = q->index_mask + 1;
 
 	if (q->type == QUEUE_TYPE_TO_CLIENT)
-		return queue_count(q, q->type);
+		return (prod - cons) & q->index_mask;
 
 	if (prod < cons)
 		return n;
@@ -89,16 +87,29 @@ static u32 ring_slots(struct rxe_queue *q)
 	return n;
 }
 
-static void put_ring(struct rxe_queue *q, struct rxe_migr_ring *ring,
-		     u32 slots)
+/*
+ * What a ring is at this moment. The application may post or poll meanwhile, so
+ * each index is read once.
+ */
+static struct rxe_migr_ring get_ring(struct rxe_queue *q)
 {
-	ring->mmap_offset = q->ip->info.offset;
-	ring->mmap_size = q->ip->info.size;
-	ring->log2_elem = q->log2_elem_size;
-	ring->index_mask = q->index_mask;
-	ring->producer = queue_get_producer(q, q->type) & q->index_mask;
-	ring->consumer = queue_get_consumer(q, q->type) & q->index_mask;
-	ring->slots = slots;
+	u32 prod = queue_get_producer(q, q->type) & q->index_mask;
+	u32 cons = queue_get_consumer(q, q->type) & q->index_mask;
+
+	return (struct rxe_migr_ring){
+		.mmap_offset	= q->ip->info.offset,
+		.mmap_size	= q->ip->info.size,
+		.log2_elem	= q->log2_elem_size,
+		.index_mask	= q->index_mask,
+		.producer	= prod,
+		.consumer	= cons,
+		.slots		= ring_slots(q, prod, cons),
+	};
+}
+
+static size_t slots_size(const struct rxe_migr_ring *ring)
+{
+	return (size_t)ring->slots << ring->log2_elem;
 }
 
 static u8 *put_slots(struct rxe_queue *q, u8 *to, u32 first, u32 slots)
@@ -123,17 +134,17 @@ static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 	struct rxe_cq *cq = obj;
 	struct rxe_queue *q = cq->queue;
 	struct rxe_migr_rec_cq *rec;
+	struct rxe_migr_ring ring;
 	unsigned long flags;
-	u32 slots;
 
 	spin_lock_irqsave(&cq->cq_lock, flags);
 	if (!q->ip) { /* it was resized without an answer after STOP */
 		out->changed = true;
 		goto out;
 	}
-	slots = ring_slots(q);
-	rec = out_object(out, RXE_MIGR_CQ, sizeof(*rec),
-			 (size_t)slots << q->log2_elem_size, uobj);
+	ring = get_ring(q);
+	rec = out_object(out, RXE_MIGR_CQ, sizeof(*rec), slots_size(&ring),
+			 uobj);
 	if (!rec)
 		goto out;
 
@@ -142,8 +153,8 @@ static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 	rec->notify = cq->notify;
 	rxe_migr_get_cq_events(&cq->ibcq, &rec->comp_events_reported,
 			       &rec->events_reported);
-	put_ring(q, &rec->ring, slots);
-	put_slots(q, (u8 *)(rec + 1), rec->ring.consumer, slots);
+	rec->ring = ring;
+	put_slots(q, (u8 *)(rec + 1), ring.consumer, ring.slots);
 out:
 	spin_unlock_irqrestore(&cq->cq_lock, flags);
 }
@@ -301,16 +312,15 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	struct rxe_queue *sq = qp->sq.queue;
 	struct rxe_queue *rq = qp->rq.queue;
 	u32 n_res = rxe_migr_connected(qp) ? qp->attr.max_dest_rd_atomic : 0;
-	u32 sq_slots = ring_slots(sq);
-	u32 rq_slots = ring_slots(rq);
+	struct rxe_migr_ring sq_ring = get_ring(sq);
+	struct rxe_migr_ring rq_ring = get_ring(rq);
 	struct rxe_migr_rec_qp *rec;
 	struct rxe_migr_res *res;
 	u32 i;
 
 	rec = out_object(out, RXE_MIGR_QP, sizeof(*rec),
-			 n_res * sizeof(*res) +
-			 ((size_t)sq_slots << sq->log2_elem_size) +
-			 ((size_t)rq_slots << rq->log2_elem_size), uobj);
+			 n_res * sizeof(*res) + slots_size(&sq_ring) +
+			 slots_size(&rq_ring), uobj);
 	if (!rec)
 		return;
 
@@ -328,15 +338,15 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	put_qp_attr(qp, rec);
 	rec->max_dest_rd_atomic = n_res;
 	put_qp_tasks(qp, rec);
-	put_ring(sq, &rec->sq, sq_slots);
-	put_ring(rq, &rec->rq, rq_slots);
+	rec->sq = sq_ring;
+	rec->rq = rq_ring;
 	rec->events_reported = rxe_migr_get_qp_events(&qp->ibqp);
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)
 		put_res(&qp->resp.resources[i], &res[i]);
-	put_slots(rq, put_slots(sq, (u8 *)&res[n_res], 0, sq_slots), 0,
-		  rq_slots);
+	put_slots(rq, put_slots(sq, (u8 *)&res[n_res], 0, sq_ring.slots), 0,
+		  rq_ring.slots);
 }
 
 /*

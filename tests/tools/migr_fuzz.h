@@ -123,6 +123,7 @@ void attack_unprivileged(struct rig *rig);	    /* fuzz_create.c */
 void attack_doorbell(struct rig *rig);		    /* fuzz_doorbell.c */
 void attack_events(struct rig *rig);		    /* fuzz_events.c */
 void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
+void attack_rings(struct rig *rig);		    /* fuzz_rings.c */
 void attack_lives(struct rig *rig, double seconds); /* fuzz_lives.c */
 void attack_races(struct rig *rig, double seconds); /* fuzz_races.c */
 
