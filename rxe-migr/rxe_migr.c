@@ -111,6 +111,7 @@ static int guard_release(struct inode *inode, struct file *file)
 		 */
 		if (!guard->committed && file_count(guard->file) > 1)
 			unstop(&muc->uc.ibuc);
+		muc->stopped = false;
 		guard_unlink(guard);
 		mutex_unlock(&muc->lock);
 		rxe_put(&muc->uc);
@@ -224,6 +225,7 @@ static int guard_file(struct rxe_migr_guard *guard, struct file **file)
 static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 		const struct rxe_migr_stop *in, struct rxe_migr_status *st)
 {
+	struct rxe_migr_uc *muc = to_migr_uc(uc);
 	struct rxe_migr_guard *guard;
 	struct file *file = NULL;
 	struct rxe_qp **qps;
@@ -243,13 +245,21 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	if (err || in->flags & RXE_MIGR_STOP_CHECK_ONLY)
 		goto err_qps;
 
+	/* until the last QP is at rest there is nothing to dump or commit */
+	if (mutex_lock_killable(&muc->lock)) {
+		err = -EINTR;
+		goto err_qps;
+	}
 	fd = guard_file(guard, &file);
+	if (fd >= 0) {
+		rxe_migr_stop_qps(qps, n);
+		muc->stopped = true;
+	}
+	mutex_unlock(&muc->lock);
 	if (fd < 0) {
 		err = fd;
 		goto err_qps;
 	}
-
-	rxe_migr_stop_qps(qps, n);
 	rxe_migr_release(qps, n);
 
 	st->guard_fd = fd;
@@ -325,7 +335,7 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *att
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
 	spin_lock(&links_lock);
-	if (muc->guard)
+	if (muc->stopped)
 		muc->guard->committed = true;
 	else
 		err = -EINVAL;
@@ -358,8 +368,8 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
 	muc = to_migr_uc(uc);
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
-	err = muc->guard ? rxe_migr_dump(uc, buf.length, &image, &resp) :
-			   -EINVAL;
+	err = muc->stopped ? rxe_migr_dump(uc, buf.length, &image, &resp) :
+			     -EINVAL;
 	mutex_unlock(&muc->lock);
 
 	if (!err && copy_to_user(u64_to_user_ptr(buf.addr), image,

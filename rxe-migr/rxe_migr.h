@@ -68,6 +68,7 @@ struct rxe_migr_guard;
  * @lock: serializes the methods; taken before the locks of QPs. ATTACH holds it
  *        while it waits for memory, so nothing of another context may
  * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr.c
+ * @stopped: STOP is done, @guard has not been closed since
  * @restored: a RESTORE attribute was used
  * @attached: ATTACH succeeded
  * @resumed: RESUME succeeded
@@ -76,6 +77,7 @@ struct rxe_migr_uc {
 	struct rxe_ucontext	uc;
 	struct mutex		lock;	/* the methods */
 	struct rxe_migr_guard	*guard;
+	bool			stopped;
 	bool			restored;
 	bool			attached;
 	bool			resumed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many threads on the same two contexts: one stops and dumps all the time, the
- * others create, change and destroy what it stops. Nothing is expected of the
- * results, but of the kernel.
+ * Many threads on the same two contexts: some stop and dump all the time, the
+ * others create, change and destroy what they stop. What is dumped is an image;
+ * else nothing is expected of the results, but of the kernel.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,6 +19,7 @@ struct race {
 	struct copy c; /* restored, never started */
 	double end;
 	atomic_uint stops, dumps, rounds;
+	atomic_bool wrong; /* an image was */
 };
 
 static bool over(struct race *r)
@@ -26,10 +27,37 @@ static bool over(struct race *r)
 	return fuzz_now() >= r->end;
 }
 
+static void dump(struct race *r, void *buf, size_t length)
+{
+	struct rxe_migr_dump_resp resp;
+	struct migr_image img;
+	struct migr_error err;
+
+	if (migr_cmd_dump_once(r->s.ctx->cmd_fd, buf, length, &resp))
+		return;
+	r->dumps++;
+	if (!migr_image_parse(buf, resp.needed, &img, &err))
+		migr_image_free(&img);
+	else if (!atomic_exchange(&r->wrong, true))
+		fprintf(stderr, "%s\n", err.text);
+}
+
+/* does not wait for a STOP: it may come in the middle of one */
+static void *dumper(void *arg)
+{
+	struct race *r = arg;
+	size_t length = 1 << 18;
+	void *buf = malloc(length);
+
+	while (!over(r))
+		dump(r, buf, length);
+	free(buf);
+	return NULL;
+}
+
 /* two of these run at a time */
 static void *stopper(void *arg)
 {
-	struct rxe_migr_dump_resp resp;
 	struct rxe_migr_status st;
 	struct race *r = arg;
 	size_t length = 1 << 18;
@@ -42,8 +70,7 @@ static void *stopper(void *arg)
 			continue;
 		r->stops++;
 		for (int i = 0; i < 10; i++)
-			if (!migr_cmd_dump_once(fd, buf, length, &resp))
-				r->dumps++;
+			dump(r, buf, length);
 		close(st.guard_fd);
 		/* some time for the traffic */
 		usleep((unsigned int)random() % 2000);
@@ -164,7 +191,7 @@ static void *restorer(void *arg)
 void attack_races(struct rig *rig, double seconds)
 {
 	static void *(*const threads[])(void *) = {
-		stopper, stopper, qps,	    qps,      states,
+		stopper, stopper, dumper,   qps,      qps,	states,
 		memory,	 traffic, restorer, restorer, restorer,
 	};
 	enum {
@@ -183,6 +210,7 @@ void attack_races(struct rig *rig, double seconds)
 		MUST(!pthread_join(t[i], NULL));
 	printf("%u times stopped, %u dumps, %u rounds of QPs\n", r.stops,
 	       r.dumps, r.rounds);
+	EXPECT(r.wrong, false);
 	copy_close(&r.c);
 	side_close(&r.s);
 }
