@@ -107,13 +107,11 @@ static void repeat_requests(struct rxe_qp *qp)
  * Make the peer say something that shows what it is. A probe goes out only when
  * nothing is outstanding, because of what stock drivers answer. When something
  * is, they owe an answer anyhow: be patient first, then ask again for that.
+ * Context: m->lock held, or the address might just be changing
  */
-static void ask_peer(struct rxe_qp *qp, bool patient)
+static void __ask_peer(struct rxe_qp *qp, bool patient)
 {
 	bool rts = qp_state(qp) >= IB_QPS_RTS;
-
-	if (READ_ONCE(qp->migr) != RXE_MIGR_ASKING)
-		return;
 
 	if (patient &&
 	    !(rts && queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT)))
@@ -125,6 +123,16 @@ static void ask_peer(struct rxe_qp *qp, bool patient)
 		to_migr_qp(qp)->probed = true;
 		rxe_migr_send_probe(qp);
 	}
+}
+
+static void ask_peer(struct rxe_qp *qp, bool patient)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
+	mutex_lock(&m->lock);
+	if (qp->migr == RXE_MIGR_ASKING)
+		__ask_peer(qp, patient);
+	mutex_unlock(&m->lock);
 }
 
 static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
