@@ -57,17 +57,20 @@ static struct file *get_own_file(struct uverbs_attr_bundle *attrs, int fd)
 
 /* --- guard --- */
 
-/* undo whatever STOP did. Context: lock of the context held */
+/*
+ * Undo whatever STOP did. It needs no memory: nobody is there to hear of a
+ * failure. Context: lock of the context held
+ */
 static void unstop(struct ib_ucontext *uc)
 {
-	struct rxe_qp **qps;
-	unsigned int n;
+	struct rxe_pool *pool = &to_rdev(uc->device)->qp_pool;
+	struct rxe_pool_elem *elem;
+	unsigned long index = 0;
 
-	/* nobody is there to hear of a failure; the next STOP can mend it */
-	if (rxe_migr_collect(uc, &qps, &n))
-		return;
-	rxe_migr_unstop_qps(qps, n);
-	rxe_migr_release(qps, n);
+	while ((elem = rxe_migr_next(pool, uc, &index))) {
+		rxe_migr_unstop_qp(elem->obj);
+		__rxe_put(elem);
+	}
 }
 
 static void guard_free(struct rxe_migr_guard *guard)

@@ -171,7 +171,7 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
 /* rxe_migr_stop.c */
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
-void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n);
+void rxe_migr_unstop_qp(struct rxe_qp *qp);
 int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata);
 int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,

@@ -114,26 +114,20 @@ void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n)
 }
 
 /**
- * rxe_migr_unstop_qps - Stopped to what it was before
- * @qps: QPs, with references; those not Stopped are left alone
- * @n: how many
+ * rxe_migr_unstop_qp - Stopped to what it was before
+ * @qp: QP, with a reference; left alone if it is not Stopped
  */
-void rxe_migr_unstop_qps(struct rxe_qp **qps, unsigned int n)
+void rxe_migr_unstop_qp(struct rxe_qp *qp)
 {
-	struct rxe_migr_qp *m;
-	unsigned int i;
+	struct rxe_migr_qp *m = to_migr_qp(qp);
 
-	for (i = 0; i < n; i++) {
-		m = to_migr_qp(qps[i]);
-
-		mutex_lock(&m->lock);
-		if (qps[i]->migr == RXE_MIGR_STOPPED) {
-			rxe_enable_task(&qps[i]->recv_task);
-			rxe_enable_task(&qps[i]->send_task);
-			rxe_migr_unstop(qps[i]);
-		}
-		mutex_unlock(&m->lock);
+	mutex_lock(&m->lock);
+	if (qp->migr == RXE_MIGR_STOPPED) {
+		rxe_enable_task(&qp->recv_task);
+		rxe_enable_task(&qp->send_task);
+		rxe_migr_unstop(qp);
 	}
+	mutex_unlock(&m->lock);
 }
 
 /* a QP in RESET has no peer. Context: m->lock held */

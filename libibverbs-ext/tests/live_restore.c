@@ -211,7 +211,7 @@ static void close_side(struct side *s)
 }
 
 /* With each allocation failing: refused, or not, but the context runs on. */
-static void stop_failing(struct side *s)
+static void stop_failing(struct side *s, struct side *peer)
 {
 	struct rxe_migr_status st;
 	long n = 0, left;
@@ -228,6 +228,17 @@ static void stop_failing(struct side *s)
 	} while (!left);
 	CHECK(!ret, "STOP is still refused: %d", ret);
 	say("STOP refused %d times in %ld\n", refused, n);
+
+	/* UNSTOP cannot say that it failed */
+	ret = ibv_migr_stop(s->ctx, 0, &st);
+	CHECK(!ret, "STOP: %d", ret);
+	fail_nth(1);
+	close(st.guard_fd);
+	fail_nth(0);
+	post_recv(peer, 0, 7);
+	post_send(s, 0, 8);
+	wait_for(peer, 1);
+	usleep(100000);
 }
 
 static void dump_failing(struct side *s)
@@ -268,7 +279,7 @@ static void take(struct side *s, struct side *peer, void **image,
 	ret = ibv_dump_context(s->ctx, &count, small, sizeof(small));
 	CHECK(ret == EINVAL, "dump of a running context: %d", ret);
 	if (failing)
-		stop_failing(s);
+		stop_failing(s, peer);
 	start = now();
 	ret = ibv_migr_stop(s->ctx, 0, &st);
 	CHECK(!ret, "%s", ibv_migr_status_str(&st, ret, text, sizeof(text)));
