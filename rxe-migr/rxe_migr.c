@@ -7,9 +7,11 @@
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 
 #define UVERBS_MODULE_NAME rdma_rxe
+#include <rdma/restrack.h>
 #include <rdma/uverbs_named_ioctl.h>
 #include <rdma/uverbs_std_types.h>
 
@@ -101,6 +103,37 @@ static struct rxe_migr_uc *guard_context(struct rxe_migr_guard *guard)
 	return muc;
 }
 
+/* is the process that made the context being killed, with its files still open? */
+static bool owner_dies(struct ib_ucontext *uc)
+{
+	struct task_struct *owner, *t;
+	bool dies = false;
+
+	if (!rdma_restrack_get(&uc->res))
+		return true;
+
+	owner = uc->res.task;
+	if (READ_ONCE(owner->signal->flags) & SIGNAL_GROUP_EXIT) {
+		rcu_read_lock();
+		for_each_thread(owner, t)
+			if (READ_ONCE(t->files))
+				dies = true;
+		rcu_read_unlock();
+	}
+	rdma_restrack_put(&uc->res);
+
+	return dies;
+}
+
+/*
+ * Is the application dead? Then nobody else has the context's file, or it has
+ * not come to close it yet. Context: reference to the context held
+ */
+static bool is_dead(struct rxe_migr_guard *guard, struct ib_ucontext *uc)
+{
+	return file_count(guard->file) <= 1 || owner_dies(uc);
+}
+
 static int guard_release(struct inode *inode, struct file *file)
 {
 	struct rxe_migr_guard *guard = file->private_data;
@@ -108,11 +141,8 @@ static int guard_release(struct inode *inode, struct file *file)
 
 	if (muc) {
 		mutex_lock(&muc->lock);
-		/*
-		 * If nobody else has the file, the application is dead: what
-		 * its QPs acknowledge from now on would be in no image.
-		 */
-		if (!guard->committed && file_count(guard->file) > 1)
+		/* what QPs of the dead acknowledged would be in no image */
+		if (!guard->committed && !is_dead(guard, &muc->uc.ibuc))
 			unstop(&muc->uc.ibuc);
 		muc->stopped = false;
 		guard_unlink(guard);

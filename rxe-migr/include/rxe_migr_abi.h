@@ -53,9 +53,9 @@ struct rxe_migr_buf {
  * STOP: check that every connected peer is migratable, then stop every QP of
  * the context. On success the QPs stay Stopped as long as the returned guard
  * file is open; closing it (also by the death of its owner) is UNSTOP, except
- * after COMMIT, or if nobody else has the context's file: then its application
- * is dead. With RXE_MIGR_STOP_CHECK_ONLY nothing is stopped and no guard is
- * returned.
+ * after COMMIT, or if nobody else has the context's file, or the process that
+ * made the context is being killed: then its application is dead. With
+ * RXE_MIGR_STOP_CHECK_ONLY nothing is stopped and no guard is returned.
  *
  * EALREADY     the context is stopped already
  * ENOKEY       no cluster key is set

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +195,65 @@ static void outlive_once(struct outlived *o)
 	EXPECT(qp_polled(&o->peer), false);
 }
 
+/* The application that gets killed; dying takes it some time. */
+static void application(struct outlived *o)
+{
+	struct side s = {};
+	uint32_t ids[2];
+	char go;
+
+	side_open(o->rig, &s);
+	MUST(mmap(NULL, 128 << 20, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
+		  0) != MAP_FAILED);
+	ids[0] = s.qp[0]->qp_num;
+	ids[1] = (uint32_t)s.ctx->cmd_fd;
+	MUST(write(o->to_parent[1], ids, sizeof(ids)) == sizeof(ids));
+	MUST(read(o->to_child[0], &go, 1) == 1);
+	qp_connect(o->rig, s.qp[0], o->peer.qp[0]->qp_num, 5, 5);
+	MUST(write(o->to_parent[1], "", 1) == 1);
+	MUST(read(o->to_child[0], &go, 1) == 1);
+	MUST(!qp_post_send(&s, 0));
+	MUST(write(o->to_parent[1], "", 1) == 1);
+	pause();
+}
+
+/* The guard goes when the application has been killed, but still has its file. */
+static void kill_once(struct outlived *o)
+{
+	double end = fuzz_now() + 60;
+	struct rxe_migr_status st;
+	uint32_t ids[2];
+	int fd, pidfd;
+	pid_t pid;
+	char go;
+
+	fflush(stdout);
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid)
+		application(o);
+	MUST(read(o->to_parent[0], ids, sizeof(ids)) == sizeof(ids));
+	qp_reset(o->peer.qp[0]);
+	qp_connect(o->rig, o->peer.qp[0], ids[0], 5, 5);
+	MUST(!qp_post_recv(&o->peer, 0));
+	MUST(write(o->to_child[1], "", 1) == 1);
+	MUST(read(o->to_parent[0], &go, 1) == 1);
+	MUST((pidfd = pidfd_open(pid, 0)) >= 0);
+	MUST((fd = pidfd_getfd(pidfd, (int)ids[1], 0)) >= 0);
+	MUST(!migr_cmd_stop(fd, 0, 0, &st));
+	MUST(write(o->to_child[1], "", 1) == 1);
+	MUST(read(o->to_parent[0], &go, 1) == 1);
+	close(fd);
+	close(pidfd);
+	MUST(!kill(pid, SIGKILL));
+	close(st.guard_fd);
+	MUST(waitpid(pid, NULL, 0) == pid);
+	while (!gone(ids[0]))
+		MUST(fuzz_now() < end);
+	EXPECT(qp_polled(&o->peer), false);
+}
+
 static void outlive(struct rig *rig)
 {
 	struct outlived o = { .rig = rig };
@@ -202,6 +262,8 @@ static void outlive(struct rig *rig)
 	side_open(rig, &o.peer);
 	for (int i = 0; i < 10 && !fuzz_failures; i++)
 		outlive_once(&o);
+	for (int i = 0; i < 10 && !fuzz_failures; i++)
+		kill_once(&o);
 	side_close(&o.peer);
 	for (int i = 0; i < 2; i++) {
 		close(o.to_child[i]);
