@@ -283,7 +283,10 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 
 	rec->req_psn = qp->req.psn & BTH_PSN_MASK;
 	rec->req_opcode = qp->req.opcode;
-	rec->req_wqe_index = qp->req.wqe_index & qp->sq.queue->index_mask;
+	/* what is flushed in ERR leaves it behind */
+	rec->req_wqe_index = qp_state(qp) == IB_QPS_ERR ?
+			     rec->sq.consumer :
+			     qp->req.wqe_index & rec->sq.index_mask;
 	rec->req_rd_atomic = atomic_read(&qp->req.rd_atomic);
 	rec->req_need_rd_atomic = qp->req.need_rd_atomic;
 	rec->req_noack_pkts = qp->req.noack_pkts;
@@ -337,9 +340,9 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec->max_recv_sge = qp->rq.max_sge;
 	put_qp_attr(qp, rec);
 	rec->max_dest_rd_atomic = n_res;
-	put_qp_tasks(qp, rec);
 	rec->sq = sq_ring;
 	rec->rq = rq_ring;
+	put_qp_tasks(qp, rec);
 	rec->events_reported = rxe_migr_get_qp_events(&qp->ibqp);
 
 	res = (struct rxe_migr_res *)(rec + 1);

@@ -130,8 +130,11 @@ void rxe_migr_unstop_qp(struct rxe_qp *qp)
 	mutex_unlock(&m->lock);
 }
 
-/* a QP in RESET has no peer. Context: m->lock held */
-static void forget_peer(struct rxe_migr_qp *m)
+/*
+ * A QP in RESET has no peer, and no work: when the requester of a Stopped one
+ * runs again, the QP may be in RTS. Context: m->lock held
+ */
+static void forget_all(struct rxe_migr_qp *m)
 {
 	struct rxe_qp *qp = &m->qp;
 	unsigned long flags;
@@ -143,6 +146,8 @@ static void forget_peer(struct rxe_migr_qp *m)
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->epoch = 0;
 	m->peer_epoch = 0;
+	qp->req.wqe_index = queue_get_consumer(qp->sq.queue,
+					       QUEUE_TYPE_FROM_CLIENT);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
 
@@ -175,7 +180,7 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		rxe_disable_task(&qp->send_task);
 	}
 	if (qp_state(qp) == IB_QPS_RESET)
-		forget_peer(m);
+		forget_all(m);
 	mutex_unlock(&m->lock);
 
 	return err;

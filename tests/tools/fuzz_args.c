@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -258,7 +259,8 @@ static void refused(int fd, uint32_t type, uint32_t handle)
 {
 	struct rxe_migr_status st;
 
-	EXPECT(migr_cmd_stop(fd, 0, 0, &st), -EOPNOTSUPP);
+	if (!EXPECT(migr_cmd_stop(fd, 0, 0, &st), -EOPNOTSUPP))
+		close(st.guard_fd);
 	EXPECT((int)st.type, (int)type);
 	EXPECT((int)st.handle, (int)handle);
 }
@@ -366,6 +368,54 @@ static void silent_peer(struct rig *rig)
 	side_close(&s);
 }
 
+/* the image of a stopped context can be restored */
+static void dumps_well(int fd)
+{
+	struct migr_image img;
+	struct migr_error err;
+	size_t length;
+	void *image;
+
+	if (EXPECT(migr_cmd_dump(fd, &image, &length, &err), 0))
+		return;
+	if (EXPECT(migr_image_parse(image, length, &img, &err), 0))
+		fprintf(stderr, "%s\n", err.text);
+	else
+		migr_image_free(&img);
+	free(image);
+}
+
+/* work that is flushed before the requester has seen it */
+static void flushed(struct rig *rig)
+{
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct rxe_migr_status st;
+	struct side s = {};
+	int fd;
+
+	side_open(rig, &s);
+	fd = s.ctx->cmd_fd;
+	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 5, 5);
+	qp_connect(rig, s.qp[1], s.qp[0]->qp_num, 5, 5);
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	for (int i = 0; i < 6; i++)
+		MUST(!qp_post_send(&s, i % 2));
+	qp_reset(s.qp[0]);
+	dumps_well(fd);
+	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 5, 5);
+	dumps_well(fd);
+	MUST(!ibv_modify_qp(s.qp[1], &error, IBV_QP_STATE));
+	dumps_well(fd);
+	qp_reset(s.qp[0]); /* or it would be asked who its peer is */
+	close(st.guard_fd);
+	while (!qp_polled(&s))
+		;
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	dumps_well(fd);
+	close(st.guard_fd);
+	side_close(&s);
+}
+
 static long naks_sent(const struct rig *rig)
 {
 	char path[128];
@@ -412,9 +462,10 @@ void attack_arguments(struct rig *rig)
 	order(rig, &s);
 	side_close(&s);
 	newcomers(rig);
-	unmapped(rig);
+	flushed(rig);
 	orphan_guard(rig);
 	mappings(rig);
 	silent_peer(rig);
 	late_peer(rig);
+	unmapped(rig);
 }
