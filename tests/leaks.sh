@@ -5,8 +5,8 @@
 # What tests must not leave behind on a node: RDMA objects of a process, whether
 # it lives or not, references to the modules, threads of theirs; a bad line,
 # containers, rules for packets (the empty tables of iptables are nobody's).
-# Objects of the kernel are listed with its modules' names in brackets. What is torn down in the
-# background has some time for it.
+# Objects of the kernel are listed with its modules' names in brackets. What is
+# torn down in the background has some time for it.
 
 left_behind='
 	left()

@@ -227,6 +227,7 @@ static void stop_failing(struct side *s, struct side *peer)
 			close(st.guard_fd);
 	} while (!left);
 	CHECK(!ret, "STOP is still refused: %d", ret);
+	CHECK(refused, "no allocation of STOP has failed");
 	say("STOP refused %d times in %ld\n", refused, n);
 
 	/* UNSTOP cannot say that it failed */
@@ -259,6 +260,7 @@ static void dump_failing(struct side *s)
 			free(image);
 	} while (!left);
 	CHECK(!ret, "DUMP is still refused: %s", err.text);
+	CHECK(refused, "no allocation of DUMP has failed");
 	say("DUMP refused %d times in %ld\n", refused, n);
 }
 
@@ -438,6 +440,7 @@ static void restore_failing(const char *path, const struct migr_image *img)
 		close(fd);
 	} while (!left);
 	CHECK(!ret, "the restore is still refused: %s", err.text);
+	CHECK(refused, "no allocation of the restore has failed");
 	say("restore refused %d times in %ld\n", refused, n);
 }
 

@@ -210,6 +210,7 @@ void attack_races(struct rig *rig, double seconds)
 		MUST(!pthread_join(t[i], NULL));
 	printf("%u times stopped, %u dumps, %u rounds of QPs\n", r.stops,
 	       r.dumps, r.rounds);
+	MUST(r.stops && r.dumps);
 	EXPECT(r.wrong, false);
 	copy_close(&r.c);
 	side_close(&r.s);

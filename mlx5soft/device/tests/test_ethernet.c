@@ -402,6 +402,19 @@ static void test_held_apart(void)
 	rig_stop(r);
 }
 
+/* What the RQ of the probe counts, from now on */
+static struct q_counter *count_rq(void)
+{
+	struct q_counter *counter;
+
+	rig_begin(r, MLX5_CMD_OP_ALLOC_Q_COUNTER, 16, 16);
+	counter =
+		(struct q_counter *)obj_find(r->nic, OBJ_Q_COUNTER, rig_id(r));
+	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->ctx,
+	    counter_set_id, counter->obj.id);
+	return counter;
+}
+
 /* When the time of one is up, none is kept any more until there are buffers. */
 static void test_starved(void)
 {
@@ -412,11 +425,7 @@ static void test_starved(void)
 	probe_run(r, &p);
 	r->nic->mtu = 1522;
 	fill_rq();
-	rig_begin(r, MLX5_CMD_OP_ALLOC_Q_COUNTER, 16, 16);
-	counter =
-		(struct q_counter *)obj_find(r->nic, OBJ_Q_COUNTER, rig_id(r));
-	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->ctx,
-	    counter_set_id, counter->obj.id);
+	counter = count_rq();
 	for (uint32_t i = 0; i < 3; i++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
 		nic_wire(r->nic);
@@ -459,11 +468,7 @@ static void test_own_starved(void)
 	probe_run(r, &p);
 	r->nic->mtu = 1522;
 	fill_rq();
-	rig_begin(r, MLX5_CMD_OP_ALLOC_Q_COUNTER, 16, 16);
-	counter =
-		(struct q_counter *)obj_find(r->nic, OBJ_Q_COUNTER, rig_id(r));
-	SET(rqc, ((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->ctx,
-	    counter_set_id, counter->obj.id);
+	counter = count_rq();
 	rig_begin(r, MLX5_CMD_OP_ALLOC_TRANSPORT_DOMAIN, 16, 16);
 	td = rig_id(r);
 	send(new_sq(td), group, false, true, "group, no buffer");
