@@ -179,8 +179,7 @@ static void track_resume(packet_info *pinfo, const struct migros_wire *wire,
 		flow->state = RESUMED;
 		flow->episode->resume_frame = pinfo->num;
 		follow(&flow->peer, wire->old_qpn, &pinfo->src, wire->new_qpn);
-	} else if (flow->state == RUNNING &&
-		   (!flow->resumed || flow->epoch != wire->epoch)) {
+	} else if (!flow->resumed || flow->epoch != wire->epoch) {
 		/* no NAK: what it continues is not the last episode */
 		flow->state = RESUMED;
 		flow->episode = NULL;
