@@ -66,6 +66,10 @@ ran "0 passed, 1 failed" "$tmp/leaks.test"
 has "lqpn 17"
 say "which is not the next test's"
 ran "1 passed, 1 failed" "$tmp"/{leaks,good}.test
+say "nor is what a failed test has taken away"
+a_test takes "touch $FAKE_LAB/taken" 'exit 1'
+a_test needs "[ ! -e $FAKE_LAB/taken ]"
+ran "1 passed, 1 failed" "$tmp"/{takes,needs}.test
 
 say "so is a bad line on this side, and what could not be done in the end is told"
 a_test spoils ". $tests/lib.sh" "at_end sh -c 'echo no such qdisc >&2; exit 2'" \
