@@ -41,12 +41,25 @@ refused "n3: kmemleak cannot look" "$lab" check
 kill "$(cat "$LAB_DIR/n3/pid")"
 rm -r "$LAB_DIR/n3"
 
+say "a device's complaint is told once, whether it has ended or not"
+report="==7==ERROR: AddressSanitizer: heap-use-after-free"
+echo "$report" >"$LAB_DIR/n1/mlx5.log"
+refused "$report" "$lab" check
+refused "$report" "$lab" check --new
+"$lab" check --new
+echo "vfu.c:1:2: runtime error: overflow" >>"$LAB_DIR/n1/mlx5.log"
+echo 4194305 >"$LAB_DIR/n1/mlx5.pid"
+refused "vfu.c:1:2" "$lab" check --new
+refused "mlx5soft ended" "$lab" check --new
+rm "$LAB_DIR/n1/mlx5.pid"
+
 say "down looks, and the consoles stay"
 console_says n1 "[    9.0] WARNING: the last one"
 refused "the last one" "$lab" down
 grep -q "the last one" "$LAB_DIR"/last/n1.1/console.log ||
 	fail "the console is lost"
 grep -q "the last one" "$LAB_DIR/last/reports" || fail "the report is lost"
+! grep -q "mlx5soft" "$LAB_DIR/last/reports" || fail "that was told before"
 
 say "down of a lab that was content"
 fake_node n1

@@ -31,7 +31,7 @@ last_words() # NODE
 			tee -a "$dir/reports" >&2
 	fi
 	stat -c %s "$(console "$1")" >"$dir/$1/checked"
-	if words=$(mlx5_report "$1"); then
+	if words=$(mlx5_report "$1" --new); then
 		printf '%s, which is gone: mlx5soft complained:\n%s\n' "$1" \
 			"$words" | tee -a "$dir/reports" >&2
 	fi
@@ -96,9 +96,14 @@ cmd_check()
 			tail -n 20 "$(console "$n")" | tr -d '\r'
 			bad=1
 		fi
+		if hits=$(mlx5_report "$n" "$@"); then
+			say "$n: mlx5soft complains:"
+			echo "$hits"
+			bad=1
+		fi
 		if ! mlx5_lives "$n"; then
 			say "$n: mlx5soft ended; the end of its log:"
-			mlx5_report "$n" || tail -n 20 "$dir/$n/mlx5.log"
+			[ -n "$hits" ] || tail -n 20 "$dir/$n/mlx5.log"
 			bad=1
 		fi
 		if ! wire_lives "$n"; then

@@ -70,10 +70,20 @@ nobody knows what it leaked"
 }
 
 # What the sanitizers have to say of it: errors end it, leaks come at its end.
-mlx5_report() # NODE
+# With --new only in lines that are new since the last --new.
+mlx5_report() # NODE [--new]
 {
-	sed -n '/ERROR: [A-Za-z]*Sanitizer\|: runtime error: /,$p' \
-		"$dir/$1/mlx5.log" 2>/dev/null | grep .
+	local log=$dir/$1/mlx5.log told=0 lines
+
+	[ -e "$log" ] || return
+	lines=$(wc -l <"$log")
+	if [ "${2-}" = --new ]; then
+		told=$(cat "$dir/$1/mlx5.told" 2>/dev/null || echo 0)
+		echo "$lines" >"$dir/$1/mlx5.told"
+	fi
+	head -n "$lines" "$log" | tail -n "+$((told + 1))" |
+		sed -n '/ERROR: [A-Za-z]*Sanitizer\|: runtime error: /,$p' |
+		grep .
 }
 
 mlx5_lives() # NODE: if it has one
