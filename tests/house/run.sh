@@ -38,6 +38,12 @@ a_test leaks "echo 'qp: link rxe0/1 lqpn 17' >$FAKE_LAB/leak"
 
 say "all is well"
 ran "1 passed, 0 failed" "$tmp/good.test"
+say "another run has its own evidence"
+echo "FAILED: another one" >"$LAB_LOGS/left.n9"
+ran "1 passed, 0 failed" "$tmp/good.test"
+[ -e "$LAB_LOGS/left.n9" ] || fail "that was the other's"
+LAB_LOGS='' ran "1 passed, 0 failed" "$tmp/good.test"
+[ -e "$LAB_DIR/tests/good.log" ] || fail "another lab's logs are not beside it"
 say "a test fails, one is skipped; unit tests count"
 echo 5 1 >"$tmp/units"
 UNIT_RESULT=$tmp/units ran "6 passed, 2 failed" "$tmp"/{bad,good,skips}.test
