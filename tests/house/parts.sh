@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Parts of lab by themselves: for how long an answer about KVM is believed, and who
-# holds the toolbox's root for lab ssh.
+# Parts of lab by themselves: for how long an answer about KVM is believed, who
+# holds the toolbox's root for lab ssh, and from where a root is made.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -53,3 +53,39 @@ for i in {1..100}; do
 done
 of_lab dismantle
 ! pgrep -fx "tail -f $LAB_DIR/toolbox.pid" || fail "it runs on"
+
+say "a root comes from the host's mirror, however the host names it"
+roots=$tmp/roots/vm-images
+mkdir -p "$roots" "$tmp/apt"
+cp "$tree/vm-images/mkroot" "$roots/"
+echo hello >"$roots/some.packages"
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'cat "${0%/*}/uri"' >"$tmp/apt/apt-get"
+# That is mmdebstrap, with a list of sources as its input.
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/bash' 'echo "$@" | grep -o "include=[^ ]*" >"${0%/*}/got"' \
+	'cat >>"${0%/*}/got"; mkdir "${@: -2:1}"' >"$tmp/apt/unshare"
+chmod +x "$tmp"/apt/*
+
+made_from() # INCLUDED MAIN SECURITY, for what apt says: LABEL URI LABEL URI
+{
+	rm -rf "$tmp/roots/build"
+	printf '%s %s\n' "${@:4}" >"$tmp/apt/uri"
+	PATH=$tmp/apt:$PATH "$roots/mkroot" some >/dev/null 2>&1 || fail "no root"
+	cat >"$tmp/apt/wanted" <<-END
+	include=$1
+	deb $2 trixie main
+	deb $2 trixie-updates main
+	deb $2 trixie-backports main
+	deb $3 trixie-security main
+	END
+	diff "$tmp/apt/wanted" "$tmp/apt/got" || fail "with $*"
+}
+
+a=http://a.example/debian/ s=http://s.example/security/ t=https://t.example/debian
+made_from hello $a $s Debian $a Debian-Security $s
+made_from hello,ca-certificates $t $s Debian $t Debian-Security $s
+printf '%s\n' '# these' '' "$t	priority:1" "$a" >"$tmp/main.list"
+echo $s >"$tmp/security.list"
+made_from hello,ca-certificates $t $s Debian "mirror+file:$tmp/main.list/" \
+	Debian-Security "mirror+file:$tmp/security.list/"
