@@ -3,13 +3,15 @@
 #
 # rdma-core's tests of verbs, on a node's device: sourced after lib.sh.
 
+pyverbs=/tmp/pyverbs # on the node
+
 # Those of other devices are left away, since all that is there is loaded.
 prepare() # NODE
 {
-	ask "$1" 'rm -rf /tmp/pyverbs && mkdir /tmp/pyverbs &&
-		cp -r /usr/share/doc/rdma-core/tests /tmp/pyverbs/ &&
-		cd /tmp/pyverbs/tests && rm -f test_mlx5* test_efa* test_cuda* &&
-		gunzip *.gz'
+	ask "$1" "rm -rf $pyverbs && mkdir $pyverbs &&
+		cp -r /usr/share/doc/rdma-core/tests $pyverbs/ &&
+		cd $pyverbs/tests && rm -f test_mlx5* test_efa* test_cuda* &&
+		gunzip *.gz"
 }
 
 # As rdma-core's run_tests.py, but a process for each test module: all in one
@@ -31,24 +33,31 @@ for name in names:
         unittest.main(module=tests, argv=["tests", "-v", "tests." + name], exit=False)
         sys.stderr.flush()
         os._exit(0)
-    os.waitpid(child, 0)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        print("\nMODULE ERROR", name, status, flush=True)
 '
 
 # The name and the result of a test may have other output, or its description,
-# between them.
+# between them. A module that crashes, hangs or has no tests has a result, too.
 results='
+	function module(test) { sub(/[.].*/, "", test); return test }
+	BEGIN { for (i = split(tests, t, " "); i; i--) asked[module(t[i])] }
 	match($0, /^test_[a-z0-9_]+ \([^)]*\)/) {
 		name = $2
 		gsub(/[()]|tests\./, "", name)
 	}
 	match($0, /(ok|ERROR|FAIL|skipped .*)$/) && name != "" {
 		print name, $0 ~ /skipped .*$/ ? "skipped" : $NF
+		delete asked[module(name)]
 		name = ""
-	}'
+	}
+	/^MODULE ERROR / { print $3 ".module ERROR"; name = "" }
+	END { for (m in asked) print m ".module none" }'
 
 # stdout: "NAME RESULT" lines
 run_on() # NODE TEST...
 {
-	ask "$1" "cd /tmp/pyverbs/tests && python3 -c '$runner' $(rdma_dev "$1") ${*:2} 2>&1 |
-		tee /tmp/pyverbs/log" | awk "$results" || true
+	ask "$1" "cd $pyverbs/tests && python3 -c '$runner' $(rdma_dev "$1") ${*:2} 2>&1 |
+		tee $pyverbs/log" | awk -v tests="${*:2}" "$results"
 }

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# tests/lib-pyverbs.sh: a module that crashes, or of which nothing is heard, has a
+# result that is not ok.
+
+. "$(dirname "$0")/lib.sh"
+
+. "$tree/tests/lib-pyverbs.sh"
+
+# This machine is the node.
+# shellcheck disable=SC2034 # for run_on
+pyverbs=$tmp
+ask() { bash -c "$2"; }
+rdma_dev() { echo some; }
+
+a_module() # NAME LINE...
+{
+	echo "importlib.import_module('.test_$1', __name__)" >>"$tmp/tests/__init__.py"
+	printf '%s\n' 'import os, unittest' 'class Test(unittest.TestCase):' \
+		"${@:2}" >"$tmp/tests/test_$1.py"
+}
+
+mkdir "$tmp/tests"
+printf '%s\n' 'import importlib' 'tests = importlib.import_module(".", __name__)' \
+	>"$tmp/tests/__init__.py"
+printf '%s\n' 'class parser:' '    def parse_args(): pass' \
+	>"$tmp/tests/args_parser.py"
+a_module good '    def test_a(self): pass' '    def test_b(self): self.skipTest("no")'
+a_module bad '    def test_a(self): self.fail()'
+a_module aborts '    def test_a(self): pass' '    def test_b(self): os.abort()'
+a_module empty '    pass'
+
+say "all results, and those of modules"
+cat >"$tmp/wanted" <<-END
+	test_aborts.Test.test_a ok
+	test_aborts.module ERROR
+	test_bad.Test.test_a FAIL
+	test_empty.module none
+	test_good.Test.test_a ok
+	test_good.Test.test_b skipped
+END
+run_on n1 test_good test_aborts test_empty test_bad | LC_ALL=C sort >"$tmp/got"
+diff "$tmp/wanted" "$tmp/got" || fail "see $tmp/log: $(cat "$tmp/log")"
+
+say "a single test"
+[ "$(run_on n1 test_good.Test.test_b)" = "test_good.Test.test_b skipped" ] ||
+	fail "$(cat "$tmp/log")"
