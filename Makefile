@@ -92,13 +92,17 @@ tried: build images
 check: tried asan
 	@LAB_MLX5SOFT=build/asan/mlx5soft/device/mlx5soft tests/unit tests/run
 
-# Not part of check: tests/soak, and what says "tier: soak" in its header
+# Not part of check: tests/soak, and what says "tier: soak" in its header. A
+# failure does not end it, and each pass has its own logs.
 soak: tried
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
-	tests/run --tier soak && MOVES=10 tests/run tests/33-loss.test && \
+	logs=$${LAB_LOGS:-$(CURDIR)/build/tests}; bad=0; \
+	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
+	LAB_LOGS=$$logs/loss MOVES=10 tests/run tests/33-loss.test || bad=1; \
 	for m in client server; do for p in 4k thp; do \
-		MOVER=$$m PAGES=$$p MOVES=20 tests/run tests/3*-migrate-*.test || exit; \
-	done; done
+		LAB_LOGS=$$logs/$$m-$$p MOVER=$$m PAGES=$$p MOVES=20 \
+			tests/run tests/3*-migrate-*.test || bad=1; \
+	done; done; exit $$bad
 
 # What rests on the module; everything is several times slower there.
 DEBUG_TESTS := 10-lab 30-migrate-1 33-loss 34-lost-resume 35-blackout 36-inside \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Parts of lab by themselves: for how long an answer about KVM is believed, who
-# holds the toolbox's root for lab ssh, and from where a root is made.
+# holds the toolbox's root for lab ssh, from where a root is made, and make soak.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -89,3 +89,15 @@ printf '%s\n' '# these' '' "$t	priority:1" "$a" >"$tmp/main.list"
 echo $s >"$tmp/security.list"
 made_from hello,ca-certificates $t $s Debian "mirror+file:$tmp/main.list/" \
 	Debian-Security "mirror+file:$tmp/security.list/"
+
+say "make soak: a failure does not cost the rest, and each pass has its own logs"
+mkdir -p "$tmp/soak/tests"
+cp "$tree/Makefile" "$tmp/soak/"
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'echo "${LAB_LOGS##*/} $*" >>"$0.calls"' '[ "$1" != --tier ]' \
+	>"$tmp/soak/tests/run"
+chmod +x "$tmp/soak/tests/run"
+! make -C "$tmp/soak" -s -o tried soak 2>/dev/null || fail "nothing failed"
+[ "$(cut -d' ' -f1 "$tmp/soak/tests/run.calls" | xargs)" = \
+	"soak loss client-4k client-thp server-4k server-thp" ] ||
+	fail "it ran: $(cat "$tmp/soak/tests/run.calls")"
