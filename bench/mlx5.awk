@@ -26,6 +26,7 @@ END {
 	svg = ENVIRON["svg"]
 	printf "{\n  \"command\": \"%s\",\n", ENVIRON["command"] >json
 	printf "  \"kernel\": \"%s\",\n", ENVIRON["kernel"] >json
+	printf "  \"mlx5soft_cksum\": %s,\n", ENVIRON["device"] >json
 	printf "  \"rounds\": %d,\n", count[names[1] " mlx5"] >json
 	print "  \"tests\": [" >json
 	printf "<svg xmlns='http://www.w3.org/2000/svg' width='%d' " \
