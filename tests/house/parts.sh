@@ -19,6 +19,22 @@ echo "kvm of-another-boot" >"$images/accel"
 echo "kvm $(cat /proc/sys/kernel/random/boot_id)" >"$images/accel"
 [ "$(answer)" = kvm ] || fail "it is asked again"
 
+say "but not when it was not there, nor for long when time was up"
+kvm=$tmp/kvm
+rm "$images/accel"
+[ "$(answer)" = tcg ] || fail "there is none"
+: >"$kvm"
+toolbox=$tmp/guest
+printf '%s\n' '#!/bin/sh' 'exit 124 # as timeout would' >"$toolbox"
+chmod +x "$toolbox"
+[ "$(answer)" = tcg ] || fail "it has not answered"
+printf '%s\n' '#!/bin/sh' 'echo lab: probe ok' >"$toolbox"
+[ "$(answer)" = tcg ] || fail "it is asked again at once"
+# shellcheck disable=SC2317,SC2329 # accel calls it
+date() { echo later; }
+[ "$(answer)" = kvm ] || fail "it is not asked again"
+unset -f date
+
 # The command, in a shell that has lab's functions, tools that are none, and the lock
 of_lab()
 {

@@ -3,31 +3,38 @@
 #
 # Part of lab: what each node is made of: its device, its kernel, the accelerator.
 
+kvm=/dev/kvm
+
 # Does the accelerator really run a guest? /dev/kvm may open and the guest
 # still hang, so a kernel is booted; the answer is kept for this kernel and
-# this boot of the host.
+# this boot of the host. Without /dev/kvm it is kept until that is there, and for
+# the rest of the hour if time was up: the guest hangs, or the host was busy.
 accel()
 {
-	local cache=$images/accel log answer=tcg was='' of='' boot
+	local cache=$images/accel log answer=tcg was='' of='' boot rc=0
 
 	boot=$(cat /proc/sys/kernel/random/boot_id)
+	[ -w "$kvm" ] || boot+=-without-kvm
 	read -r was of 2>/dev/null <"$cache" || true
-	if [ "$of" = "$boot" ]; then
+	case $of in
+	"$boot" | "$boot-$(date +%F-%H)")
 		echo "$was"
 		return
-	fi
-	if [ -w /dev/kvm ]; then
-		say "trying /dev/kvm"
-		# If it works it takes a second, however busy the host.
+		;;
+	esac
+	if [ -w "$kvm" ]; then
+		say "trying $kvm"
+		# If it works it takes a second.
 		log=$(timeout 10 "$toolbox" qemu-system-x86_64 \
 			-accel kvm -cpu host -m 512 -nodefaults -display none \
 			-no-reboot -serial stdio -kernel "$images/vmlinuz" \
 			-initrd "$images/initrd" \
 			-append "console=ttyS0 probe panic=-1" \
-			</dev/null 2>&1) || true
+			</dev/null 2>&1) || rc=$?
 		case $log in *"lab: probe ok"*) answer=kvm ;; esac
 	fi
 	[ $answer = kvm ] || say "no usable KVM: emulating"
+	[ $rc != 124 ] || boot+=-$(date +%F-%H)
 	echo "$answer $boot" >"$cache"
 	echo $answer
 }
