@@ -41,8 +41,13 @@ power_on() # NODE
 	# shellcheck disable=SC2054 # the commas are QEMU's
 	case $accel in
 	kvm) machine=(-accel kvm -cpu host) ;;
-	# Five-level page tables only make emulated page walks longer.
-	*) machine=(-accel tcg -cpu max,la57=off) ;;
+	# Five-level page tables only make emulated page walks longer. And kernel
+	# and libc copy and clear by "rep movsb" and "rep stosb" on processors that
+	# are fast at it: QEMU emulates these byte by byte.
+	*)
+		machine=(-accel tcg -cpu max,la57=off)
+		machine[-1]+=,erms=off,fsrm=off,fzrm=off,fsrs=off,fsrc=off
+		;;
 	esac
 
 	"$toolbox" qemu-img create -q -f qcow2 -F raw \
