@@ -7,7 +7,7 @@
 # shellcheck disable=SC2016 # what stands in single quotes is for the node
 # shellcheck disable=SC2154 # $lab is from lib.sh
 
-env='export PATH=/opt/migr/bin:$PATH LD_LIBRARY_PATH=/opt/migr/lib; mkdir -p /tmp/c'
+env='mkdir -p /tmp/c'
 files=
 
 set_key() # NODE [HEX]
