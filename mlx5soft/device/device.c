@@ -212,16 +212,17 @@ void nic_wire_trains(struct nic *nic, bool send)
 bool nic_tick(struct nic *nic)
 {
 	uint64_t t = nic_now();
-	bool more;
+	/* Who is first may fill the wire: the one that did not send last */
+	bool more, eth_first = nic->eth_first;
 
 	if (!vfu_bus_master(nic->vfu))
 		return false;
 	if (nic->flush_due && t >= nic->flush_due)
 		eth_flush(nic);
 	eth_retry_held(nic); /* perhaps there are buffers now */
-	more = nic->eth_first && eth_tick(nic);
+	more = eth_first && eth_tick(nic);
 	more |= roce_tick(nic->roce, t);
-	if (!nic->eth_first)
+	if (!eth_first)
 		more |= eth_tick(nic);
 	if (nic->cq_due <= t)
 		cq_tick(nic, t);

@@ -77,7 +77,7 @@ struct nic {
 
 	/* the wire has no room: send queues wait */
 	bool tx_blocked;
-	bool eth_first; /* it has the first turn since there was room again */
+	bool eth_first; /* RDMA sent the last frame */
 	struct wq_list tx_run;	 /* send queues with something to do */
 	struct wq_list rx_flush; /* receive queues in the error state */
 	struct wq_list holding;	 /* ...with frames that wait for a buffer */

@@ -397,11 +397,8 @@ bool nic_wire(struct nic *nic)
 	uint32_t len;
 	int i;
 
-	if (nic->tx_blocked && wire_flush(wire)) {
+	if (nic->tx_blocked && wire_flush(wire))
 		nic->tx_blocked = false;
-		/* Who is first may fill it again: RDMA and Ethernet by turns */
-		nic->eth_first = !nic->eth_first;
-	}
 	if (vfu_bus_master(nic->vfu))
 		eth_retry_held(nic);
 	for (i = 0; i < BURST || wire_more(wire); i++) {

@@ -57,6 +57,7 @@ bool eth_transmit(struct nic *nic, const uint8_t *frame, uint32_t len)
 		nic->tx_blocked = true;
 		return false;
 	}
+	nic->eth_first = false;
 	count_tx(nic, frame, len);
 	return true;
 }

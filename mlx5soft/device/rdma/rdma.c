@@ -283,6 +283,7 @@ static int transmit(void *ctx, const void *frame, size_t len)
 		nic->tx_blocked = true;
 		return -EAGAIN;
 	}
+	nic->eth_first = true;
 	count_tx(nic, frame, len);
 	count_traffic(&nic->port.rdma_tx, frame, len);
 	return 0;

@@ -613,16 +613,16 @@ static void endless_rdma(void)
 	host_write64(r->host, r->uar * RIG_PAGE + 0x800, (uint64_t)qp << 8);
 }
 
-/* Frames on a wire that takes four at a time: of which kind are they? */
-static void drain(uint32_t count[2], uint32_t rounds)
+/* Frames on a wire that takes `each` at a time: of which kind are they? */
+static void drain(uint32_t count[2], uint32_t frames, uint32_t each)
 {
 	uint8_t frame[2048];
 
-	for (uint32_t i = 0; i < 4 * rounds; i++) {
+	for (uint32_t i = 0; i < frames; i++) {
 		if (read(r->wire, frame, sizeof(frame)) < 0)
 			return;
 		count[frame[0] == 2]++;
-		if (i % 4 == 3) {
+		if (i % each == each - 1) {
 			nic_wire(r->nic);
 			nic_tick(r->nic);
 		}
@@ -630,7 +630,7 @@ static void drain(uint32_t count[2], uint32_t rounds)
 }
 
 /* When the wire is full, RDMA and Ethernet both have their share. */
-static void test_share(void)
+static void test_share(uint32_t each)
 {
 	uint32_t sq, before[2] = { 0 }, count[2] = { 0 };
 
@@ -643,18 +643,20 @@ static void test_share(void)
 	put_be32(rig_mem(r, db) + 4, 2);
 	rig_send_db(r, r->uar, sq);
 	CHECK(nic_wire_events(r->nic) & POLLOUT, "the wire is not full");
-	drain(before, 300); /* what is under way */
-	drain(count, 100);
-	CHECK(count[0] + count[1] == 400, "%u RDMA, %u Ethernet", count[0],
-	      count[1]);
-	CHECK(count[0] >= 100 && count[1] >= 100, "%u RDMA, %u Ethernet",
-	      count[0], count[1]);
+	drain(before, 1200, each); /* what is under way */
+	drain(count, 400, each);
+	CHECK(count[0] + count[1] == 400, "%u at a time: %u RDMA, %u Ethernet",
+	      each, count[0], count[1]);
+	CHECK(count[0] >= 100 && count[1] >= 100,
+	      "%u at a time: %u RDMA, %u Ethernet", each, count[0], count[1]);
 	rig_stop(r);
 }
 
 int main(void)
 {
-	test_share();
+	test_share(1);
+	test_share(2);
+	test_share(4);
 	test_inline();
 	test_turns();
 	test_sq_flush();
