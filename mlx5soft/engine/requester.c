@@ -22,6 +22,8 @@ bool req_fetch(struct roce_qp *qp)
 	if (!slot)
 		return false;
 	sge = slot->wqe.sge;
+	slot->wqe.flush = qp->attr.state == ROCE_QPS_ERR ||
+			  qp->attr.state == ROCE_QPS_SQE;
 	ret = c->ops->fetch_send(c->ctx, qp->init.ctx, &slot->wqe);
 	if (ret == -EAGAIN)
 		qp->look_deadline = qp->engine->now + MEMORY_WAIT;

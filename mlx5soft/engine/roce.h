@@ -191,6 +191,7 @@ struct roce_send_wqe {
 	struct roce_av av;
 	uint32_t remote_qpn;
 	uint32_t remote_qkey; /* bit 31 set: the QP's own, IBA 10.2.5 */
+	bool flush; /* set by the engine: it completes, and sends nothing */
 	/* from malloc() or NULL; the engine frees it when the WQE is done */
 	void *owned;
 	/* The array is the engine's, of roce_qp_init.max_send_sge elements. */
@@ -260,7 +261,8 @@ struct roce_ops {
 
 	/*
 	 * Take the next posted WQE off the send queue.
-	 * @wqe: all zero, but for the array at wqe->sge
+	 * @wqe: all zero, but for the array at wqe->sge and wqe->flush, with
+	 *	which nobody looks at its data
 	 * Returns 1, or 0 when nothing is posted, or -EINVAL when the WQE
 	 * cannot be read: wqe->cookie still names it, and it completes with
 	 * LOC_QP_OP_ERR. -EAGAIN: there is no memory for it now, and it stays

@@ -56,7 +56,7 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	out->cookie = (uint32_t)wqe_opcode(wqe) << 16 | qp->sq_ci;
 	qp->sq_ci += size ? (size + WQE_BB - 1) / WQE_BB : 1;
 	ret = wqe_decode_send(wqe, size, qp->roce_type, out, data, &inl);
-	if (!ret && out->flags & ROCE_SEND_INLINE) {
+	if (!ret && out->flags & ROCE_SEND_INLINE && !out->flush) {
 		out->owned = malloc(inl + !inl);
 		if (!out->owned) {
 			qp->sq_ci = at;

@@ -10,6 +10,7 @@
 #include "rdma/wqe.h"
 
 static unsigned int fail_at, seen; /* 0: never */
+static bool fail_on;		   /* all that follow fail, too */
 static unsigned int failed;
 
 void *__real_malloc(size_t size);
@@ -21,7 +22,7 @@ void *__wrap_realloc(void *p, size_t size);
 
 static bool fails(void)
 {
-	return fail_at && ++seen == fail_at;
+	return fail_at && (++seen == fail_at || (fail_on && seen > fail_at));
 }
 
 void *__wrap_malloc(size_t size)
@@ -86,8 +87,11 @@ static void transport(struct rig *r, uint32_t cqn)
 	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_QP, qp), "%s", r->log);
 }
 
-/* A device without memory for inline data tries again, and nothing is lost. */
-static void inline_send(struct rig *r, uint32_t cqn)
+/*
+ * A device without memory for inline data tries again, and nothing is lost; to
+ * flush them it needs none.
+ */
+static void inline_send(struct rig *r, uint32_t cqn, bool flush)
 {
 	struct rig_ring cq = { .log_size = 4 };
 	uint64_t sq, wait;
@@ -116,12 +120,20 @@ static void inline_send(struct rig *r, uint32_t cqn)
 	CHECK(seen == 1, "%u allocations", seen);
 	CHECK(!rig_cqe(r, &cq, cqe), "completed without memory");
 	CHECK(nic_due(r->nic) > 0, "looks again");
-	fail_at = 0;
+	fail_on = flush;
+	if (flush)
+		CHECK(!rig_run_id(r, MLX5_CMD_OP_2ERR_QP, qp), "%s", r->log);
+	else
+		fail_at = 0;
 	wait = nic_now() + 100000000;
 	while (nic_due(r->nic) >= 0 && nic_now() < wait)
 		nic_tick(r->nic);
+	fail_at = 0;
+	fail_on = false;
 	for (uint32_t i = 0; i < 2; i++)
-		CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_REQ &&
+		CHECK(rig_cqe(r, &cq, cqe) &&
+			      cqe[63] >> 4 == (flush ? CQE_REQ_ERR : CQE_REQ) &&
+			      (!flush || cqe[CQE_AT_SYNDROME] == 5) &&
 			      get_be16(cqe + CQE_AT_WQE_COUNTER) == i,
 		      "%u: opcode %u", i, cqe[63] >> 4);
 	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_QP, qp), "%s", r->log);
@@ -140,7 +152,8 @@ int main(void)
 	transport(r, p.rx_cq.id);
 	fail_at = 0;
 	r->again = NULL;
-	inline_send(r, p.comp_eq.id);
+	inline_send(r, p.comp_eq.id, false);
+	inline_send(r, p.comp_eq.id, true);
 	r->again = fail_next;
 	fail_at = 1;
 	seen = 0;
