@@ -211,11 +211,10 @@ static void deliver(struct nic *nic, struct wq *rq, uint8_t *frame,
 	put_be32(cqe + CQE_AT_BYTE_CNT, len);
 	put_be32(cqe + CQE_AT_QPN, rq->obj.id);
 	put_be16(cqe + CQE_AT_WQE_COUNTER, rq->ci);
-	if (!next_wqe(nic, rq, wqe))
-		return;
+	syndrome = next_wqe(nic, rq, wqe) ? scatter(nic, rq, wqe, frame, len)
+					  : SYND_LOCAL_PROT;
 	rq->ci++;
 	rq->starved = false;
-	syndrome = scatter(nic, rq, wqe, frame, len);
 	if (!syndrome) {
 		cq_post(nic, rq->cq, cqe, CQE_RESP_SEND, false);
 		return;

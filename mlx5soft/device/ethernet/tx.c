@@ -177,12 +177,15 @@ static int send_one(struct nic *nic, struct wq *sq, const uint8_t *wqe,
 	return transmit(nic, sq, nic->tx_frame, len) ? 0 : UNFINISHED;
 }
 
-/* How many basic blocks are posted, or none if that is not to be read */
-static uint16_t posted(struct nic *nic, const struct wq *sq)
+/* How many basic blocks are posted; false: that is not to be read. */
+static bool posted(struct nic *nic, const struct wq *sq, uint16_t *blocks)
 {
 	uint32_t pi;
 
-	return dma_read_be32(nic, sq->db + 4, &pi) ? pi - sq->ci : 0;
+	if (!dma_read_be32(nic, sq->db + 4, &pi))
+		return false;
+	*blocks = pi - sq->ci;
+	return true;
 }
 
 static bool has_room(const struct wq *sq, uint16_t blocks)
@@ -200,6 +203,14 @@ static void complete(struct nic *nic, struct wq *sq, const uint8_t *wqe,
 	put_be16(cqe + CQE_AT_WQE_COUNTER, sq->ci);
 	cqe[CQE_AT_SYNDROME] = syndrome;
 	cq_post(nic, sq->cq, cqe, syndrome ? CQE_REQ_ERR : CQE_REQ, false);
+}
+
+static void fail(struct nic *nic, struct wq *sq, const uint8_t *wqe,
+		 uint8_t syndrome)
+{
+	nic_log(nic, "SQ %u: error 0x%x", sq->obj.id, syndrome);
+	complete(nic, sq, wqe, syndrome);
+	sq->state = WQ_ERR;
 }
 
 static uint16_t basic_blocks(const uint8_t *wqe)
@@ -221,10 +232,11 @@ static uint16_t blocks_of(const uint8_t *wqe, uint16_t left)
 static bool flush(struct nic *nic, struct wq *sq, int budget)
 {
 	uint32_t mask = (1U << sq->log_size) - 1;
-	uint16_t left = posted(nic, sq), n;
+	uint16_t left, n;
 	uint8_t wqe[64];
 
-	if (!GET(sqc, sq->ctx, flush_in_error_en) || !has_room(sq, left))
+	if (!GET(sqc, sq->ctx, flush_in_error_en) ||
+	    !posted(nic, sq, &left) || !has_room(sq, left))
 		return false;
 	for (; left; left -= n, budget -= FRAME_COST) {
 		if (budget <= 0)
@@ -270,7 +282,13 @@ static bool run(struct nic *nic, struct wq *sq, int budget)
 		return flush(nic, sq, budget);
 	if (sq->state != WQ_RDY)
 		return false;
-	for (left = posted(nic, sq); left; left -= n) {
+	if (!posted(nic, sq, &left)) {
+		memset(wqe, 0, 64);
+		fail(nic, sq, wqe, SYND_LOCAL_QP_OP);
+		sq->ci++;
+		return false;
+	}
+	for (; left; left -= n) {
 		if (budget <= 0)
 			return true;
 		ret = SYND_LOCAL_QP_OP;
@@ -280,16 +298,15 @@ static bool run(struct nic *nic, struct wq *sq, int budget)
 				       &budget);
 		if (ret == UNFINISHED)
 			return true;
-		if (ret || (wqe[11] & 0x0c) == SIGNALED)
-			complete(nic, sq, wqe, ret);
+		if (ret)
+			fail(nic, sq, wqe, ret);
+		else if ((wqe[11] & 0x0c) == SIGNALED)
+			complete(nic, sq, wqe, 0);
 		n = blocks_of(wqe, left);
 		sq->ci += n;
 		sq->sent = 0;
-		if (ret) {
-			nic_log(nic, "SQ %u: error 0x%x", sq->obj.id, ret);
-			sq->state = WQ_ERR;
+		if (ret)
 			return true;
-		}
 	}
 	return false;
 }

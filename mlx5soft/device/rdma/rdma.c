@@ -48,9 +48,21 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 	uint16_t at = qp->sq_ci;
 	int ret;
 
-	if (qp->no_sq || !dma_read_be32(nic, qp->db + 4, &posted) ||
-	    (uint16_t)posted == qp->sq_ci)
+	if (qp->no_sq)
 		return 0;
+	if (!dma_read_be32(nic, qp->db + 4, &posted)) {
+		if (out->flush)
+			return 0;
+		out->cookie = qp->sq_ci++;
+		return -EINVAL;
+	}
+	if ((uint16_t)posted == qp->sq_ci)
+		return 0;
+	if ((uint16_t)(posted - qp->sq_ci) > 1U << qp->log_sq) {
+		out->cookie = qp->sq_ci;
+		qp->sq_ci = posted; /* one error for all that cannot be */
+		return -EINVAL;
+	}
 	memset(wqe, 0, WQE_DS); /* has an opcode also if it cannot be read */
 	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
 	out->cookie = (uint32_t)wqe_opcode(wqe) << 16 | qp->sq_ci;

@@ -3,6 +3,7 @@
 #include "cq.h"
 #include "eq.h"
 #include "nic.h"
+#include "rdma/qp.h"
 #include "rig.h"
 
 #define VECTOR 5
@@ -148,6 +149,45 @@ static void test_sq(void)
 	rig_stop(r);
 }
 
+/* ...of a QP: what a doorbell record says that cannot be is told once. */
+static void test_qp(const char *what, bool unmapped)
+{
+	uint64_t db, sq;
+	uint8_t cqe[64];
+	struct qp *qp;
+	uint32_t id;
+
+	setup();
+	rig_address(r);
+	rig_qp_in(r, 0, cq.id);
+	db = r->db;
+	sq = r->buf + (32 << 4);
+	id = rig_id(r);
+	rig_connect(r, id, id);
+	qp = (struct qp *)obj_find(r->nic, OBJ_QP, id);
+	for (int i = 0; i < 16; i++) {
+		put_be32(rig_mem(r, sq) + 64 * i + 4, id << 8 | 1); /* NOP */
+		rig_mem(r, sq)[64 * i + 11] = 8; /* signaled */
+	}
+	put_be32(rig_mem(r, db) + 4, 16);
+	rig_send_db(r, r->uar, id);
+	for (int i = 0; i < 16; i++)
+		CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_REQ, "%d", i);
+	put_be32(rig_mem(r, cq.db), 16);
+	put_be32(rig_mem(r, db) + 4, 16 + 17);
+	if (unmapped)
+		qp->db = RIG_NOWHERE;
+	rig_send_db(r, r->uar, id);
+	nic_tick(r->nic);
+	CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR &&
+		      cqe[55] == 2 && get_be16(cqe + 60) == 16,
+	      "%s: opcode %u, syndrome %u", what, cqe[63] >> 4, cqe[55]);
+	CHECK(roce_qp_state(qp->roce) == ROCE_QPS_ERR, "%s: state %u", what,
+	      roce_qp_state(qp->roce));
+	CHECK(!rig_cqe(r, &cq, cqe), "%s: once", what);
+	rig_stop(r);
+}
+
 /*
  * A WQE that comes with its doorbell (BlueFlame) rings, and is read from the
  * ring like any other: the capabilities say so.
@@ -193,6 +233,8 @@ int main(void)
 	test_cq();
 	test_eq();
 	test_sq();
+	test_qp("more than the ring has", false);
+	test_qp("not in memory", true);
 	test_whole_wqe();
 	return check_result();
 }

@@ -175,13 +175,14 @@ static void test_sq_broken(void)
 	static const struct {
 		const char *name;
 		uint32_t ds, pi;
-		bool unmapped;
+		bool unmapped, no_record;
 	} cases[] = {
-		{ "longer than what is posted", 5, 1, false },
-		{ "longer than what is posted", 63, 15, false },
-		{ "not in memory", 1, 3, true },
-		{ "more than the ring has", 1, 17, false },
-		{ "much more", 1, 0xffff, false },
+		{ "longer than what is posted", 5, 1, false, false },
+		{ "longer than what is posted", 63, 15, false, false },
+		{ "not in memory", 1, 3, true, false },
+		{ "more than the ring has", 1, 17, false, false },
+		{ "much more", 1, 0xffff, false, false },
+		{ "doorbell record not in memory", 1, 1, false, true },
 	};
 	struct wq *wq;
 	uint8_t cqe[64];
@@ -194,6 +195,8 @@ static void test_sq_broken(void)
 		wq = (struct wq *)obj_find(r->nic, OBJ_SQ, sq);
 		if (cases[i].unmapped)
 			wq->pas.page[0] = RIG_NOWHERE;
+		if (cases[i].no_record)
+			wq->db = RIG_NOWHERE;
 		put_be32(rig_mem(r, buf) + 4, sq << 8 | cases[i].ds); /* NOP */
 		put_be32(rig_mem(r, db) + 4, cases[i].pi);
 		rig_send_db(r, r->uar, sq);
@@ -484,6 +487,32 @@ static void test_own_starved(void)
 	rig_stop(r);
 }
 
+/* A receive WQE that is not in memory is the error of its queue. */
+static void test_rq_unreadable(void)
+{
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
+	struct wq *wq;
+
+	r = rig_start();
+	probe_run(r, &p);
+	r->nic->mtu = 1522;
+	wq = (struct wq *)obj_find(r->nic, OBJ_RQ, p.rq);
+	wq->pas.page[0] = RIG_NOWHERE;
+	SET(rqc, wq->ctx, flush_in_error_en, 1);
+	put_be32(rig_mem(r, p.rq_db), 2);
+	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+	nic_wire(r->nic);
+	nic_tick(r->nic);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(rig_cqe(r, &p.rx_cq, cqe) &&
+			      cqe[63] >> 4 == CQE_RESP_ERR &&
+			      cqe[55] == (i ? 5 : 4) && get_be16(cqe + 60) == i,
+		      "%u: syndrome %u", i, cqe[55]);
+	CHECK(!rig_cqe(r, &p.rx_cq, cqe) && wq->state == WQ_ERR, "state %u",
+	      wq->state);
+	rig_stop(r);
+}
+
 /* A full ring in the error state does not hold up the loop. */
 static void test_flush_turns(void)
 {
@@ -666,6 +695,7 @@ int main(void)
 	test_held_apart();
 	test_starved();
 	test_own_starved();
+	test_rq_unreadable();
 	test_flush();
 	test_flush_turns();
 	return check_result();
