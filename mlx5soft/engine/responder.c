@@ -43,6 +43,8 @@ void resp_fatal(struct roce_qp *qp, uint8_t syndrome,
 	if (qp->attr.state == ROCE_QPS_ERR)
 		return;
 	if (!is_reliable(qp)) {
+		if (resp->fatal_event)
+			qp_event(qp, resp->fatal_event);
 		qp_error(qp);
 		return;
 	}
@@ -56,7 +58,7 @@ static void invalid_request(struct roce_qp *qp)
 		   ROCE_EVENT_QP_REQ_ERR);
 }
 
-/* Returns 1 if there is a WQE, 0 if there is none, -EINVAL if it is bad. */
+/* Returns 1 if there is a WQE, 0 if there is none, else it or its queue is bad. */
 int resp_get_wqe(struct roce_qp *qp)
 {
 	const struct roce_config *c = &qp->engine->config;
@@ -69,8 +71,8 @@ int resp_get_wqe(struct roce_qp *qp)
 					    .srqn = resp->srqn,
 					    .sge = resp->sges };
 	ret = c->ops->fetch_recv(c->ctx, qp->init.ctx, &resp->wqe);
-	if (!ret)
-		return 0;
+	if (!ret || ret == -EIO)
+		return ret;
 	resp->have_wqe = true;
 	resp->wqe.sge = resp->sges;
 	resp->wqe_len = 0;

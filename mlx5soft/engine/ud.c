@@ -117,6 +117,8 @@ void ud_receive(struct roce_qp *qp, const struct packet *pkt)
 		return;
 	}
 	if (ret < 0) {
+		if (!qp->resp.have_wqe)
+			qp_event(qp, ROCE_EVENT_QP_FATAL);
 		qp_recv_error(qp, ROCE_WC_LOC_QP_OP_ERR);
 		qp_error(qp);
 		return;

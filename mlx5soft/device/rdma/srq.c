@@ -133,31 +133,35 @@ static int create_rmp(struct nic *nic, struct cmd *cmd)
 
 /*
  * An element names the one that follows it: 16 bytes, with the index in 2 and
- * 3, in front of its list. The doorbell record counts what was posted.
+ * 3, in front of its list. The doorbell record counts what was posted. With one
+ * that cannot be read the queue ends: what follows is not known.
  */
 int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out)
 {
 	uint32_t stride = 1U << srq->log_stride, posted;
 	uint8_t wqe[1U << MAX_LOG_RQ_STRIDE];
 	uint16_t index;
-	bool whole;
 
+	if (srq->failed)
+		return -EIO;
 	if (!dma_read_be32(nic, srq->db, &posted) ||
 	    (uint16_t)posted == srq->ci)
 		return 0;
 	index = srq->next & ((1U << srq->log_size) - 1);
-	whole = pas_read(nic, &srq->pas, (uint64_t)index << srq->log_stride,
-			 wqe, stride);
 	out->cookie = index;
-	srq->next = whole ? get_be16(wqe + 2) : index + 1;
+	if (!pas_read(nic, &srq->pas, (uint64_t)index << srq->log_stride, wqe,
+		      stride)) {
+		srq->failed = true;
+		event_queue(nic, EVENT_SRQ_ERROR, 0, srq->obj.id);
+		return -EINVAL;
+	}
+	srq->next = get_be16(wqe + 2);
 	srq->ci++;
 	if ((uint16_t)(posted - srq->ci) < srq->limit) {
 		srq->limit = 0;
 		event_queue(nic, EVENT_SRQ_LIMIT, 0, srq->obj.id);
 	}
-	if (!whole || wqe_decode_recv(wqe + 16, stride - 16, out))
-		return -EINVAL;
-	return 1;
+	return wqe_decode_recv(wqe + 16, stride - 16, out) ? -EINVAL : 1;
 }
 
 /* of any of the three kinds */

@@ -15,12 +15,16 @@ struct srq {
 	uint8_t log_size, log_stride;
 	uint64_t db;
 	uint16_t next, ci; /* element to take; how many were taken */
+	bool failed;	   /* ...nobody knows which */
 	uint16_t limit;
 	uint16_t ctx_len;
 	uint8_t ctx[BYTES(rmpc)];
 };
 
-/* Take the next element: 1, 0 if there is none, or -EINVAL if it is bad. */
+/*
+ * Take the next element: 1, 0 if there is none, -EINVAL if it is bad, -EIO if
+ * the queue is.
+ */
 int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out);
 
 #endif /* MLX5SOFT_SRQ_H */

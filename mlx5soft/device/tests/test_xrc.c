@@ -4,6 +4,7 @@
 #include "cq.h"
 #include "eq.h"
 #include "nic.h"
+#include "rdma/srq.h"
 #include "rig.h"
 
 #define BYTES_SENT 100
@@ -43,7 +44,9 @@ static void setup(void)
 	rig_pages(r, 2); /* FROM and TO */
 	for (int i = 0; i < BYTES_SENT; i++)
 		rig_mem(r, FROM)[i] = i + 1;
-	async = rig_eq(r, 4, 0, 1ULL << EVENT_QP_REQ_ERR);
+	async = rig_eq(r, 4, 0,
+		       1ULL << EVENT_QP_REQ_ERR | 1ULL << EVENT_QP_FATAL |
+			       1ULL << EVENT_SRQ_ERROR);
 	eqn = async.id;
 	send_cq = rig_cq(r, 4, eqn);
 	dummy_cq = rig_cq(r, 4, eqn);
@@ -91,6 +94,18 @@ static void post_recv(void)
 		put_be64(wqe + 24, TO);
 	}
 	put_be32(rig_mem(r, srq_db), 2);
+}
+
+/* as after an error; `posted` starts from 0 again */
+static void connect_again(void)
+{
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_2RST_QP, initiator) &&
+		      !rig_run_id(r, MLX5_CMD_OP_2RST_QP, target),
+	      "%s", r->log);
+	rig_connect(r, initiator, target);
+	rig_connect(r, target, initiator);
+	put_be32(rig_mem(r, sq_db) + 4, 0);
+	posted = 0;
 }
 
 static void post_send(uint8_t opcode, uint32_t number, uint64_t remote)
@@ -176,14 +191,27 @@ static void test_refused(const char *what, bool gone, uint32_t *number,
 	rig_stop(r);
 }
 
-/* An element that cannot be read is an error, and not one that is missing. */
+static void expect_event(uint8_t type, uint32_t number)
+{
+	uint8_t eqe[64];
+
+	CHECK(rig_eqe(r, &async, eqe) && eqe[1] == type &&
+		      (get_be32(eqe + 56) & 0xffffff) == number,
+	      "event 0x%x about 0x%x", eqe[1], get_be32(eqe + 56));
+}
+
+/*
+ * An element that cannot be read is an error, and not one that is missing.
+ * Which one comes after it nobody knows: none does.
+ */
 static void test_unreadable(void)
 {
-	uint8_t cqe[64];
+	uint8_t cqe[64], eqe[64];
 
 	setup();
 	post_recv();
 	put_be16(rig_mem(r, srq_buf) + 2, 128);
+	put_be32(rig_mem(r, srq_db), 3); /* the third is behind it */
 	post_send(0x0a, srq, 0);
 	CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ, "SEND");
 	CHECK(rig_cqe(r, &srq_cq, cqe) && cqe[63] >> 4 == CQE_RESP_SEND,
@@ -195,6 +223,19 @@ static void test_unreadable(void)
 	CHECK(rig_cqe(r, &srq_cq, cqe) && cqe[63] >> 4 == CQE_RESP_ERR &&
 		      cqe[55] == 0x02 && get_be16(cqe + 60) == 128,
 	      "opcode %u, syndrome %02x", cqe[63] >> 4, cqe[55]);
+	expect_event(EVENT_SRQ_ERROR, srq);
+	/* the page is there now; others still get nothing, and its own event */
+	((struct srq *)obj_find(r->nic, OBJ_XRC_SRQ, srq))->pas.page[1] =
+		rig_pages(r, 1);
+	connect_again();
+	post_send(0x0a, srq, 0);
+	CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR &&
+		      cqe[55] == 0x14,
+	      "again: opcode %u, syndrome %02x", cqe[63] >> 4, cqe[55]);
+	CHECK(!rig_cqe(r, &srq_cq, cqe) && !rig_cqe(r, &dummy_cq, cqe),
+	      "which element is this: %u", get_be16(cqe + 60));
+	expect_event(EVENT_QP_FATAL, target);
+	CHECK(!rig_eqe(r, &async, eqe), "event 0x%x", eqe[1]);
 	rig_stop(r);
 }
 

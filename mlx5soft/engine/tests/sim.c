@@ -162,6 +162,8 @@ static int sim_fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe)
 	q->recv_looks++;
 	if (q->type == ROCE_QPT_XRC_RECV)
 		q = xrc_srq(q, wqe->srqn);
+	if (q->broken_recv)
+		return -EIO;
 	if (q->next_recv == q->num_recvs)
 		return 0;
 	*wqe = q->recvs[q->next_recv++];

@@ -90,6 +90,31 @@ static void test_ud(enum roce_qp_type type, bool ipv6)
 	sim_destroy(sim);
 }
 
+/* A shared receive queue that is broken: an event, and no completion */
+static void test_broken_srq(enum roce_qp_type type)
+{
+	struct roce_send_wqe wqe;
+	struct sim_qp *srq;
+
+	sim = sim_create(MEMORY, NULL);
+	srq = sim_qp(&sim->nodes[1], type, NULL);
+	a = sim_qp(&sim->nodes[0], type, NULL);
+	b = sim_qp(&sim->nodes[1], type, srq);
+	sim_attributes(sim, &attr, 1, b->qpn);
+	sim_connect(a, b, &attr);
+	srq->broken_recv = true;
+	wqe = datagram(64);
+	sim_post_send(a, &wqe);
+	sim_run(sim, SIM_LONG);
+	CHECK(roce_qp_state(b->qp) == ROCE_QPS_ERR, "type %u: state %u", type,
+	      roce_qp_state(b->qp));
+	CHECK(!b->num_recv_wcs, "type %u: %u completions", type,
+	      b->num_recv_wcs);
+	CHECK(b->num_events && b->events[0] == ROCE_EVENT_QP_FATAL,
+	      "type %u: %u events", type, b->num_events);
+	sim_destroy(sim);
+}
+
 /* What is wrong with a datagram stays without effect at the receiver. */
 static void test_ud_drops(void)
 {
@@ -290,6 +315,9 @@ int main(void)
 		test_ud(ROCE_QPT_UD, ipv6);
 		test_ud(ROCE_QPT_GSI, ipv6);
 	}
+	test_broken_srq(ROCE_QPT_RC);
+	test_broken_srq(ROCE_QPT_UC);
+	test_broken_srq(ROCE_QPT_UD);
 	test_ud_drops();
 	test_ud_errors();
 	test_uc(0);
