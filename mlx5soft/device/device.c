@@ -145,7 +145,8 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	TAILQ_INIT(&nic->cq_timed);
 	nic->cq_due = UINT64_MAX;
 	TAILQ_INIT(&nic->tx_run);
-	TAILQ_INIT(&nic->rx_flush);
+	for (i = 0; i <= MAX_LOOKS; i++)
+		TAILQ_INIT(&nic->rx_flush[i]);
 	TAILQ_INIT(&nic->holding);
 	nic->wire.fd = cfg->wire;
 	nic->wire.vnet = cfg->wire_trains;

@@ -77,10 +77,11 @@ struct nic {
 
 	/* the wire has no room: send queues wait */
 	bool tx_blocked;
-	bool eth_first; /* RDMA sent the last frame */
-	struct wq_list tx_run;	 /* send queues with something to do */
-	struct wq_list rx_flush; /* receive queues in the error state */
-	struct wq_list holding;	 /* ...with frames that wait for a buffer */
+	bool eth_first;	       /* RDMA sent the last frame */
+	struct wq_list tx_run; /* send queues with something to do */
+	/* receive queues in the error state, in the order of wq.look_at */
+	struct wq_list rx_flush[MAX_LOOKS + 1];
+	struct wq_list holding; /* ...with frames that wait for a buffer */
 	uint32_t held_bytes;
 	struct wire wire;
 	uint8_t tx_frame[SEND_MAX]; /* of a large send, before it is cut */

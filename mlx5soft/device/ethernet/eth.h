@@ -23,8 +23,11 @@ struct wq {
 	uint16_t ci;
 	uint32_t sent; /* segments that are out of the large send at ci */
 	bool starved;  /* frames were dropped, as there was no buffer */
-	bool runnable; /* in nic.tx_run or nic.rx_flush */
+	bool runnable; /* in nic.tx_run or nic.rx_flush[looks] */
 	TAILQ_ENTRY(wq) next_run;
+	/* a receive queue in ERR: what it waits, and until when; eth_flush() */
+	uint8_t looks;
+	uint64_t look_at;
 	/* a receive queue: frames without a buffer; it is in nic.holding then */
 	TAILQ_HEAD(, held) held;
 	TAILQ_ENTRY(wq) next_holding;
@@ -76,8 +79,13 @@ bool eth_tick(struct nic *nic);
 void rq_flush(struct nic *nic, struct wq *rq);
 /* Nothing of it waits any more, frames or flushing. */
 void rq_stop(struct nic *nic, struct wq *rq);
-/* Look again at receive queues, whose posts ring no doorbell. */
+/*
+ * Look again at receive queues, whose posts ring no doorbell: at once when there
+ * is more, after a while when there was something, and each time that there was
+ * nothing after twice as long, MAX_LOOKS in all.
+ */
 #define IDLE_RECV_NS 2000000
+#define MAX_LOOKS 8
 void eth_flush(struct nic *nic);
 /* A frame to the wire; false: it has no room, nic_wire() goes on later. */
 bool eth_transmit(struct nic *nic, const uint8_t *frame, uint32_t len);

@@ -19,7 +19,7 @@
 #define HOLD_NS 500000000ULL   /* how long a frame waits for a buffer */
 #define HOLD_BYTES (16U << 20) /* of frames that wait */
 #define HOLD_QUEUE (4U << 20)  /* ...for one queue */
-#define FLUSH_BUDGET 1024      /* CQEs of flushed WQEs in a turn of the loop */
+#define FLUSH_BUDGET 1024 /* flushed WQEs, and looks, in a turn of the loop */
 /* of a TIR's self_lb_block, which permits */
 #define LB_UNICAST 1
 #define LB_MULTICAST 2
@@ -144,33 +144,59 @@ static int flush(struct nic *nic, struct wq *rq, int budget)
 	return budget;
 }
 
+static void flush_by(struct nic *nic, const struct wq *rq)
+{
+	if (!nic->flush_due || rq->look_at < nic->flush_due)
+		nic->flush_due = rq->look_at;
+}
+
+/* The first look, or one at a queue that has more, is due at once. */
+static void look_again(struct nic *nic, struct wq *rq, unsigned int looks)
+{
+	rq->looks = looks;
+	rq->look_at = nic_now() + (looks ? IDLE_RECV_NS << (looks - 1) : 0);
+	TAILQ_INSERT_TAIL(&nic->rx_flush[looks], rq, next_run);
+	flush_by(nic, rq);
+}
+
 void rq_flush(struct nic *nic, struct wq *rq)
 {
 	rq_stop(nic, rq);
 	if (!GET(rqc, rq->ctx, flush_in_error_en))
 		return;
 	rq->runnable = true;
-	TAILQ_INSERT_HEAD(&nic->rx_flush, rq, next_run);
-	nic->flush_due = nic_now();
+	look_again(nic, rq, 0);
 }
 
-/* Each once around, as far as the budget goes */
+/* Returns what is left of the budget. */
+static int look(struct nic *nic, struct wq *rq, int budget)
+{
+	int left = flush(nic, rq, budget);
+	unsigned int looks = 1;
+
+	TAILQ_REMOVE(&nic->rx_flush[rq->looks], rq, next_run);
+	if (!left)
+		looks = 0;
+	else if (left == budget)
+		looks = rq->looks < MAX_LOOKS ? rq->looks + 1 : MAX_LOOKS;
+	look_again(nic, rq, looks);
+	return left - 1; /* a look costs as well */
+}
+
 void eth_flush(struct nic *nic)
 {
-	struct wq *rq, *last = TAILQ_LAST(&nic->rx_flush, wq_list);
-	int budget = FLUSH_BUDGET;
+	int budget = FLUSH_BUDGET, i;
+	uint64_t now = nic_now();
+	struct wq *rq;
 
-	nic->flush_due = last ? nic_now() + IDLE_RECV_NS : 0;
-	do {
-		rq = TAILQ_FIRST(&nic->rx_flush);
-		if (!rq)
-			return;
-		budget = flush(nic, rq, budget);
-		TAILQ_REMOVE(&nic->rx_flush, rq, next_run);
-		TAILQ_INSERT_TAIL(&nic->rx_flush, rq, next_run);
-	} while (rq != last && budget);
-	if (!budget)
-		nic->flush_due = nic_now();
+	nic->flush_due = 0;
+	for (i = MAX_LOOKS; i >= 0; i--) { /* those that have more come last */
+		while ((rq = TAILQ_FIRST(&nic->rx_flush[i])) &&
+		       rq->look_at <= now && budget > 0)
+			budget = look(nic, rq, budget);
+		if (rq)
+			flush_by(nic, rq);
+	}
 }
 
 /* A frame is lost. */
@@ -264,7 +290,7 @@ void rq_stop(struct nic *nic, struct wq *rq)
 	while (!TAILQ_EMPTY(&rq->held))
 		drop_first(nic, rq);
 	if (rq->runnable)
-		TAILQ_REMOVE(&nic->rx_flush, rq, next_run);
+		TAILQ_REMOVE(&nic->rx_flush[rq->looks], rq, next_run);
 	rq->runnable = false;
 }
 

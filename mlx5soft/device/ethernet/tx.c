@@ -235,8 +235,8 @@ static bool flush(struct nic *nic, struct wq *sq, int budget)
 	uint16_t left, n;
 	uint8_t wqe[64];
 
-	if (!GET(sqc, sq->ctx, flush_in_error_en) ||
-	    !posted(nic, sq, &left) || !has_room(sq, left))
+	if (!GET(sqc, sq->ctx, flush_in_error_en) || !posted(nic, sq, &left) ||
+	    !has_room(sq, left))
 		return false;
 	for (; left; left -= n, budget -= FRAME_COST) {
 		if (budget <= 0)

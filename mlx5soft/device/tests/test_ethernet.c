@@ -513,6 +513,56 @@ static void test_rq_unreadable(void)
 	rig_stop(r);
 }
 
+#define IDLE_RQS 1500
+
+/*
+ * Queues in the error state that get nothing are looked at ever more rarely, and
+ * not all of many in one turn.
+ */
+static void test_flush_idle(void)
+{
+	uint32_t rq[IDLE_RQS], n;
+	uint64_t start;
+	uint8_t cqe[64];
+	int64_t due;
+
+	r = rig_start();
+	probe_run(r, &p);
+	for (n = 0; n < IDLE_RQS; n++) {
+		rig_rq_in(r, p.rx_cq.id);
+		r->free -= 2 * RIG_PAGE; /* all have the same memory */
+		SET(rqc, AT(create_rq_in, r->in, ctx), flush_in_error_en, 1);
+		rq[n] = rig_id(r);
+		to_state(MLX5_CMD_OP_MODIFY_RQ, rq[n], WQ_RST, WQ_ERR);
+	}
+	nic_tick(r->nic);
+	CHECK(!nic_due(r->nic), "not all in one turn");
+	start = nic_now();
+	while (!(due = nic_due(r->nic)) && nic_now() - start < 2000000000)
+		nic_tick(r->nic);
+	CHECK(due > 0, "no pause");
+	while (--n)
+		CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_RQ, rq[n]), "%s",
+		      r->log);
+	start = nic_now();
+	while ((due = nic_due(r->nic)) < 50000000 &&
+	       nic_now() - start < 2000000000)
+		nic_tick(r->nic);
+	CHECK(due >= 50000000, "still after %ld us", due / 1000);
+	/* what is posted then is found, and what follows soon */
+	put_be32(rig_mem(r, r->db), 1);
+	for (n = 0; n < 2; n++) {
+		while (!rig_cqe(r, &p.rx_cq, cqe) &&
+		       nic_now() - start < 4000000000)
+			nic_tick(r->nic);
+		CHECK(cqe[55] == 5 && get_be16(cqe + 60) == n, "%u", n);
+		CHECK(nic_due(r->nic) <= IDLE_RECV_NS, "again in %ld us",
+		      nic_due(r->nic) / 1000);
+		put_be32(rig_mem(r, r->db), 2);
+	}
+	rig_stop(r);
+}
+
 /* A full ring in the error state does not hold up the loop. */
 static void test_flush_turns(void)
 {
@@ -698,5 +748,6 @@ int main(void)
 	test_rq_unreadable();
 	test_flush();
 	test_flush_turns();
+	test_flush_idle();
 	return check_result();
 }
