@@ -220,8 +220,8 @@ bool nic_tick(struct nic *nic)
 		return false;
 	if (nic->flush_due && t >= nic->flush_due)
 		eth_flush(nic);
-	eth_retry_held(nic); /* perhaps there are buffers now */
-	more = eth_first && eth_tick(nic);
+	more = eth_retry_held(nic); /* perhaps there are buffers now */
+	more |= eth_first && eth_tick(nic);
 	more |= roce_tick(nic->roce, t);
 	if (!eth_first)
 		more |= eth_tick(nic);

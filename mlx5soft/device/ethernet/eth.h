@@ -31,7 +31,7 @@ struct wq {
 	/* a receive queue: frames without a buffer; it is in nic.holding then */
 	TAILQ_HEAD(, held) held;
 	TAILQ_ENTRY(wq) next_holding;
-	uint32_t held_bytes;
+	uint32_t held_bytes; /* of memory */
 	uint8_t ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
@@ -96,7 +96,7 @@ bool eth_transmit(struct nic *nic, const uint8_t *frame, uint32_t len);
  */
 bool eth_receive(struct nic *nic, uint8_t *frame, uint32_t len, bool back,
 		 uint32_t td);
-/* Try again what waits for a buffer. */
-void eth_retry_held(struct nic *nic);
+/* Try again what waits for a buffer. Returns whether there is more. */
+bool eth_retry_held(struct nic *nic);
 
 #endif /* MLX5SOFT_ETH_H */

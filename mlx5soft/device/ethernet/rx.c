@@ -17,8 +17,9 @@
 #define BURST 64
 #define MAX_PIECES 32
 #define HOLD_NS 500000000ULL   /* how long a frame waits for a buffer */
-#define HOLD_BYTES (16U << 20) /* of frames that wait */
+#define HOLD_BYTES (16U << 20) /* of memory for frames that wait */
 #define HOLD_QUEUE (4U << 20)  /* ...for one queue */
+#define HELD_BUDGET 256	  /* frames that waited, and looks at their queues */
 #define FLUSH_BUDGET 1024 /* flushed WQEs, and looks, in a turn of the loop */
 /* of a TIR's self_lb_block, which permits */
 #define LB_UNICAST 1
@@ -278,8 +279,8 @@ static void drop_first(struct nic *nic, struct wq *rq)
 	struct held *h = TAILQ_FIRST(&rq->held);
 
 	TAILQ_REMOVE(&rq->held, h, next);
-	rq->held_bytes -= h->len;
-	nic->held_bytes -= h->len;
+	rq->held_bytes -= sizeof(*h) + h->len;
+	nic->held_bytes -= sizeof(*h) + h->len;
 	free(h);
 	if (TAILQ_EMPTY(&rq->held))
 		TAILQ_REMOVE(&nic->holding, rq, next_holding);
@@ -294,29 +295,43 @@ void rq_stop(struct nic *nic, struct wq *rq)
 	rq->runnable = false;
 }
 
-/* in their order, as far as there are buffers */
-static void retry(struct nic *nic, struct wq *rq)
+/*
+ * In their order, as far as there are buffers. Returns what is left of the
+ * budget.
+ */
+static int retry(struct nic *nic, struct wq *rq, int budget)
 {
 	struct held *h;
 
 	/* one that cannot be delivered stops the queue */
-	while ((h = TAILQ_FIRST(&rq->held)) && !rq_empty(nic, rq)) {
+	while (budget > 0 && (h = TAILQ_FIRST(&rq->held)) &&
+	       !rq_empty(nic, rq)) {
 		deliver(nic, rq, h->frame, h->len, &h->hash);
 		if (!TAILQ_EMPTY(&rq->held))
 			drop_first(nic, rq);
+		budget--;
 	}
+	return budget;
 }
 
-/* After the first whose time is up the others wait for nothing, too. */
-void eth_retry_held(struct nic *nic)
+/*
+ * Queues take turns. After the first frame whose time is up the others wait for
+ * nothing, too.
+ */
+bool eth_retry_held(struct nic *nic)
 {
-	uint64_t now = TAILQ_EMPTY(&nic->holding) ? 0 : nic_now();
-	struct wq *rq, *next;
+	struct wq *rq, *last = TAILQ_LAST(&nic->holding, wq_list);
+	uint64_t now = last ? nic_now() : 0;
+	int budget = HELD_BUDGET;
 	struct held *h;
 
-	for (rq = TAILQ_FIRST(&nic->holding); rq; rq = next) {
-		next = TAILQ_NEXT(rq, next_holding);
-		retry(nic, rq);
+	for (rq = NULL; rq != last && budget > 0; budget--) {
+		rq = TAILQ_FIRST(&nic->holding);
+		TAILQ_REMOVE(&nic->holding, rq, next_holding);
+		TAILQ_INSERT_TAIL(&nic->holding, rq, next_holding);
+		budget = retry(nic, rq, budget);
+		if (budget <= 0)
+			return true;
 		h = TAILQ_FIRST(&rq->held);
 		if (!h || now < h->until)
 			continue;
@@ -324,17 +339,19 @@ void eth_retry_held(struct nic *nic)
 		for (; !TAILQ_EMPTY(&rq->held); drop_first(nic, rq))
 			out_of_buffer(nic, rq);
 	}
+	return false; /* others, if there are, can wait a while */
 }
 
 static bool hold(struct nic *nic, struct wq *rq, const uint8_t *frame,
 		 uint32_t len, const struct rx_hash *hash)
 {
+	uint32_t size = sizeof(struct held) + len;
 	struct held *h;
 
-	if (rq->starved || len > HOLD_QUEUE - rq->held_bytes ||
-	    len > HOLD_BYTES - nic->held_bytes)
+	if (rq->starved || size > HOLD_QUEUE - rq->held_bytes ||
+	    size > HOLD_BYTES - nic->held_bytes)
 		return false;
-	h = malloc(sizeof(*h) + len);
+	h = malloc(size);
 	if (!h)
 		return false;
 	h->until = nic_now() + HOLD_NS;
@@ -344,8 +361,8 @@ static bool hold(struct nic *nic, struct wq *rq, const uint8_t *frame,
 	if (TAILQ_EMPTY(&rq->held))
 		TAILQ_INSERT_TAIL(&nic->holding, rq, next_holding);
 	TAILQ_INSERT_TAIL(&rq->held, h, next);
-	rq->held_bytes += len;
-	nic->held_bytes += len;
+	rq->held_bytes += size;
+	nic->held_bytes += size;
 	return true;
 }
 
@@ -371,10 +388,7 @@ bool eth_receive(struct nic *nic, uint8_t *frame, uint32_t len, bool back,
 	rq = tir_to_rq(nic, tir, hash.value);
 	if (!rq || rq->state != WQ_RDY)
 		return true;
-	retry(nic, rq);
-	if (rq->state != WQ_RDY)
-		return true;
-	if (!rq_empty(nic, rq)) {
+	if ((back || TAILQ_EMPTY(&rq->held)) && !rq_empty(nic, rq)) {
 		deliver(nic, rq, frame, len, &hash);
 	} else if (back) {
 		out_of_buffer(nic, rq);

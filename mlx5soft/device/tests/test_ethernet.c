@@ -405,6 +405,48 @@ static void test_held_apart(void)
 	rig_stop(r);
 }
 
+/* Many frames that waited and can be received are no more than a turn each. */
+static void test_held_turns(void)
+{
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
+	uint32_t count = 600, n, all = 0, turns = 0;
+	bool more;
+
+	r = rig_start();
+	probe_run(r, &p);
+	r->nic->mtu = 1522;
+	fill_rq();
+	rig_cq_in(r, 12, p.comp_eq.id);
+	p.rx_cq = (struct rig_ring){ .log_size = 12, .buf = r->buf };
+	((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->cq =
+		(struct cq *)obj_find(r->nic, OBJ_CQ, rig_id(r));
+	for (n = 0; n < count; n++) {
+		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+		nic_wire(r->nic);
+	}
+	CHECK(r->nic->held_bytes > count * (FRAME + sizeof(void *)),
+	      "%u bytes: the frames are not all that it takes",
+	      r->nic->held_bytes);
+	put_be32(rig_mem(r, p.rq_db), count); /* around and around */
+	do {
+		/* one that comes is behind those that wait */
+		if (!turns && write(r->wire, frame, FRAME - 1) > 0)
+			nic_wire(r->nic);
+		more = nic_tick(r->nic);
+		for (n = 0; rig_cqe(r, &p.rx_cq, cqe); n++)
+			CHECK(get_be32(cqe + 44) == FRAME, "too early");
+		CHECK(n <= 512, "%u frames in a turn", n);
+		all += n;
+		CHECK(more || all == count, "no more of %u", all);
+	} while (more && ++turns < 10);
+	CHECK(all == count && turns, "%u frames, %u turns", all, turns);
+	put_be32(rig_mem(r, p.rq_db), count + 1);
+	nic_tick(r->nic);
+	expect_frame(FRAME - 1, "the last");
+	CHECK(!r->nic->held_bytes, "%u bytes", r->nic->held_bytes);
+	rig_stop(r);
+}
+
 /* What the RQ of the probe counts, from now on */
 static struct q_counter *count_rq(void)
 {
@@ -423,6 +465,7 @@ static void test_starved(void)
 {
 	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
 	struct q_counter *counter;
+	uint32_t one;
 
 	r = rig_start();
 	probe_run(r, &p);
@@ -433,8 +476,8 @@ static void test_starved(void)
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
 		nic_wire(r->nic);
 	}
-	CHECK(!counter->out_of_buffer && r->nic->held_bytes == 3 * FRAME,
-	      "%u bytes wait", r->nic->held_bytes);
+	one = r->nic->held_bytes / 3;
+	CHECK(!counter->out_of_buffer && one >= FRAME, "%u bytes wait", one);
 	while (!counter->out_of_buffer) {
 		usleep(1000);
 		nic_tick(r->nic);
@@ -451,7 +494,7 @@ static void test_starved(void)
 		nic_wire(r->nic);
 	}
 	CHECK(rig_cqe(r, &p.rx_cq, cqe), "a buffer");
-	CHECK(counter->out_of_buffer == 4 && r->nic->held_bytes == FRAME,
+	CHECK(counter->out_of_buffer == 4 && r->nic->held_bytes == one,
 	      "the next waits again");
 	rig_stop(r);
 }
@@ -479,7 +522,7 @@ static void test_own_starved(void)
 	      counter->out_of_buffer);
 	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
 	nic_wire(r->nic);
-	CHECK(counter->out_of_buffer == 1 && r->nic->held_bytes == FRAME, "%u",
+	CHECK(counter->out_of_buffer == 1 && r->nic->held_bytes, "%u",
 	      counter->out_of_buffer);
 	put_be32(rig_mem(r, p.rq_db), 1);
 	nic_tick(r->nic);
@@ -743,6 +786,7 @@ int main(void)
 	test_loopback();
 	test_held();
 	test_held_apart();
+	test_held_turns();
 	test_starved();
 	test_own_starved();
 	test_rq_unreadable();
