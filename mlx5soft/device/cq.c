@@ -211,7 +211,7 @@ static int create_cq(struct nic *nic, struct cmd *cmd)
 	int ret = -EINVAL;
 
 	if (!cq)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	cq->obj.free = cq_free;
 	memcpy(cq->cqc, cqc, sizeof(cq->cqc));
 	cq->ignore_overrun = GET(cqc, cqc, oi);

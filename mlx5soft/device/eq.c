@@ -164,7 +164,7 @@ static int create_eq(struct nic *nic, struct cmd *cmd)
 	int ret = -EINVAL, i;
 
 	if (!eq)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	eq->obj.free = eq_free;
 	TAILQ_INIT(&eq->waiting);
 	memcpy(eq->eqc, eqc, sizeof(eq->eqc));

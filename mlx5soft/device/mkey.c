@@ -77,7 +77,7 @@ static int create_mkey(struct nic *nic, struct cmd *cmd)
 	int ret;
 
 	if (!mkey)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	mkey->obj.free = mkey_free;
 	memcpy(mkey->mkc, AT_RO(create_mkey_in, cmd->in, memory_key_mkey_entry),
 	       sizeof(mkey->mkc));

@@ -100,7 +100,7 @@ static int alloc_number(struct nic *nic, struct cmd *cmd)
 	struct obj *obj = calloc(1, sizeof(*obj));
 
 	if (!obj)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	return cmd_created(nic, cmd, obj, cmd->desc->arg);
 }
 

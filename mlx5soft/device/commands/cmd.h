@@ -18,10 +18,9 @@ enum cmd_status {
 	CMD_BAD_SYS_STATE = 0x4,
 	CMD_BAD_RES = 0x5,
 	CMD_RES_BUSY = 0x6,
-	CMD_LIMIT = 0x8,
+	CMD_LIMIT = 0x8, /* ENOMEM for drivers; their NO_RES is EAGAIN */
 	CMD_BAD_RES_STATE = 0x9,
 	CMD_BAD_INDEX = 0xa,
-	CMD_NO_RES = 0xf,
 	CMD_BAD_QP_STATE = 0x10,
 	CMD_BAD_INP_LEN = 0x50,
 	CMD_BAD_OUTP_LEN = 0x51,
@@ -66,7 +65,7 @@ int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 #define FAIL(status, what) cmd_fail(nic, cmd, CMD_##status, __LINE__, what)
 /* ...when a negative errno says why: no memory, or what a parameter has wrong */
 #define FAIL_WITH(err, what) \
-	((err) == -ENOMEM ? FAIL(NO_RES, "no memory") : FAIL(BAD_PARAM, what))
+	((err) == -ENOMEM ? FAIL(LIMIT, "no memory") : FAIL(BAD_PARAM, what))
 
 /* bytes of a command, either way: a list of 2^20 pages, and what it is for */
 #define CMD_MAX ((8U << 20) + 4096)

@@ -218,7 +218,7 @@ static int alloc_q_counter(struct nic *nic, struct cmd *cmd)
 	struct q_counter *counter = calloc(1, sizeof(*counter));
 
 	if (!counter)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	return cmd_created(nic, cmd, &counter->obj, OBJ_Q_COUNTER);
 }
 

@@ -68,7 +68,7 @@ static int create_flow_table(struct nic *nic, struct cmd *cmd)
 		return FAIL(BAD_PARAM, "size");
 	ft = calloc(1, sizeof(*ft));
 	if (!ft)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	ft->obj.free = ft_free;
 	ft->level = GET(flow_table_context, c, level);
 	ft->log_size = GET(flow_table_context, c, log_size);
@@ -209,7 +209,7 @@ static int set_fte(struct nic *nic, struct cmd *cmd)
 	else
 		e = entry_add(g, index, AT_RO(flow_context, ctx, match_value));
 	if (!e)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	e->action = action;
 	e->dest = to;
 	e->dest_type = type;

@@ -33,7 +33,7 @@ static int create_wq(struct nic *nic, struct cmd *cmd, const uint8_t *ctx,
 	int ret = -EINVAL;
 
 	if (!wq)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	wq->obj.free = wq_free;
 	TAILQ_INIT(&wq->held);
 	memcpy(wq->ctx, ctx, ctx_len);
@@ -149,7 +149,7 @@ static int create_tir(struct nic *nic, struct cmd *cmd)
 	struct tir *tir = calloc(1, sizeof(*tir));
 
 	if (!tir)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	memcpy(tir->ctx, c, sizeof(tir->ctx));
 	if (!cmd_hold(nic, &tir->obj, direct ? OBJ_RQ : OBJ_RQT,
 		      direct ? GET(tirc, c, inline_rqn)
@@ -167,7 +167,7 @@ static int create_tis(struct nic *nic, struct cmd *cmd)
 	struct tis *tis = calloc(1, sizeof(*tis));
 
 	if (!tis)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	memcpy(tis->ctx, c, sizeof(tis->ctx));
 	if (!cmd_hold(nic, &tis->obj, OBJ_TD, GET(tisc, c, transport_domain))) {
 		obj_destroy(nic, &tis->obj);
@@ -233,7 +233,7 @@ static int create_rqt(struct nic *nic, struct cmd *cmd)
 	int ret;
 
 	if (!rqt)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	rqt->max = GET(rqtc, c, rqt_max_size);
 	if (rqt->max > N_ELEM(rqt->rqn))
 		rqt->max = N_ELEM(rqt->rqn);

@@ -146,7 +146,7 @@ static int add_transport(struct nic *nic, struct cmd *cmd, struct qp *qp)
 	obj_destroy(nic, &qp->obj);
 	if (ret == -EEXIST)
 		return FAIL(BAD_RES_STATE, "there is a GSI QP already");
-	return FAIL(NO_RES, "no memory");
+	return FAIL(LIMIT, "no memory");
 }
 
 static int create_qp(struct nic *nic, struct cmd *cmd)
@@ -155,7 +155,7 @@ static int create_qp(struct nic *nic, struct cmd *cmd)
 	int ret;
 
 	if (!qp)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	qp->obj.free = qp_free;
 	memcpy(qp->qpc, AT_RO(create_qp_in, cmd->in, qpc), sizeof(qp->qpc));
 	ret = parse(nic, cmd, qp);

@@ -38,7 +38,7 @@ static int create(struct nic *nic, struct cmd *cmd, const struct params *p,
 	int ret = -EINVAL;
 
 	if (!srq)
-		return FAIL(NO_RES, "no memory");
+		return FAIL(LIMIT, "no memory");
 	srq->obj.free = srq_free;
 	srq->log_size = p->log_size;
 	srq->log_stride = p->log_stride;

@@ -49,7 +49,7 @@ static bool fail_next(struct rig *r, int result)
 		fail_at = 1;
 		return false;
 	}
-	CHECK(result == CMD_NO_RES || result == CMD_LIMIT, /* no number */
+	CHECK(result == CMD_LIMIT, /* that is ENOMEM; NO_RES would be EAGAIN */
 	      "command 0x%x without its allocation %u: %d: %s", get_be16(r->in),
 	      fail_at, result, r->log);
 	failed++;
