@@ -302,7 +302,8 @@ static bool run(struct nic *nic, struct wq *sq, int budget)
 			fail(nic, sq, wqe, ret);
 		else if ((wqe[11] & 0x0c) == SIGNALED)
 			complete(nic, sq, wqe, 0);
-		n = blocks_of(wqe, left);
+		/* of what cannot be posted, nothing is flushed */
+		n = has_room(sq, left) ? blocks_of(wqe, left) : left;
 		sq->ci += n;
 		sq->sent = 0;
 		if (ret)

@@ -170,29 +170,32 @@ static void test_sq_flush(void)
 }
 
 /* A WQE that is not all there is the error of its queue, which is told once. */
-static void test_sq_broken(void)
+static void test_sq_broken(bool flush)
 {
 	static const struct {
 		const char *name;
 		uint32_t ds, pi;
 		bool unmapped, no_record;
+		int behind; /* what is flushed, if it is */
 	} cases[] = {
-		{ "longer than what is posted", 5, 1, false, false },
-		{ "longer than what is posted", 63, 15, false, false },
-		{ "not in memory", 1, 3, true, false },
-		{ "more than the ring has", 1, 17, false, false },
-		{ "much more", 1, 0xffff, false, false },
-		{ "doorbell record not in memory", 1, 1, false, true },
+		{ "longer than what is posted", 5, 1, false, false, 0 },
+		{ "longer than what is posted", 63, 15, false, false, 0 },
+		{ "not in memory", 1, 3, true, false, 2 },
+		{ "more than the ring has", 1, 17, false, false, 0 },
+		{ "much more", 1, 0xffff, false, false, 0 },
+		{ "doorbell record not in memory", 1, 1, false, true, 0 },
 	};
 	struct wq *wq;
 	uint8_t cqe[64];
 	uint32_t sq;
+	int n;
 
 	r = rig_start();
 	probe_run(r, &p);
 	for (size_t i = 0; i < N_ELEM(cases); i++) {
 		sq = new_sq(p.td);
 		wq = (struct wq *)obj_find(r->nic, OBJ_SQ, sq);
+		SET(sqc, wq->ctx, flush_in_error_en, flush);
 		if (cases[i].unmapped)
 			wq->pas.page[0] = RIG_NOWHERE;
 		if (cases[i].no_record)
@@ -206,8 +209,10 @@ static void test_sq_broken(void)
 		CHECK(wq->state == WQ_ERR, "%s: state %u", cases[i].name,
 		      wq->state);
 		rig_send_db(r, r->uar, sq);
-		CHECK(!rig_cqe(r, &p.tx_cq, cqe) && nic_due(r->nic),
-		      "%s: not once", cases[i].name);
+		for (n = 0; rig_cqe(r, &p.tx_cq, cqe); n++)
+			CHECK(cqe[55] == 5, "%s: flush", cases[i].name);
+		CHECK(n == (flush ? cases[i].behind : 0) && nic_due(r->nic),
+		      "%s: %d flushed", cases[i].name, n);
 	}
 	/* in the error state each ends with an error, and nothing behind them */
 	sq = new_sq(p.td);
@@ -782,7 +787,8 @@ int main(void)
 	test_inline();
 	test_turns();
 	test_sq_flush();
-	test_sq_broken();
+	test_sq_broken(false);
+	test_sq_broken(true);
 	test_loopback();
 	test_held();
 	test_held_apart();
