@@ -145,12 +145,23 @@ static bool take_signal(struct nic *nic, int fd)
 	return true;
 }
 
-/* False: the other end is gone, and all that it had sent has come. */
-static bool serve_wire(struct nic *nic, short events)
+#define ROUNDS 2
+
+/*
+ * False: the other end is gone, and all that it had sent has come. That is so
+ * when nothing comes ROUNDS times: the first may be an error, with frames behind
+ * it.
+ */
+static bool serve_wire(struct nic *nic, short events, unsigned int *nothing)
 {
 	bool came = nic_wire(nic);
 
-	return events & (POLLIN | POLLOUT) && (came || !(events & POLLHUP));
+	if (came || !(events & (POLLHUP | POLLRDHUP)))
+		*nothing = 0;
+	else
+		++*nothing;
+	return events & (POLLIN | POLLOUT) &&
+	       !(events & POLLHUP && *nothing >= ROUNDS);
 }
 
 static int serve(struct nic *nic, int wire, int signals)
@@ -162,10 +173,13 @@ static int serve(struct nic *nic, int wire, int signals)
 	};
 	const struct timespec none = { 0 };
 	struct timespec due;
+	unsigned int nothing = 0; /* has come, so often, at the end */
 	bool more = false;
 
 	for (;;) {
-		fds[1].events = nic_wire_events(nic);
+		fds[1].events = nic_wire_events(nic) | POLLRDHUP;
+		if (nothing >= ROUNDS) /* it takes frames, and sends none */
+			fds[1].events &= POLLOUT;
 		if (ppoll(fds, 3, more ? &none : until_due(nic, &due), NULL) <
 		    0) {
 			if (errno == EINTR)
@@ -176,7 +190,8 @@ static int serve(struct nic *nic, int wire, int signals)
 			return 0;
 		if (fds[0].revents)
 			vfu_process(nic_vfu(nic));
-		if (fds[1].revents && !serve_wire(nic, fds[1].revents))
+		if (fds[1].revents &&
+		    !serve_wire(nic, fds[1].revents, &nothing))
 			fds[1].fd = -1;
 		more = nic_tick(nic);
 	}

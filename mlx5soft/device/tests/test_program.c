@@ -22,8 +22,18 @@ static uint64_t cpu_ns(pid_t pid)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* The other end sends a frame and closes: the device waits for the rest. */
-static void test_wire_closed(char *program)
+enum how {
+	CLOSE,
+	RESET,
+	SHUT
+};
+
+/*
+ * The other end sends frames and goes: they are read, and the device waits for
+ * the rest of the world. A close with frames that nobody has read is told as an
+ * error in front of those that came.
+ */
+static void test_wire_closed(char *program, enum how how)
 {
 	char dir[] = "/tmp/mlx5soft-XXXXXX", path[64], fd[16];
 	int wire[2], status;
@@ -40,20 +50,34 @@ static void test_wire_closed(char *program)
 		execl(program, program, "-s", path, "-f", fd, NULL);
 		_exit(127);
 	}
-	close(wire[0]);
 	for (int i = 0; access(path, F_OK) && i < 10000; i++)
 		usleep(1000);
-	CHECK(write(wire[1], path, sizeof(path)) > 0, "frame");
-	close(wire[1]);
+	kill(pid, SIGSTOP);
+	waitpid(pid, &status, WUNTRACED);
+	for (int i = 0; i < 2; i++)
+		CHECK(write(wire[1], path, sizeof(path)) > 0, "frame");
+	if (how == RESET)
+		CHECK(write(wire[0], path, sizeof(path)) > 0, "frame");
+	if (how == SHUT)
+		shutdown(wire[1], SHUT_WR);
+	else
+		close(wire[1]);
+	kill(pid, SIGCONT);
 	usleep(100000);
 	used = cpu_ns(pid);
 	usleep(300000);
 	used = cpu_ns(pid) - used;
-	CHECK(used < 50000000, "%lu ms of 300", used / 1000000);
+	CHECK(used < 50000000, "%d: %lu ms of 300", how, used / 1000000);
+	CHECK(!recv(wire[0], path, 1, MSG_DONTWAIT), "%d: frames are left",
+	      how);
+	if (how == SHUT)
+		close(wire[1]);
+	close(wire[0]);
 	kill(pid, SIGTERM);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
 		      !WEXITSTATUS(status),
 	      "status 0x%x", status);
+	snprintf(path, sizeof(path), "%s/nic", dir);
 	unlink(path);
 	rmdir(dir);
 }
@@ -61,6 +85,8 @@ static void test_wire_closed(char *program)
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2, "usage: %s PROGRAM", argv[0]);
-	test_wire_closed(argv[1]);
+	test_wire_closed(argv[1], CLOSE);
+	test_wire_closed(argv[1], RESET);
+	test_wire_closed(argv[1], SHUT);
 	return check_result();
 }
