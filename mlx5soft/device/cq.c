@@ -43,7 +43,8 @@ static void moderate(struct nic *nic, struct cq *cq)
 		return;
 	}
 	now = nic_now();
-	cq->due = (cq->from_cqe ? now : cq->notified_at) + cq->period * 1000ULL;
+	cq->due = (cq->from_cqe ? cq->posted_at : cq->notified_at) +
+		  cq->period * 1000ULL;
 	if (cq->due <= now) {
 		notify(nic, cq);
 		return;
@@ -128,6 +129,8 @@ bool cq_post(struct nic *nic, struct cq *cq, uint8_t cqe[64], enum cqe_op op,
 	/* errors wake those who wait for solicited ones, IBA 11.4.2.2 */
 	solicited |= op == CQE_REQ_ERR || op == CQE_RESP_ERR;
 	cq->news = true;
+	if (cq->from_cqe)
+		cq->posted_at = nic_now();
 	if (solicited) {
 		cq->solicited_news = true;
 		cq->solicited_pi = cq->pi;

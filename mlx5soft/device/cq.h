@@ -24,7 +24,8 @@ struct cq {
 	/* moderation: CQEs and microseconds from event to event; 0: none */
 	uint16_t max_count, period;
 	bool from_cqe;	      /* the time counts from the last CQE */
-	uint64_t notified_at; /* ns, of the last event */
+	uint64_t posted_at;   /* ns, of the last CQE, if from_cqe */
+	uint64_t notified_at; /* ...of the last event */
 	bool timed;	      /* in nic.cq_timed, an event is due at... */
 	uint64_t due;
 	TAILQ_ENTRY(cq) next_timed;

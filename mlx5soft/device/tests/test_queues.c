@@ -421,6 +421,16 @@ static void test_moderation(void)
 	CHECK(!early, "at once");
 	wait_for_timer();
 	CHECK(events() == 1, "after a while");
+	/* who arms again and again does not put it off */
+	start = nic_now();
+	CHECK(post(CQE_REQ, false), "post");
+	do {
+		wait_until(nic_now() + 1000000);
+		arm(false);
+		nic_tick(r->nic);
+		early = events();
+	} while (!early && nic_now() - start < 100000000);
+	CHECK(early == 1, "not after %lu us", (nic_now() - start) / 1000);
 	/* an arming for solicited ones does not take the event away */
 	arm(false);
 	CHECK(post(CQE_REQ, false), "post");
