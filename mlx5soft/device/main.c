@@ -149,8 +149,8 @@ static bool take_signal(struct nic *nic, int fd)
 
 /*
  * False: the other end is gone, and all that it had sent has come. That is so
- * when nothing comes ROUNDS times: the first may be an error, with frames behind
- * it.
+ * when nothing comes ROUNDS times: the first may be an error, with frames
+ * behind it.
  */
 static bool serve_wire(struct nic *nic, short events, unsigned int *nothing)
 {

@@ -149,7 +149,10 @@ uint32_t qp_flush(struct roce_qp *qp, uint32_t max)
 	return n + received;
 }
 
-/* No turn of the run list is lost with it, if there is nothing. */
+/*
+ * Sends waited for memory, and the QP has a turn; or in ERR something may have
+ * been posted: no turn of the run list is lost with it, if there is nothing.
+ */
 void qp_look_again(struct roce_qp *qp)
 {
 	qp->look_deadline = NEVER;

@@ -58,7 +58,7 @@ static void invalid_request(struct roce_qp *qp)
 		   ROCE_EVENT_QP_REQ_ERR);
 }
 
-/* Returns 1 if there is a WQE, 0 if there is none, else it or its queue is bad. */
+/* Returns 1 if there is a WQE, 0 if there is none, < 0: it, or all, is bad. */
 int resp_get_wqe(struct roce_qp *qp)
 {
 	const struct roce_config *c = &qp->engine->config;

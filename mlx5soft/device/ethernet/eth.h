@@ -80,9 +80,9 @@ void rq_flush(struct nic *nic, struct wq *rq);
 /* Nothing of it waits any more, frames or flushing. */
 void rq_stop(struct nic *nic, struct wq *rq);
 /*
- * Look again at receive queues, whose posts ring no doorbell: at once when there
- * is more, after a while when there was something, and each time that there was
- * nothing after twice as long, MAX_LOOKS in all.
+ * Look again at receive queues, whose posts ring no doorbell: at once when
+ * there is more, after a while when there was something, and each time that
+ * there was nothing after twice as long, MAX_LOOKS in all.
  */
 #define IDLE_RECV_NS 2000000
 #define MAX_LOOKS 8

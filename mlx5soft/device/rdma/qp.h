@@ -34,8 +34,7 @@ enum qp_state {
 	QP_RTR,
 	QP_RTS,
 	QP_SQER,
-	QP_SQD,
-	QP_ERR,
+	QP_ERR = 6, /* no command leads to SQD, 5 */
 };
 
 #endif /* MLX5SOFT_QP_H */

@@ -10,7 +10,6 @@
 
 #define IN(state) (1U << (state))
 #define ANY_STATE 0xffU
-#define SAME 0xff
 
 /* what a command may carry besides what it must: bits of opt_param_mask */
 enum opt {
@@ -55,13 +54,11 @@ static const struct transition {
 	{ MLX5_CMD_OP_RTR2RTS_QP, IN(QP_RTR), QP_RTS,
 	  OPT_SEND_PSN | OPT_RETRY | OPT_RNR_RETRY | OPT_SRA_MAX | OPT_TIMEOUT,
 	  OPT_ACCESS | OPT_QKEY | OPT_RNR_TIMEOUT | OPT_PM_STATE },
-	{ MLX5_CMD_OP_RTS2RTS_QP, IN(QP_RTS) | IN(QP_SQD), SAME, 0,
+	{ MLX5_CMD_OP_RTS2RTS_QP, IN(QP_RTS), QP_RTS, 0,
 	  OPT_ACCESS | OPT_QKEY | OPT_RNR_TIMEOUT | OPT_PM_STATE |
 		  OPT_COUNTER },
 	{ MLX5_CMD_OP_SQERR2RTS_QP, IN(QP_SQER), QP_RTS, 0,
 	  OPT_RRE | OPT_RWE | OPT_QKEY | OPT_RNR_TIMEOUT },
-	{ MLX5_CMD_OP_SQD_RTS_QP, IN(QP_SQD), QP_RTS, 0,
-	  OPT_ACCESS | OPT_QKEY | OPT_RNR_TIMEOUT | OPT_PM_STATE },
 	{ MLX5_CMD_OP_2ERR_QP, ANY_STATE, QP_ERR, 0, 0 },
 	{ MLX5_CMD_OP_2RST_QP, ANY_STATE, QP_RST, 0, 0 },
 };
@@ -204,15 +201,13 @@ static void attr_of(const uint8_t *qpc, struct roce_qp_attr *a)
 static const uint8_t state_of[] = {
 	[ROCE_QPS_RESET] = QP_RST, [ROCE_QPS_INIT] = QP_INIT,
 	[ROCE_QPS_RTR] = QP_RTR,   [ROCE_QPS_RTS] = QP_RTS,
-	[ROCE_QPS_SQD] = QP_SQD,   [ROCE_QPS_SQE] = QP_SQER,
-	[ROCE_QPS_ERR] = QP_ERR,
+	[ROCE_QPS_SQE] = QP_SQER,  [ROCE_QPS_ERR] = QP_ERR,
 };
 
 static const uint8_t roce_state_of[] = {
 	[QP_RST] = ROCE_QPS_RESET, [QP_INIT] = ROCE_QPS_INIT,
 	[QP_RTR] = ROCE_QPS_RTR,   [QP_RTS] = ROCE_QPS_RTS,
-	[QP_SQER] = ROCE_QPS_SQE,  [QP_SQD] = ROCE_QPS_SQD,
-	[QP_ERR] = ROCE_QPS_ERR,
+	[QP_SQER] = ROCE_QPS_SQE,  [QP_ERR] = ROCE_QPS_ERR,
 };
 
 /* ---- commands ---- */
@@ -241,7 +236,7 @@ static int modify_qp(struct nic *nic, struct cmd *cmd)
 		merge(qpc, AT_RO(init2rtr_qp_in, cmd->in, qpc), opt);
 	}
 	attr_of(qpc, &attr);
-	attr.state = roce_state_of[t->to == SAME ? state : t->to];
+	attr.state = roce_state_of[t->to];
 	ret = roce_qp_modify(qp->roce, &attr, mask_of(qp, opt) | ROCE_QP_STATE);
 	if (ret)
 		return FAIL_WITH(ret, "a value that cannot be");
@@ -275,7 +270,6 @@ static const struct cmd_desc rows[] = {
 	ROW(RTR2RTS_QP, modify_qp, STATE_IN, 16, 0),
 	ROW(RTS2RTS_QP, modify_qp, STATE_IN, 16, 0),
 	ROW(SQERR2RTS_QP, modify_qp, STATE_IN, 16, 0),
-	ROW(SQD_RTS_QP, modify_qp, STATE_IN, 16, 0),
 	ROW(2ERR_QP, modify_qp, 16, 16, 0),
 	ROW(2RST_QP, modify_qp, 16, 16, 0),
 	ROW(QUERY_QP, query_qp, 16, BYTE_OF(query_qp_out, qpc) + BYTES(qpc), 0),

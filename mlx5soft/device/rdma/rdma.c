@@ -277,7 +277,6 @@ static void event(void *ctx, void *qp_ctx, enum roce_event event)
 		[ROCE_EVENT_QP_REQ_ERR] = EVENT_QP_REQ_ERR,
 		[ROCE_EVENT_QP_ACCESS_ERR] = EVENT_QP_ACCESS_ERR,
 		[ROCE_EVENT_COMM_EST] = EVENT_COMM_EST,
-		[ROCE_EVENT_SQ_DRAINED] = EVENT_SQ_DRAINED,
 		[ROCE_EVENT_QP_LAST_WQE_REACHED] = EVENT_SRQ_LAST_WQE,
 	};
 	const struct qp *qp = qp_ctx;

@@ -564,8 +564,8 @@ static void test_rq_unreadable(void)
 #define IDLE_RQS 1500
 
 /*
- * Queues in the error state that get nothing are looked at ever more rarely, and
- * not all of many in one turn.
+ * Queues in the error state that get nothing are looked at ever more rarely,
+ * and not all of many in one turn.
  */
 static void test_flush_idle(void)
 {
