@@ -115,7 +115,9 @@ static bool owner_dies(struct ib_ucontext *uc)
 	owner = uc->res.task;
 	if (READ_ONCE(owner->signal->flags) & SIGNAL_GROUP_EXIT) {
 		rcu_read_lock();
-		for_each_thread(owner, t)
+		/* for_each_thread() asks lockdep for a lock no module knows */
+		list_for_each_entry_rcu(t, &owner->signal->thread_head,
+					thread_node)
 			if (READ_ONCE(t->files))
 				dies = true;
 		rcu_read_unlock();
