@@ -35,11 +35,13 @@ quiet() # NODE
 {
 	local lines
 
-	lines=$(ask "$1" 'dmesg -l emerg,alert,crit,err,warn' |
-		grep -E 'mlx5|infiniband|fabric') &&
+	lines=$(ask "$1" 'dmesg -l emerg,alert,crit,err,warn') ||
+		fail "nobody knows what $1's drivers say"
+	lines=$(grep -E 'mlx5|infiniband|fabric' <<<"$lines") &&
 		fail "$1's drivers complain: $lines"
-	lines=$(tail -n +$((${before[$1]-0} + 1)) "$state/$1/mlx5.log" |
-		grep -vE ' client |one by one') &&
+	lines=$(tail -n +$((${before[$1]-0} + 1)) "$state/$1/mlx5.log") ||
+		fail "nobody knows what $1's mlx5soft says"
+	lines=$(grep -vE '^$| client |one by one' <<<"$lines") &&
 		fail "$1's mlx5soft complains: $lines"
 	return 0
 }

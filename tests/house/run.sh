@@ -86,6 +86,12 @@ has "^no such qdisc"
 has "not done in the end, code 2: sh -c "
 rm "$LAB_DIR/n1/wire.json"
 
+say "what nobody could look at is not well"
+a_test asks ". $tests/lib.sh" ". $tests/lib-mlx5.sh" "lab=$LAB_COMMAND" \
+	"touch $LAB_DIR/n1/mlx5.log" 'quiet n1' 'lab=false' 'quiet n1'
+ran "0 passed, 1 failed" "$tmp/asks.test"
+has "^FAILED .* asks: nobody knows what n1's drivers say"
+
 say "the console of a node that died is kept"
 a_test dies "mkdir $LAB_DIR/n2; echo panic >$LAB_DIR/n2/console.log; exit 1"
 ran "0 passed, 1 failed" "$tmp/dies.test"
