@@ -35,6 +35,26 @@ console_says n1 "G: unable to handle page fault"
 refused "page fault" "$lab" check --new
 "$lab" check --new
 
+say "what a debug kernel takes for wrong in nf_tables, and what is wrong nearby"
+splat() # WHERE
+{
+	console_says n1 "[    5.0] WARNING: suspicious RCU usage
+[    5.1] $1 RCU-list traversed in non-reader section!!
+[    5.2] Call Trace:
+[    5.3]  <TASK>
+[    5.4]  lockdep_rcu_suspicious.cold+0x4e/0x92
+[    5.5]  </TASK>"
+}
+splat net/netfilter/nf_tables_api.c:4470
+"$lab" check --new
+splat net/core/rxe.c:1
+refused "suspicious RCU" "$lab" check --new
+splat net/netfilter/nf_tables_api.c:4470
+console_says n1 "[    5.6] BUG: rxe_y"
+refused rxe_y "$lab" check --new
+printf '[    5.7] WARNING: suspicious RCU usage\n' >>"$LAB_DIR/n1/console.log"
+refused "suspicious RCU" "$lab" check --new
+
 say "leaks that nobody could look for"
 fake_node n3 6.12-debug
 refused "n3: kmemleak cannot look" "$lab" check
