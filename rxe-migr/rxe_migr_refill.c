@@ -461,11 +461,7 @@ static void get_res(struct rxe_qp *qp, const struct rxe_migr_res *from,
 		res->type = RXE_ATOMIC_WRITE_MASK;
 		break;
 	case RXE_MIGR_RES_FLUSH:
-		res->type = RXE_FLUSH_MASK;
-		res->flush.length = from->length;
-		res->flush.va = from->value;
-		res->flush.type = from->flush_type;
-		res->flush.level = from->flush_level;
+		res->type = RXE_FLUSH_MASK;	/* of a replay all that counts */
 		break;
 	default:
 		memset(res, 0, sizeof(*res));

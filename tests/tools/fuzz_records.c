@@ -376,7 +376,8 @@ static const struct craft crafts[] = {
  * A READ of these bytes seems to have been answered, and the peer asks for them
  * again: does it get them?
  */
-static bool read_again(struct rig *rig, uint32_t rkey, const void *from)
+static bool read_again(struct rig *rig, const struct rxe_migr_res *wanted,
+		       uint32_t rkey, const void *from)
 {
 	const struct rxe_migr_rec_qp *good = rig->qp[VICTIM];
 	struct rxe_migr_rec_qp *rec = malloc(good->rec.length);
@@ -391,12 +392,9 @@ static bool read_again(struct rig *rig, uint32_t rkey, const void *from)
 
 	memcpy(rec, good, good->rec.length);
 	memset(res, 0, rec->max_dest_rd_atomic * sizeof(*res));
-	res->kind = RXE_MIGR_RES_READ;
+	*res = *wanted;
 	res->first_psn = res->cur_psn = psn & 0xffffff;
 	res->last_psn = (good->resp_psn - 1) & 0xffffff;
-	res->rkey = rkey;
-	res->length = MSG;
-	res->value = (uintptr_t)from;
 
 	copy_open(rig, &c);
 	copy_create(rig, &c);
@@ -419,13 +417,38 @@ static bool read_again(struct rig *rig, uint32_t rkey, const void *from)
 	return n && !wc.status;
 }
 
+static bool reread(struct rig *rig, uint32_t rkey, const void *from)
+{
+	const struct rxe_migr_res res = { .kind = RXE_MIGR_RES_READ,
+					  .rkey = rkey,
+					  .length = MSG,
+					  .value = (uintptr_t)from };
+
+	return read_again(rig, &res, rkey, from);
+}
+
+/* the driver keeps both in a union: a FLUSH that looks like a READ there */
+static bool flushed_read(struct rig *rig, uint32_t rkey, uint32_t from)
+{
+	const struct rxe_migr_res res = { .kind = RXE_MIGR_RES_FLUSH,
+					  .length = from,
+					  .value = rkey | (uint64_t)MSG << 32 };
+
+	return read_again(rig, &res, rkey, (void *)(uintptr_t)from);
+}
+
 static void foreign_reads(struct rig *rig)
 {
 	struct side other = {};
+	struct ibv_mr *low;
 
 	side_open(rig, &other);
-	EXPECT(read_again(rig, other.mr->rkey, other.mem), false);
-	EXPECT(read_again(rig, rig->mr->key, rig->mem), true);
+	MUST(low = ibv_reg_mr_iova(other.pd, other.mem, MSG, MSG,
+				   IBV_ACCESS_REMOTE_READ));
+	EXPECT(reread(rig, other.mr->rkey, other.mem), false);
+	EXPECT(reread(rig, rig->mr->key, rig->mem), true);
+	EXPECT(flushed_read(rig, low->rkey, MSG), false);
+	MUST(!ibv_dereg_mr(low));
 	side_close(&other);
 }
 
