@@ -303,7 +303,8 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->resp_resid = qp->resp.resid;
 	rec->resp_rkey = qp->resp.rkey;
 	rec->resp_length = qp->resp.length;
-	rec->resp_res_head = qp->resp.res_head;
+	/* a QP that had resources and has none now keeps its index */
+	rec->resp_res_head = rec->max_dest_rd_atomic ? qp->resp.res_head : 0;
 	rec->resp_va = qp->resp.va;
 	rec->resp_offset = qp->resp.offset;
 	if (qp->resp.wqe)

@@ -138,7 +138,7 @@ int qp_post_recv(struct side *s, int i)
 	return ibv_post_recv(s->qp[i], &wr, &bad);
 }
 
-static void wait_completions(struct side *s, int n)
+void side_wait(struct side *s, int n)
 {
 	double end = fuzz_now() + 20;
 	struct ibv_wc wc;
@@ -153,8 +153,7 @@ static void wait_completions(struct side *s, int n)
 
 /* ---- rig ---- */
 
-/* stop and dump a context, then destroy it */
-static size_t take(struct rig *rig, struct side *s)
+void rig_take(struct rig *rig, struct side *s)
 {
 	struct rxe_migr_status st;
 	struct migr_error err;
@@ -172,7 +171,7 @@ static size_t take(struct rig *rig, struct side *s)
 	close(st.guard_fd);
 	rig->mem = s->mem;
 	side_close(s);
-	return length;
+	rig_use_image(rig, length);
 }
 
 void rig_use_image(struct rig *rig, size_t length)
@@ -235,10 +234,10 @@ void rig_open(struct rig *rig, const char *device)
 		MUST(!qp_post_send(&moved, i));
 		MUST(!qp_post_send(&rig->peer, i));
 	}
-	wait_completions(&rig->peer, 2 * N_QPS);
+	side_wait(&rig->peer, 2 * N_QPS);
 	MUST(!qp_post_send(&moved, 1));
 	MUST(!qp_post_read(&moved, 1, rig->peer.mr->rkey, rig->peer.mem));
-	rig_use_image(rig, take(rig, &moved));
+	rig_take(rig, &moved);
 }
 
 void rig_close(struct rig *rig)

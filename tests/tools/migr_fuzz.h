@@ -72,10 +72,13 @@ void qp_reset(struct ibv_qp *qp);
 int qp_post_send(struct side *s, int i);
 int qp_post_recv(struct side *s, int i);
 int qp_post_read(struct side *s, int i, uint32_t rkey, const void *from);
-bool qp_polled(struct side *s); /* was there a completion? */
+bool qp_polled(struct side *s);	       /* was there a completion? */
+void side_wait(struct side *s, int n); /* for n good completions */
 
 void rig_open(struct rig *rig, const char *device);
 void rig_use_image(struct rig *rig, size_t length); /* rig->image */
+/* stop and dump a context, then destroy it: the image is that of the rig */
+void rig_take(struct rig *rig, struct side *s);
 void rig_close(struct rig *rig);
 /* bring the peer of QP i to the state that the image expects of it */
 void rig_renew_peer(struct rig *rig, int i);
