@@ -60,15 +60,21 @@ static bool psn_within(u32 psn, u32 first, u32 end)
 	return psn_compare(psn, first) >= 0 && psn_compare(psn, end) < 0;
 }
 
+static bool has_outstanding(struct rxe_qp *qp)
+{
+	return psn_compare(qp->req.psn, qp->comp.psn) > 0;
+}
+
 /*
  * Let the requester begin anew at the oldest unacknowledged packet, with all
- * its retries. That is a retry: an ACK which shows that responses before it are
- * lost must not start another one and count it. Context: state_lock held.
+ * its retries. If there is one, that is a retry: an ACK which shows that
+ * responses before it are lost must not start another one and count it. If not,
+ * the first loss from now on starts one. Context: state_lock held.
  */
 static void restart_requester(struct rxe_qp *qp)
 {
 	qp->comp.timeout = 0;
-	qp->comp.started_retry = 1;
+	qp->comp.started_retry = has_outstanding(qp);
 	qp->comp.retry_cnt = qp->attr.retry_cnt;
 	qp->comp.rnr_retry = qp->attr.rnr_retry;
 	if (!qp->req.wait_for_rnr_timer)

@@ -147,6 +147,22 @@ static void asks(void)
 	CHECK(!rxe_migr_spares(&m.qp));
 }
 
+/* the first lost packet after a pause is one that is asked for again */
+static void idles(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	m.qp.comp.psn = END;
+	rxe_migr_pause(&m.qp);
+	rxe_migr_try(&m.qp);
+	CHECK(!m.qp.comp.started_retry);
+	rxe_migr_stop(&m.qp);
+	rxe_migr_unstop(&m.qp);
+	rxe_migr_stop(&m.qp);
+	rxe_migr_run(&m.qp, RXE_MIGR_RUNNING);
+	CHECK(!m.qp.comp.started_retry);
+}
+
 int main(void)
 {
 	tries_in_vain();
@@ -154,6 +170,7 @@ int main(void)
 	times_out();
 	stops();
 	asks();
+	idles();
 	CHECK(!stub_warnings);
 	return check_result();
 }
