@@ -103,7 +103,10 @@ static struct rxe_migr_uc *guard_context(struct rxe_migr_guard *guard)
 	return muc;
 }
 
-/* is the process that made the context being killed, with its files still open? */
+/*
+ * Is the process that made the context being killed, with files still to close?
+ * A thread whose exit_state is set has closed what it had.
+ */
 static bool owner_dies(struct ib_ucontext *uc)
 {
 	struct task_struct *owner, *t;
@@ -118,7 +121,7 @@ static bool owner_dies(struct ib_ucontext *uc)
 		/* for_each_thread() asks lockdep for a lock no module knows */
 		list_for_each_entry_rcu(t, &owner->signal->thread_head,
 					thread_node)
-			if (READ_ONCE(t->files))
+			if (!READ_ONCE(t->exit_state))
 				dies = true;
 		rcu_read_unlock();
 	}
@@ -128,12 +131,13 @@ static bool owner_dies(struct ib_ucontext *uc)
 }
 
 /*
- * Is the application dead? Then nobody else has the context's file, or it has
- * not come to close it yet. Context: reference to the context held
+ * Is the application dead? Then it has not come to close the context's file yet,
+ * or nobody else has it: in this order, since it is dying meanwhile. Context:
+ * reference to the context held
  */
 static bool is_dead(struct rxe_migr_guard *guard, struct ib_ucontext *uc)
 {
-	return file_count(guard->file) <= 1 || owner_dies(uc);
+	return owner_dies(uc) || file_count(guard->file) <= 1;
 }
 
 static int guard_release(struct inode *inode, struct file *file)

@@ -54,8 +54,10 @@ struct rxe_migr_buf {
  * the context. On success the QPs stay Stopped as long as the returned guard
  * file is open; closing it (also by the death of its owner) is UNSTOP, except
  * after COMMIT, or if nobody else has the context's file, or the process that
- * made the context is being killed: then its application is dead. With
- * RXE_MIGR_STOP_CHECK_ONLY nothing is stopped and no guard is returned.
+ * made the context is being killed and not yet dead: then its application is
+ * gone. A child that uses the context of such a process is not asked: its QPs
+ * stay Stopped. With RXE_MIGR_STOP_CHECK_ONLY nothing is stopped and no guard is
+ * returned.
  *
  * EALREADY     the context is stopped already
  * ENOKEY       no cluster key is set

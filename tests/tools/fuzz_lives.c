@@ -16,11 +16,14 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "migr_fuzz.h"
+
+#define MANY_FILES 200000
 
 /* ---- objects of all kinds come and go while others are looked for ---- */
 
@@ -195,13 +198,26 @@ static void outlive_once(struct outlived *o)
 	EXPECT(qp_polled(&o->peer), false);
 }
 
-/* The application that gets killed; dying takes it some time. */
-static void application(struct outlived *o)
+static void open_files(rlim_t n)
+{
+	const struct rlimit limit = { n + 100, n + 100 };
+
+	MUST(!setrlimit(RLIMIT_NOFILE, &limit));
+	for (rlim_t i = 0; i < n; i++)
+		MUST(dup(STDIN_FILENO) >= 0);
+}
+
+/*
+ * The application that gets killed; dying takes it some time. First goes its
+ * memory, then its files in the order of their numbers.
+ */
+static void application(struct outlived *o, rlim_t files)
 {
 	struct side s = {};
 	uint32_t ids[2];
 	char go;
 
+	open_files(files);
 	side_open(o->rig, &s);
 	MUST(mmap(NULL, 128 << 20, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
@@ -218,11 +234,40 @@ static void application(struct outlived *o)
 	pause();
 }
 
-/* The guard goes when the application has been killed, but still has its file. */
-static void kill_once(struct outlived *o)
+enum life {
+	ALIVE,
+	CLOSING,
+	DEAD
+};
+
+/* the files that a process is closing are not its own any more */
+static enum life life_of(pid_t pid)
+{
+	char path[64], line[128], state = 0;
+	long files = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	MUST(f = fopen(path, "r"));
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "State: %c", &state);
+		sscanf(line, "FDSize: %ld", &files);
+	}
+	fclose(f);
+	if (state == 'Z')
+		return DEAD;
+	return files ? ALIVE : CLOSING;
+}
+
+/*
+ * The guard goes when the application has been killed, but still has its file;
+ * with `files`, when it has begun to close so many. Was it early enough?
+ */
+static bool kill_once(struct outlived *o, rlim_t files)
 {
 	double end = fuzz_now() + 60;
 	struct rxe_migr_status st;
+	bool in_time = !files;
 	uint32_t ids[2];
 	int fd, pidfd;
 	pid_t pid;
@@ -232,7 +277,7 @@ static void kill_once(struct outlived *o)
 	pid = fork();
 	MUST(pid >= 0);
 	if (!pid)
-		application(o);
+		application(o, files);
 	MUST(read(o->to_parent[0], ids, sizeof(ids)) == sizeof(ids));
 	qp_reset(o->peer.qp[0]);
 	qp_connect(o->rig, o->peer.qp[0], ids[0], 5, 5);
@@ -247,23 +292,33 @@ static void kill_once(struct outlived *o)
 	close(fd);
 	close(pidfd);
 	MUST(!kill(pid, SIGKILL));
+	while (files && life_of(pid) == ALIVE)
+		MUST(fuzz_now() < end);
 	close(st.guard_fd);
+	if (files)
+		in_time = life_of(pid) == CLOSING;
 	MUST(waitpid(pid, NULL, 0) == pid);
 	while (!gone(ids[0]))
 		MUST(fuzz_now() < end);
 	EXPECT(qp_polled(&o->peer), false);
+	return in_time;
 }
 
 static void outlive(struct rig *rig)
 {
 	struct outlived o = { .rig = rig };
+	unsigned int in_time = 0;
 
 	MUST(!pipe(o.to_child) && !pipe(o.to_parent));
 	side_open(rig, &o.peer);
 	for (int i = 0; i < 10 && !fuzz_failures; i++)
 		outlive_once(&o);
 	for (int i = 0; i < 10 && !fuzz_failures; i++)
-		kill_once(&o);
+		kill_once(&o, 0);
+	for (int i = 0; i < 10 && !fuzz_failures; i++)
+		in_time += kill_once(&o, MANY_FILES);
+	printf("%u times killed while files were closed\n", in_time);
+	EXPECT(in_time > 0, true);
 	side_close(&o.peer);
 	for (int i = 0; i < 2; i++) {
 		close(o.to_child[i]);
