@@ -115,12 +115,27 @@ bool rxe_migr_due(struct rxe_migr_qp *m)
 	return true;
 }
 
+static void fail_idle(struct rxe_qp *qp)
+{
+	struct ib_event ev = {
+		.device = qp->ibqp.device,
+		.element.qp = &qp->ibqp,
+		.event = IB_EVENT_QP_FATAL,
+	};
+
+	rxe_qp_error(qp);
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+}
+
 /**
  * rxe_migr_timed_out - fail a QP that is Paused or Resuming for too long
  * @m: the QP
  *
- * As with a dead peer: its next time-out is the last one.
+ * As with a dead peer: its next time-out is the last one. With nothing
+ * outstanding it would have none, and no work request to tell the application.
  *
+ * Context: m->lock held
  * Return: true if it was for too long
  */
 bool rxe_migr_timed_out(struct rxe_migr_qp *m)
@@ -128,7 +143,7 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m)
 	unsigned int timeout = READ_ONCE(migr_paused_timeout);
 	struct rxe_qp *qp = &m->qp;
 	unsigned long flags;
-	bool failed;
+	bool failed, idle;
 
 	if (!timeout || !time_after(jiffies, m->since +
 				    (unsigned long)timeout * HZ))
@@ -138,7 +153,8 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m)
 	failed = __rxe_migr_change(qp, RXE_MIGR_IN(PAUSED) |
 				       RXE_MIGR_IN(RESUMING),
 				   RXE_MIGR_RUNNING);
-	if (failed) {
+	idle = !has_outstanding(qp);
+	if (failed && !idle) {
 		qp->req.need_retry = 0;
 		qp->comp.retry_cnt = 0;
 		qp->comp.timeout = 1;
@@ -149,6 +165,8 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m)
 	if (failed) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_TIMED_OUT);
 		rxe_err_qp(qp, "no sign of the peer for %u s\n", timeout);
+		if (idle)
+			fail_idle(qp);
 	}
 
 	return failed;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -440,16 +441,15 @@ static void flushed(struct rig *rig)
 	moves_well(rig, &s);
 }
 
-static long naks_sent(const struct rig *rig)
+static long counter(const struct rig *rig, const char *name)
 {
 	char path[128];
 	long n = -1;
 	FILE *f;
 
 	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/"
-		 "migr_nak_stopped_sent",
-		 ibv_get_device_name(rig->dev));
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 ibv_get_device_name(rig->dev), name);
 	MUST(f = fopen(path, "r"));
 	MUST(fscanf(f, "%ld", &n) == 1);
 	fclose(f);
@@ -465,12 +465,89 @@ static void late_peer(struct rig *rig)
 
 	side_open(rig, &s);
 	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
-	before = naks_sent(rig);
+	before = counter(rig, "migr_nak_stopped_sent");
 	qp_connect(rig, s.qp[0], 0x123456, 1, 1);
 	EXPECT(migr_cmd_commit(s.ctx->cmd_fd), 0);
 	usleep(50000); /* the kernel counts anew only after some time */
-	EXPECT((int)(naks_sent(rig) - before), 0);
+	EXPECT((int)(counter(rig, "migr_nak_stopped_sent") - before), 0);
 	close(st.guard_fd);
+	side_close(&s);
+}
+
+static void paused_timeout(unsigned int seconds)
+{
+	FILE *f = fopen("/sys/module/rdma_rxe/parameters/migr_paused_timeout",
+			"w");
+
+	MUST(f);
+	MUST(fprintf(f, "%u\n", seconds) > 0);
+	MUST(!fclose(f));
+}
+
+static void await_error(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr a = {};
+	struct ibv_qp_init_attr init;
+	double end = fuzz_now() + 60;
+
+	while (a.qp_state != IBV_QPS_ERR && fuzz_now() < end)
+		MUST(!ibv_query_qp(qp, &a, IBV_QP_STATE, &init));
+	EXPECT((int)a.qp_state, IBV_QPS_ERR);
+}
+
+static void await_status(struct side *s, uint32_t qpn,
+			 enum ibv_wc_status status)
+{
+	double end = fuzz_now() + 20;
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(s->cq, 1, &wc) <= 0)
+		MUST(fuzz_now() < end);
+	EXPECT((int)wc.qp_num, (int)qpn);
+	EXPECT((int)wc.status, (int)status);
+}
+
+/* a peer that stays Stopped for too long costs a QP that waits for it */
+static void abandoned(struct rig *rig, bool outstanding)
+{
+	struct side away = {}, s = {};
+	struct ibv_async_event event;
+	double end = fuzz_now() + 20;
+	struct rxe_migr_status st;
+	struct pollfd events;
+	long before;
+
+	side_open(rig, &away);
+	side_open(rig, &s);
+	qp_connect(rig, s.qp[0], away.qp[0]->qp_num, 5, 5);
+	qp_connect(rig, away.qp[0], s.qp[0]->qp_num, 5, 5);
+	if (outstanding) {
+		before = counter(rig, "rcvd_rnr_err");
+		MUST(!qp_post_send(&s, 0)); /* there is no receive for it */
+		while (counter(rig, "rcvd_rnr_err") == before)
+			MUST(fuzz_now() < end);
+	} else {
+		MUST(!qp_post_recv(&s, 0));
+	}
+	before = counter(rig, "migr_qp_paused");
+	EXPECT(migr_cmd_stop(away.ctx->cmd_fd, 0, 0, &st), 0);
+	while (counter(rig, "migr_qp_paused") == before)
+		MUST(fuzz_now() < end);
+	paused_timeout(1);
+	await_error(s.qp[0]);
+	paused_timeout(600);
+	events = (struct pollfd){ s.ctx->async_fd, POLLIN, 0 };
+	if (!fuzz_failures && outstanding) {
+		await_status(&s, s.qp[0]->qp_num, IBV_WC_RETRY_EXC_ERR);
+	} else if (!fuzz_failures) {
+		await_status(&s, s.qp[0]->qp_num, IBV_WC_WR_FLUSH_ERR);
+		MUST(poll(&events, 1, 20000) == 1);
+		MUST(!ibv_get_async_event(s.ctx, &event));
+		EXPECT((int)event.event_type, IBV_EVENT_QP_FATAL);
+		ibv_ack_async_event(&event);
+	}
+	close(st.guard_fd);
+	side_close(&away);
 	side_close(&s);
 }
 
@@ -491,5 +568,7 @@ void attack_arguments(struct rig *rig)
 	mappings(rig);
 	silent_peer(rig);
 	late_peer(rig);
+	abandoned(rig, true);
+	abandoned(rig, false);
 	unmapped(rig);
 }

@@ -11,7 +11,19 @@
 
 unsigned long jiffies = 5000;
 unsigned int stub_warnings;
-static unsigned int paused, timed_out;
+static unsigned int paused, timed_out, fatal;
+
+void rxe_qp_error(struct rxe_qp *qp)
+{
+	stub_warnings += qp->state_lock; /* it takes it */
+	qp->attr.qp_state = IB_QPS_ERR;
+}
+
+static void note_event(struct ib_event *event, void *context)
+{
+	(void)context;
+	fatal += event->event == IB_EVENT_QP_FATAL;
+}
 
 void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index)
 {
@@ -36,7 +48,8 @@ static struct rxe_migr_qp new_qp(void)
 	m.qp.attr.retry_cnt = 3;
 	m.qp.comp.psn = FIRST;
 	m.qp.req.psn = END;
-	paused = timed_out = 0;
+	m.qp.ibqp.event_handler = note_event;
+	paused = timed_out = fatal = 0;
 	return m;
 }
 
@@ -109,6 +122,22 @@ static void times_out(void)
 	CHECK(!m.qp.comp.retry_cnt && m.qp.comp.timeout);
 	CHECK(!rxe_migr_spares(&m.qp));
 	CHECK(!rxe_migr_timed_out(&m));
+	CHECK(m.qp.attr.qp_state == IB_QPS_RTS && !fatal); /* the completer */
+}
+
+/* there is no work request whose completion could tell the application */
+static void times_out_idle(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	m.qp.comp.psn = END;
+	rxe_migr_pause(&m.qp);
+	CHECK(!rxe_migr_timed_out(&m));
+	jiffies += 601 * HZ;
+	CHECK(rxe_migr_timed_out(&m));
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
+	CHECK(m.qp.attr.qp_state == IB_QPS_ERR && fatal == 1);
+	CHECK(!m.qp.comp.timeout);
 }
 
 static void stops(void)
@@ -168,6 +197,7 @@ int main(void)
 	tries_in_vain();
 	heals();
 	times_out();
+	times_out_idle();
 	stops();
 	asks();
 	idles();

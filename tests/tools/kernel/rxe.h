@@ -42,6 +42,9 @@ enum ib_qp_state {
 	IB_QPS_SQD,
 	IB_QPS_ERR = 6
 };
+enum ib_event_type {
+	IB_EVENT_QP_FATAL = 1
+};
 enum rxe_counters {
 	RXE_CNT_MIGR_PAUSED,
 	RXE_CNT_MIGR_TIMED_OUT
@@ -56,7 +59,23 @@ struct rxe_pkt_info {
 	u8 opcode;
 };
 
+struct ib_qp;
+
+struct ib_event {
+	void *device;
+	union {
+		struct ib_qp *qp;
+	} element;
+	enum ib_event_type event;
+};
+
+struct ib_qp {
+	void *device, *qp_context;
+	void (*event_handler)(struct ib_event *event, void *context);
+};
+
 struct rxe_qp {
+	struct ib_qp ibqp;
 	int state_lock, send_task, recv_task, retrans_timer;
 	u8 migr;
 	struct {
@@ -105,6 +124,7 @@ static inline bool rxe_migr_connected(struct rxe_qp *qp)
 	return qp_state(qp) >= IB_QPS_RTR && qp_state(qp) <= IB_QPS_SQD;
 }
 
+void rxe_qp_error(struct rxe_qp *qp);
 void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index);
 void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms);
 
