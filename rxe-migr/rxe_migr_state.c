@@ -313,7 +313,8 @@ static bool proven(struct rxe_migr_qp *m)
  * PSN: rxe takes the one before resp.ack_psn, which it sets only when it
  * executes a SEND, a WRITE or an ATOMIC. When the probe went out nothing was
  * outstanding, so only what was sent since can be acknowledged. What is behind
- * that completes nothing, but it may say how a READ ended.
+ * that completes nothing, but it may say how a READ ended. A capable peer says
+ * what it means, even to a requester that has just begun anew.
  *
  * While Trying: nothing is believed that cannot answer what was sent since.
  *
@@ -326,7 +327,8 @@ bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 
 	switch (qp->migr) {
 	case RXE_MIGR_ASKING:
-		return m->probed && pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
+		return m->probed && m->peer != RXE_MIGR_PEER_CAPABLE &&
+		       pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
 		       psn_compare(pkt->psn, end) >= 0;
 	case RXE_MIGR_TRYING:
 		if (proven(m)) {

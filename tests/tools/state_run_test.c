@@ -174,6 +174,10 @@ static void asks(void)
 	CHECK(!ignored(&m, FIRST) && !ignored(&m, END - 1));
 	CHECK(!ignored(&m, FIRST - 1)); /* it completes nothing */
 	CHECK(!rxe_migr_spares(&m.qp));
+	m.qp.req.psn = FIRST; /* it sends again; what comes may end it */
+	CHECK(ignored(&m, END));
+	m.peer = RXE_MIGR_PEER_CAPABLE; /* it said so after STOP gave up */
+	CHECK(!ignored(&m, END));
 }
 
 /* the first lost packet after a pause is one that is asked for again */
