@@ -109,13 +109,16 @@ ctr_out() { ask "$1" "migr-ctr out $2"; }                  # NODE NAME
 
 ctr_delete_mine()
 {
-	local n
+	local n pids=()
 
 	[ ${#mine[@]} -gt 0 ] || return 0
 	for n in $("$lab" status | awk '/ ready / { print $1 }'); do
-		ask "$n" "for c in ${mine[*]}; do migr-ctr delete \$c; done" ||
-			true
+		ask "$n" "cd /var/lib/migr-ctr && for c in ${mine[*]}; do
+			[ ! -e \$c ] || migr-ctr delete \$c
+		done" &
+		pids+=($!)
 	done
+	wait "${pids[@]}" || true
 }
 
 # ---- the end --------------------------------------------------------------
