@@ -16,7 +16,8 @@ out=${LAB_DIR:-$tree/build/lab}/out # the nodes see it as /mnt/out
 mine=()
 
 say() { echo "# $*"; }
-fail() { echo "FAILED: $*"; exit 1; }
+fail() { echo "FAILED: $*"; told=1; exit 1; }
+told=
 skip() { echo "skipped: $*"; exit 77; }
 factor=$("$lab" factor) # of the lab that is up by now
 seconds() { echo $(($1 * factor)); }
@@ -142,23 +143,32 @@ keep_logs()
 				var/lib/migr-ctr/*/logs var/lib/migr-ctr/*/run \
 				var/lib/migr-ctr/*/image/rdma-*.img \
 				tmp/c/log tmp/c/out run/*.log run/*.json \
-				run/*.out run/*.progress' |
+				run/*.out run/*.progress run/*.exit' |
 			tar -C "$LAB_KEEP/$n" -xf - 2>/dev/null || true
 	done
 }
 
 finish()
 {
-	local rc=$? cmd
+	local rc=$? last=$BASH_COMMAND cmd
 
 	trap - EXIT
 	set +e
 	case $rc in
 	0 | 77) ;;
-	*) [ -z "${LAB_KEEP-}" ] || keep_logs ;;
+	*)
+		# Of a function's command, which line has led to it
+		[ ${#FUNCNAME[@]} = 2 ] || last+=", from line ${BASH_LINENO[-2]}"
+		[ -n "$told" ] || echo "FAILED: code $rc: $last"
+		[ -z "${LAB_KEEP-}" ] || keep_logs
+		;;
 	esac
+	# In a shell of its own: one that fails does not end the others.
 	for cmd in "${ends[@]}"; do
-		eval "$cmd" || say "not done in the end, code $?: $cmd"
+		(eval "$cmd") || {
+			echo "FAILED: not done in the end, code $?: $cmd"
+			[ $rc != 0 ] || rc=1
+		}
 	done
 	ctr_delete_mine
 	exit $rc

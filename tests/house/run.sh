@@ -34,6 +34,7 @@ a_test good 'echo fine'
 a_test bad 'echo "FAILED: of its own accord"' 'exit 1'
 a_test skips 'echo "skipped: no such thing here"' 'exit 77'
 a_test complains "echo 'WARNING: amid' >$FAKE_LAB/check"
+a_test undone ". $tests/lib.sh" 'at_end false'
 a_test leaks "echo 'qp: link rxe0/1 lqpn 17' >$FAKE_LAB/leak"
 
 say "all is well"
@@ -78,13 +79,27 @@ a_test needs "[ ! -e $FAKE_LAB/taken ]"
 ran "1 passed, 1 failed" "$tmp"/{takes,needs}.test
 
 say "so is a bad line on this side, and what could not be done in the end is told"
-a_test spoils ". $tests/lib.sh" "at_end sh -c 'echo no such qdisc >&2; exit 2'" \
-	"touch $LAB_DIR/n1/wire.json"
+a_test spoils ". $tests/lib.sh" "at_end touch $tmp/all_done" \
+	"at_end sh -c 'echo no such qdisc >&2; exit 2'" \
+	"at_end poll_until 0 false" "touch $LAB_DIR/n1/wire.json"
 ran "0 passed, 1 failed" "$tmp/spoils.test"
 has "netem is on"
 has "^no such qdisc"
 has "not done in the end, code 2: sh -c "
+has "not done in the end, code 1: poll_until "
+[ -e "$tmp/all_done" ] || fail "the others were not done"
 rm "$LAB_DIR/n1/wire.json"
+ran "0 passed, 1 failed" "$tmp/undone.test"
+has "^FAILED .* undone: not done in the end"
+
+say "who ends without a word is given one, who has said something is not"
+a_test silent ". $tests/lib.sh" 'nothing() { false here; }' nothing
+ran "0 passed, 1 failed" "$tmp/silent.test"
+has '^FAILED .* silent: code 1: false here, from line 4'
+a_test words ". $tests/lib.sh" 'fail "this and that"'
+ran "0 passed, 1 failed" "$tmp/words.test"
+has "^FAILED .* words: this and that"
+! grep 'code 1' "$tmp/out" || fail "that was enough"
 
 say "what nobody could look at is not well"
 a_test asks ". $tests/lib.sh" ". $tests/lib-mlx5.sh" "lab=$LAB_COMMAND" \
