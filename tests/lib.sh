@@ -32,6 +32,9 @@ on()
 # The same for values to work with, in silence.
 ask() { "$lab" ssh "$@" </dev/null 2>/dev/null; }
 
+# absent NODE CMD...: it fails there. A node that cannot be asked is no proof of it.
+absent() { ask "$1" "! { ${*:2}; }"; }
+
 # poll_until SECONDS CMD...: try CMD until it succeeds. What is asked of a node
 # is tried there: a connection for each try would keep it busy.
 poll_until()

@@ -103,7 +103,7 @@ has "^FAILED .* words: this and that"
 
 say "what nobody could look at is not well"
 a_test asks ". $tests/lib.sh" ". $tests/lib-mlx5.sh" "lab=$LAB_COMMAND" \
-	"touch $LAB_DIR/n1/mlx5.log" 'quiet n1' 'lab=false' 'quiet n1'
+	"touch $LAB_DIR/n1/mlx5.log" 'quiet n1' 'lab=false' '! absent n1 ls' 'quiet n1'
 ran "0 passed, 1 failed" "$tmp/asks.test"
 has "^FAILED .* asks: nobody knows what n1's drivers say"
 
