@@ -11,23 +11,24 @@
 left_behind='
 	left()
 	{
-		for k in ctx pd cq qp srq mr cm_id; do
-			rdma resource show $k 2>/dev/null |
-				grep -v "comm \[" | sed "s/^/$k: /"
-		done
+		objects=$(printf "resource show %s\n" \
+			ctx pd cq qp srq mr cm_id | rdma -b -) ||
+			echo "rdma: exit code $?"
+		grep . <<<"$objects" | grep -v "comm \["
 		# Devices of a module that is not one of a driver hold nothing.
 		for m in ib_uverbs rdma_rxe rdma_ucm mlx5_ib; do
 			cd /sys/module/$m 2>/dev/null || continue
-			users=$(ls holders 2>/dev/null | wc -l)
-			[ "$(cat refcnt)" -le "$users" ] || echo \
-				"$m: $(cat refcnt) references, $users modules use it"
+			users=(holders/*)
+			[ "$(<refcnt)" -le ${#users[@]} ] || echo \
+				"$m: $(<refcnt) references, ${#users[@]} modules use it"
 		done
 		tc qdisc show 2>/dev/null | grep -w netem
-		nft list tables 2>/dev/null |
+		[ ! -e /sys/module/nf_tables ] || nft list tables |
 			grep -vwE "filter|nat|mangle|raw|security"
 		ls /var/lib/migr-ctr 2>/dev/null | sed "s/^/container: /"
 		ps --ppid 2 -o comm= | grep -E "^(rxe|migr_)" | sed "s/^/thread: /"
 	}
+	shopt -s nullglob
 	end=$((SECONDS + limit))
 	until [ -z "$(left)" ]; do
 		if [ $SECONDS -ge $end ]; then
