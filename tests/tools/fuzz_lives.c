@@ -101,7 +101,7 @@ static void walks(struct rig *rig, double seconds)
 	for (size_t i = 0; i < 3; i++)
 		pids[i] = neighbour(rig, i);
 	side_open(rig, &s);
-	while (fuzz_now() < end) {
+	while (!stops || fuzz_now() < end) {
 		EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
 		for (int i = 0; i < 20; i++, dumps++)
 			EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf,
