@@ -161,8 +161,8 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 		free(nic);
 		return ret;
 	}
-	nic->cmd_in = malloc(CMD_BUFFER);
-	nic->cmd_out = malloc(CMD_BUFFER);
+	nic->cmd_in = malloc(CMD_MAX + CMD_SPARE);
+	nic->cmd_out = malloc(CMD_OUT_MAX + CMD_SPARE);
 	objs_init(nic);
 	vport_reset(nic);
 	pci.priv = nic;

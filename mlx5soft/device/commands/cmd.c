@@ -195,7 +195,7 @@ static enum delivery deliver(struct nic *nic, struct slot *s)
 	/* 16 bytes of input and 8 of output belong to every command. */
 	if (s->in_len < 8 || s->in_len > CMD_MAX)
 		return DELIVERY_IN_LEN;
-	if (s->out_len < 8 || s->out_len > CMD_MAX)
+	if (s->out_len < 8 || s->out_len > CMD_OUT_MAX)
 		return DELIVERY_OUT_LEN;
 	/* what a short command does not have reads as zero */
 	memset(nic->cmd_in, 0, s->in_len + BLOCK);

@@ -67,9 +67,11 @@ int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 #define FAIL_WITH(err, what) \
 	((err) == -ENOMEM ? FAIL(LIMIT, "no memory") : FAIL(BAD_PARAM, what))
 
-/* bytes of a command, either way: a list of 2^20 pages, and what it is for */
+/* bytes of a command: a list of 2^20 pages, and what it is for */
 #define CMD_MAX ((8U << 20) + 4096)
-#define CMD_BUFFER (CMD_MAX + 512)
+/* ...of its output, of which none has more than 4112 */
+#define CMD_OUT_MAX (64U << 10)
+#define CMD_SPARE 512 /* behind them: mailboxes are copied whole */
 
 void cmd_doorbell(struct nic *nic, uint32_t slots);
 /* a number in bits 23:0 of dword 2, where most commands have it */

@@ -85,9 +85,10 @@ static void test_delivery_lengths(void)
 		{ 8, 8, 0 },
 		{ 16, 7, RIG_DELIVERY(8) },
 		{ 16, 0, RIG_DELIVERY(8) },
-		{ CMD_MAX, CMD_MAX, 0 },
+		{ CMD_MAX, CMD_OUT_MAX, 0 },
 		{ CMD_MAX + 1, 16, RIG_DELIVERY(7) },
-		{ 16, CMD_MAX + 1, RIG_DELIVERY(8) },
+		{ 16, CMD_OUT_MAX + 1, RIG_DELIVERY(8) },
+		{ 16, 1 << 20, RIG_DELIVERY(8) },
 		{ 0xffffffff, 16, RIG_DELIVERY(7) },
 		{ 16, 0xffffffff, RIG_DELIVERY(8) },
 		{ 0xfffffff0, 0xfffffff0, RIG_DELIVERY(7) },
@@ -100,7 +101,8 @@ static void test_delivery_lengths(void)
 		/* mailboxes as far as they fit, then the lie */
 		rig_begin(r, MLX5_CMD_OP_NOP,
 			  cases[i].in > CMD_MAX ? CMD_MAX : cases[i].in,
-			  cases[i].out > CMD_MAX ? CMD_MAX : cases[i].out);
+			  cases[i].out > CMD_OUT_MAX ? CMD_OUT_MAX
+						     : cases[i].out);
 		rig_fill(r, 0);
 		put_be32(slot + 4, cases[i].in);
 		put_be32(slot + 56, cases[i].out);
