@@ -32,7 +32,8 @@ int roce_engine_create(const struct roce_config *config,
 	e->config.budget = default_to(config->budget, 256);
 	e->config.port_mtu = default_to(config->port_mtu, ROCE_MTU_4096);
 	e->port_mtu = 128U << e->config.port_mtu;
-	e->run_tail = &e->run_head;
+	e->run.tail = &e->run.head;
+	e->waiting.tail = &e->waiting.head;
 	e->loopback.size = default_to(config->loopback_frames, 256);
 	e->loopback.lengths = calloc(e->loopback.size, sizeof(uint32_t));
 	e->loopback.frames = malloc((size_t)e->loopback.size * LOOPBACK_BYTES);
@@ -142,6 +143,26 @@ static int transmit_multicast(struct roce_engine *e, const uint8_t gid[16],
 	return ret;
 }
 
+static bool has_room(const struct roce_engine *e)
+{
+	return e->config.ops->has_room(e->config.ctx);
+}
+
+static bool to_itself(struct roce_qp *qp, const struct roce_av *av)
+{
+	return !memcmp(av->dmac, qp->engine->gids[av->sgid_index].mac, 6);
+}
+
+bool engine_has_room(struct roce_qp *qp, const struct roce_av *av)
+{
+	struct roce_engine *e = qp->engine;
+
+	if (to_itself(qp, av) || has_room(e))
+		return true;
+	e->counters.tx_blocked++;
+	return false;
+}
+
 int engine_send(struct roce_qp *qp, const struct roce_av *av,
 		const struct tx *tx)
 {
@@ -177,13 +198,13 @@ int engine_send(struct roce_qp *qp, const struct roce_av *av,
 	frame = packet_build(&h, e->out + OUT_PAYLOAD, tx->payload_len, &len);
 	if (multicast)
 		ret = transmit_multicast(e, av->dgid, frame, len);
-	else if (!memcmp(av->dmac, gid->mac, 6))
+	else if (to_itself(qp, av))
 		ret = loopback_put(e, frame, len);
 	else
 		ret = transmit(e, frame, len);
 	if (ret == -EAGAIN) {
 		e->counters.tx_blocked++;
-		e->blocked = true;
+		e->full = has_room(e) || e->loopback.count == e->loopback.size;
 		return ret;
 	}
 	e->ip_id++; /* as segmentation counts it */
@@ -350,16 +371,29 @@ bool roce_rx(struct roce_engine *e, uint64_t now, const void *frame, size_t len)
 
 /* ---- the loop ---- */
 
+static void put(struct run_list *list, struct roce_qp **at, struct roce_qp *qp)
+{
+	qp->run_list = list;
+	qp->run_next = *at;
+	qp->run_prev = at;
+	*at = qp;
+	if (qp->run_next)
+		qp->run_next->run_prev = &qp->run_next;
+	else
+		list->tail = &qp->run_next;
+}
+
+/* Who waits for room keeps its place, unless it needs no room any more. */
 void engine_make_runnable(struct roce_qp *qp)
 {
 	struct roce_engine *e = qp->engine;
 
-	if (qp->run_prev)
+	if (qp->run_prev &&
+	    (qp->run_list == &e->run || (qp->attr.state != ROCE_QPS_ERR &&
+					 qp->attr.state != ROCE_QPS_SQE)))
 		return;
-	qp->run_next = NULL;
-	qp->run_prev = e->run_tail;
-	*e->run_tail = qp;
-	e->run_tail = &qp->run_next;
+	engine_remove_runnable(qp);
+	put(&e->run, e->run.tail, qp);
 }
 
 void engine_remove_runnable(struct roce_qp *qp)
@@ -370,15 +404,19 @@ void engine_remove_runnable(struct roce_qp *qp)
 	if (qp->run_next)
 		qp->run_next->run_prev = qp->run_prev;
 	else
-		qp->engine->run_tail = qp->run_prev;
+		qp->run_list->tail = qp->run_prev;
 	qp->run_prev = NULL;
 }
 
+/* Those who have waited for room come first. */
 static struct roce_qp *next_runnable(struct roce_engine *e)
 {
-	struct roce_qp *qp = e->run_head;
+	struct roce_qp *qp = e->run.head;
 
-	engine_remove_runnable(qp);
+	if (e->waiting.head && has_room(e))
+		qp = e->waiting.head;
+	if (qp)
+		engine_remove_runnable(qp);
 	return qp;
 }
 
@@ -398,7 +436,8 @@ static void loopback_run(struct roce_engine *e)
 /* A turn of a QP, of up to @max packets. Returns how many it took. */
 static uint32_t run(struct roce_qp *qp, uint32_t max)
 {
-	bool more = true;
+	struct run_list *waiting = &qp->engine->waiting;
+	bool more = true, blocked = false;
 	uint32_t n = 0;
 
 	if (qp->attr.state == ROCE_QPS_ERR || qp->attr.state == ROCE_QPS_SQE)
@@ -414,13 +453,19 @@ static uint32_t run(struct roce_qp *qp, uint32_t max)
 			req = req_step(qp);
 		n += (reply == STEP_SENT) + (req == STEP_SENT);
 		more = reply == STEP_SENT || req == STEP_SENT;
-		if (reply == STEP_BLOCKED || req == STEP_BLOCKED) {
+		blocked = reply == STEP_BLOCKED || req == STEP_BLOCKED;
+		if (blocked) {
 			more = true;
 			break;
 		}
 	}
-	if (more || qp->attr.state == ROCE_QPS_ERR)
+	if (blocked && !qp->engine->full && qp->attr.state != ROCE_QPS_ERR) {
+		engine_remove_runnable(qp);
+		/* who sent nothing is still the next */
+		put(waiting, n ? waiting->tail : &waiting->head, qp);
+	} else if (more || qp->attr.state == ROCE_QPS_ERR) {
 		engine_make_runnable(qp);
+	}
 	timer_update(qp);
 	return n;
 }
@@ -431,14 +476,14 @@ bool roce_tick(struct roce_engine *e, uint64_t now)
 	struct roce_qp *qp;
 
 	e->now = now;
-	e->blocked = false;
+	e->full = false;
 	loopback_run(e);
 	for (uint32_t n = 0; n < budget && (qp = timer_expired(e)); n++)
 		comp_timeout(qp);
-	while (budget && e->run_head && !e->blocked) {
+	while (budget && !e->full && (qp = next_runnable(e))) {
 		uint32_t burst = e->config.burst, used;
 
-		used = run(next_runnable(e), burst < budget ? burst : budget);
+		used = run(qp, burst < budget ? burst : budget);
 		used += !used; /* idle ones cost as well */
 		budget -= used < budget ? used : budget;
 	}
@@ -447,7 +492,8 @@ bool roce_tick(struct roce_engine *e, uint64_t now)
 
 uint64_t roce_next_deadline(const struct roce_engine *e)
 {
-	if (e->loopback.count || (e->run_head && !e->blocked))
+	if (e->loopback.count || (e->run.head && !e->full) ||
+	    (e->waiting.head && has_room(e)))
 		return 0;
 	return e->heap_count ? e->heap[0]->deadline : NEVER;
 }

@@ -101,7 +101,8 @@ struct responder {
 struct roce_qp {
 	struct roce_engine *engine;
 	struct roce_qp *hash_next;
-	struct roce_qp *run_next, **run_prev; /* run_prev NULL: not on it */
+	struct roce_qp *run_next, **run_prev; /* run_prev NULL: not on it... */
+	struct run_list *run_list;	      /* ...and on this one otherwise */
 	struct roce_qp *all_next, **all_prev;
 	struct roce_qp_init init;
 	uint32_t wire_qpn;
@@ -118,6 +119,10 @@ struct roce_qp {
 	struct requester req;
 	struct responder resp;
 	struct roce_qp_counters counters;
+};
+
+struct run_list {
+	struct roce_qp *head, **tail;
 };
 
 struct gid_entry {
@@ -146,8 +151,9 @@ struct roce_engine {
 	struct roce_qp **buckets; /* by QPN; as many as there are QPs */
 	uint32_t bucket_mask;
 	struct roce_qp *all;
-	struct roce_qp *run_head, **run_tail;
-	bool blocked;
+	struct run_list run;
+	struct run_list waiting; /* for room at the wire */
+	bool full;		 /* the loopback is, or transmit says so */
 	struct roce_qp **heap;
 	uint32_t heap_count, heap_size, qps;
 	uint16_t ip_id; /* IPv4 identification, counts packets */
@@ -233,6 +239,8 @@ static inline bool is_atomic(const struct slot *slot)
 void engine_make_runnable(struct roce_qp *qp);
 void engine_remove_runnable(struct roce_qp *qp);
 struct roce_qp *engine_find_qp(struct roce_engine *engine, uint32_t qpn);
+/* Is it of use to make a packet for this address? */
+bool engine_has_room(struct roce_qp *qp, const struct roce_av *av);
 /* 0 if the packet is away, or lost; -EAGAIN */
 int engine_send(struct roce_qp *qp, const struct roce_av *av,
 		const struct tx *tx);

@@ -135,6 +135,7 @@ void qp_reset(struct roce_qp *qp)
 	struct roce_sge *recv_sges = resp->sges;
 
 	timer_remove(qp);
+	engine_remove_runnable(qp);
 	slots_drop(qp);
 	free(resp->resources);
 	memset(resp, 0, sizeof(*resp));

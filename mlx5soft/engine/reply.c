@@ -315,6 +315,8 @@ enum step reply_step(struct roce_qp *qp)
 	struct responder *resp = &qp->resp;
 	struct resource *r = first_pending(resp);
 
+	if ((r || resp->ack_pending) && !engine_has_room(qp, &qp->attr.av))
+		return STEP_BLOCKED;
 	if (r)
 		return send_response(qp, r);
 	return resp->ack_pending ? send_ack(qp) : STEP_IDLE;

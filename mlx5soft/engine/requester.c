@@ -306,6 +306,8 @@ static enum step send_packet(struct roce_qp *qp, struct slot *slot)
 	tx.psn = psn_add(slot->psn, qp->req.pkt);
 	if (is_reliable(qp) && !window_open(qp, tx.psn))
 		return STEP_IDLE;
+	if (!engine_has_room(qp, &qp->attr.av))
+		return STEP_BLOCKED;
 	tx.solicited = false;
 	tx.dest_qpn = qp->attr.dest_qpn;
 	tx.ext_len = 0;

@@ -251,11 +251,15 @@ struct roce_recv_wc {
  * lost: the QP goes to ERR with ROCE_EVENT_QP_FATAL (class G, IBA 9.9.3.1).
  */
 struct roce_ops {
+	/* Is there room for a frame? While there is none, none is made. */
+	bool (*has_room)(void *ctx);
+
 	/*
 	 * Send a frame, with Ethernet header and without FCS. It is valid
 	 * until the return, and a copy: memory of the payload may change.
-	 * -EAGAIN: no room, it comes again with roce_tick(). Any other error
-	 * is the same as a lost packet.
+	 * -EAGAIN: no room, has_room() says so from now on; it comes again with
+	 * roce_tick() when there is. Any other error is the same as a lost
+	 * packet.
 	 */
 	int (*transmit)(void *ctx, const void *frame, size_t len);
 

@@ -48,6 +48,8 @@ enum step ud_send(struct roce_qp *qp, struct slot *slot)
 
 	/* C10-93.1.1: too long ones complete, and are not sent */
 	if (slot->length <= qp->mtu) {
+		if (!engine_has_room(qp, &slot->wqe.av))
+			return STEP_BLOCKED;
 		if (make_datagram(qp, slot, &tx)) {
 			slot->status = ROCE_WC_LOC_PROT_ERR;
 			comp_retire(qp);

@@ -284,6 +284,13 @@ static void event(void *ctx, void *qp_ctx, enum roce_event event)
 	event_queue(ctx, types[event], 0, qp->obj.id);
 }
 
+static bool has_room(void *ctx)
+{
+	const struct nic *nic = ctx;
+
+	return !nic->tx_blocked || nic->port_down;
+}
+
 static int transmit(void *ctx, const void *frame, size_t len)
 {
 	struct nic *nic = ctx;
@@ -301,6 +308,7 @@ static int transmit(void *ctx, const void *frame, size_t len)
 }
 
 static const struct roce_ops ops = {
+	.has_room = has_room,
 	.transmit = transmit,
 	.fetch_send = fetch_send,
 	.fetch_recv = fetch_recv,

@@ -58,6 +58,11 @@ static uint64_t cpu_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+static bool bench_has_room(void *ctx)
+{
+	return ((struct end *)ctx)->peer->count < FRAMES;
+}
+
 static int bench_transmit(void *ctx, const void *frame, size_t len)
 {
 	struct end *to = ((struct end *)ctx)->peer;
@@ -140,6 +145,7 @@ static int bench_translate(void *ctx, void *qp_ctx, uint32_t pd, uint32_t key,
 }
 
 static const struct roce_ops bench_ops = {
+	.has_room = bench_has_room,
 	.transmit = bench_transmit,
 	.fetch_send = bench_fetch_send,
 	.fetch_recv = bench_fetch_recv,

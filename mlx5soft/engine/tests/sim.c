@@ -82,6 +82,11 @@ static void send_copy(struct sim *sim, int to, const uint8_t *data, size_t len)
 	wire_put(sim, f);
 }
 
+static bool sim_has_room(void *ctx)
+{
+	return ((struct sim_node *)ctx)->room;
+}
+
 static int sim_transmit(void *ctx, const void *frame, size_t len)
 {
 	struct sim_node *node = ctx;
@@ -248,6 +253,7 @@ static int sim_translate(void *ctx, void *qp_ctx, uint32_t pd, uint32_t key,
 
 	(void)qp_ctx;
 	(void)remote;
+	node->sim->translated++;
 	CHECK(len, "translation of nothing");
 	if (key < 1000 || key >= 1000 + SIM_KEYS)
 		return -ENOENT;
@@ -299,6 +305,7 @@ static enum roce_wc_status sim_local_op(void *ctx, void *qp_ctx,
 }
 
 static const struct roce_ops sim_ops = {
+	.has_room = sim_has_room,
 	.transmit = sim_transmit,
 	.fetch_send = sim_fetch_send,
 	.fetch_recv = sim_fetch_recv,

@@ -76,7 +76,8 @@ struct sim {
 	uint64_t frames, lost;
 	bool ipv6;
 	bool unplugged;
-	bool poll_recv; /* of QPs that are created */
+	uint64_t translated; /* how often memory was looked up */
+	bool poll_recv;	     /* of QPs that are created */
 	/* sees each frame that is sent; true: it is lost */
 	bool (*filter)(struct sim *sim, int from, uint8_t *data, size_t len);
 	void *filter_arg;

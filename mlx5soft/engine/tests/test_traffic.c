@@ -343,9 +343,72 @@ static void run_local(void)
 	sim_destroy(sim);
 }
 
+/*
+ * Who waits for room at the wire holds up nobody who needs none: local
+ * operations, packets to itself, flushes. Nothing is made that cannot be sent,
+ * and when there is room again all have their turn.
+ */
+static void run_full(void)
+{
+	enum {
+		QPS = 12, /* the last three need no room */
+		SENDS = 10
+	};
+	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim_node *node = &sim->nodes[0];
+	struct roce_send_wqe wqe;
+	struct sim_qp *q[QPS];
+	struct roce_qp_attr attr;
+	uint64_t gathered;
+
+	sim_attributes(sim, &attr, 0, 0);
+	attr.timeout = 0;
+	for (int i = 0; i < QPS; i++) {
+		struct sim_qp *peer;
+
+		q[i] = sim_qp(node, ROCE_QPT_RC, NULL);
+		peer = sim_qp(&sim->nodes[i != QPS - 1], ROCE_QPT_RC, NULL);
+		sim_connect(q[i], peer, &attr);
+	}
+	node->room = 0;
+	for (int i = 0; i < QPS; i++) {
+		wqe = sim_wqe(q[i],
+			      i == QPS - 2 ? ROCE_WR_LOCAL : ROCE_WR_RDMA_WRITE,
+			      0, 8, 0);
+		for (int j = 0; j < SENDS; j++)
+			sim_post_send(q[i], &wqe);
+	}
+	sim_run(sim, 1000);
+	CHECK(!sim_modify(q[QPS - 3], &attr, ROCE_QPS_ERR), "ERR");
+	gathered = sim->translated;
+	sim_run(sim, 1000);
+	for (int i = 0; i < 10; i++)
+		roce_tick(node->engine, sim->now);
+	CHECK(sim->translated == gathered, "%lu in vain",
+	      sim->translated - gathered);
+	CHECK(roce_next_deadline(node->engine), "it waits for room");
+	for (int i = 0; i < QPS; i++)
+		CHECK(q[i]->num_send_wcs == (i < QPS - 3 ? 0 : SENDS),
+		      "QP %d: %u completions", i, q[i]->num_send_wcs);
+	/* one at a time */
+	for (int i = 0; i < (QPS - 3) * SENDS; i++) {
+		node->room = 1;
+		sim_run(sim, 100000000);
+		for (int j = 0; j < QPS - 3; j++)
+			CHECK(q[j]->num_send_wcs <= i / (QPS - 3) + 1U,
+			      "frame %d: QP %d has %u", i, j,
+			      q[j]->num_send_wcs);
+	}
+	for (int i = 0; i < QPS - 3; i++)
+		CHECK(q[i]->num_send_wcs == SENDS, "QP %d: %u of %d", i,
+		      q[i]->num_send_wcs, SENDS);
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	run_local();
+	run_full();
 	run_clean();
 	run_scattered();
 	run(0, 10, 88172645463325252ULL, false, 4);
