@@ -19,7 +19,7 @@ mix_moved_run=/var/lib/migr-ctr/mix/run
 # MIX_SEED repeats a run.
 mix_start()
 {
-	local mover=$1 all="${MIX_SEED:+-S $MIX_SEED} ${*:2}"
+	local mover=$1 all="-D 600 ${MIX_SEED:+-S $MIX_SEED} ${*:2}"
 
 	mix_at=n1
 	mix_kill n2
@@ -40,13 +40,24 @@ mix_start()
 	say "$(ask n2 'grep -o "\"seed\":[0-9]*" /run/mix.progress')"
 }
 
-# mix_move: the container goes to the other of n1 and n3
+# mix_move: the container goes to the other of n1 and n3. The traffic rests while
+# that is made ready, which takes long on emulated nodes where all are busy; it
+# is back before CRIU stops the container, for which CRIU needs a second or two.
 mix_move()
 {
-	local to=n3
+	local to=n3 waker rc=0
 
 	[ $mix_at = n1 ] || to=n1
-	ctr_move $mix_at mix $to | tail -n 1 || {
+	mix_rests USR1
+	{
+		ask_until 3600 $mix_at '[ ! -e /sys/class/net/c-mix/master ]'
+		mix_rests USR2
+	} &
+	waker=$!
+	ctr_move $mix_at mix $to | tail -n 1 || rc=1
+	[ $rc = 0 ] || kill $waker
+	wait $waker || mix_rests USR2
+	[ $rc = 0 ] || {
 		mix_log $mix_at dump
 		mix_log_and_fail $to restore
 	}

@@ -60,6 +60,10 @@ mix_goes_on()
 	poll_until 90 ask $mix_watched "$(mix_past $(($(mix_received) + 50)))"
 }
 
+# From now on (USR1), or until now (USR2): where all are busy emulated nodes take
+# long for anything else.
+mix_rests() { ask $mix_watched "pkill -$1 -x rc_mix"; } # USR1|USR2
+
 # mix_verdict NODE WHICH FILE EXIT: of one end
 mix_verdict()
 {

@@ -7,7 +7,8 @@
  *	rc_mix [options] HOST		on the other
  *
  * The client says what the traffic is like; either side ends it, after -t
- * seconds or on SIGTERM or SIGINT.
+ * seconds or on SIGTERM or SIGINT. From SIGUSR1 on a side posts nothing new,
+ * which soon brings both to rest, until SIGUSR2.
  */
 #include <errno.h>
 #include <sched.h>
@@ -29,11 +30,14 @@
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
 
-static volatile sig_atomic_t stop_signal;
+static volatile sig_atomic_t stop_signal, resting;
 
 static void on_signal(int sig)
 {
-	stop_signal = sig;
+	if (sig == SIGUSR1 || sig == SIGUSR2)
+		resting = sig == SIGUSR1;
+	else
+		stop_signal = sig;
 }
 
 /* The client proposes, the server takes it, with the smaller MTU. */
@@ -101,6 +105,14 @@ static void idle(unsigned int *rounds)
 	nanosleep(&nap, NULL);
 }
 
+/* To come to its end a side has something to post. */
+static bool post(struct traffic *t, bool second)
+{
+	if (resting && !traffic_stopping(t))
+		return false;
+	return traffic_post(t, second);
+}
+
 /* The second thread posts on the same QPs, from the other end. */
 static void *post_too(void *arg)
 {
@@ -108,7 +120,7 @@ static void *post_too(void *arg)
 	unsigned int rounds = 0;
 
 	while (!traffic_stopping(t) && !verdict_fatal(&t->verdict)) {
-		if (traffic_post(t, true))
+		if (post(t, true))
 			rounds = 0;
 		else
 			idle(&rounds);
@@ -141,7 +153,7 @@ static void run(struct traffic *t, const struct options *o, struct run_clock *c)
 						o->progress, strerror(errno));
 			next_progress = c->active + PROGRESS_NS;
 		}
-		if (traffic_post(t, false) || done)
+		if (post(t, false) || done)
 			rounds = 0;
 		else if (traffic_stopping(t) && traffic_drained(t))
 			break;
@@ -224,6 +236,8 @@ int main(int argc, char **argv)
 		return 1;
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGUSR1, &act, NULL);
+	sigaction(SIGUSR2, &act, NULL);
 	if (o.threads == 2 && pthread_create(&thread, NULL, post_too, &t)) {
 		perror("pthread_create");
 		return 1;
