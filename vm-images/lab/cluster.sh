@@ -133,7 +133,9 @@ cmd_reboot()
 	else
 		wire_off "$1" >/dev/null
 		on_reset "$1" reset
-		remote "$1" 'sync; busybox reboot -f' 2>/dev/null 8>&- || true
+		# A kernel that resets itself does not close our connection.
+		remote "$1" 'sync; busybox reboot -f -d 1 </dev/null >/dev/null 2>&1 &' \
+			2>/dev/null 8>&- || true
 		hang_up "$1"
 	fi
 	await "$1" $deadline 8>&-
