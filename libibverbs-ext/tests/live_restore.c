@@ -75,13 +75,14 @@ static long fail_nth(long n)
 
 	if (fd < 0)
 		MUST((fd = open("/proc/thread-self/fail-nth", O_RDWR)) >= 0);
-	/* this is such a copy itself, and may be the Nth */
+	/* these are such copies themselves, and may be the Nth */
 	if (pread(fd, left, sizeof(left) - 1, 0) < 0) {
 		MUST(errno == EFAULT);
 		strcpy(left, "1");
 	}
 	snprintf(next, sizeof(next), "%ld", n);
-	MUST(pwrite(fd, next, strlen(next), 0) > 0);
+	while (pwrite(fd, next, strlen(next), 0) < 0)
+		MUST(errno == EFAULT);
 	return atol(left);
 }
 
