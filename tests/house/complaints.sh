@@ -47,6 +47,10 @@ splat() # WHERE
 }
 splat net/netfilter/nf_tables_api.c:4470
 "$lab" check --new
+console_says n1 "[    5.0] live_restore: vmalloc error: size 2, allocation failed
+[    5.1] Call Trace:
+[    5.2]  </TASK>"
+"$lab" check --new
 splat net/core/rxe.c:1
 refused "suspicious RCU" "$lab" check --new
 splat net/netfilter/nf_tables_api.c:4470

@@ -14,11 +14,13 @@ complaints+='|page allocation failure|Call Trace|lab: cannot|lab: initrd:'
 # locked; told upstream by 28b7a6b84c0a and its like (netfilter: nf_tables: avoid
 # false-positive lockdep splat...), which 6.12 does not have.
 unfounded='net/netfilter/nf_tables_[a-z]+.c:[0-9]+ RCU-list traversed in'
+# vmalloc() tells of what live_restore -F has made it fail for.
+unfounded+='|live_restore: vmalloc error: size [0-9]+'
 
 founded() # stdin to stdout, without these from the first to the last line
 {
 	awk -v unfounded="$unfounded" '
-		/WARNING: suspicious RCU usage/ { held = 1; text = "" }
+		/WARNING: suspicious RCU usage|: vmalloc error: / { held = 1; text = "" }
 		!held { print; next }
 		{ text = text $0 "\n"; if ($0 ~ unfounded) held = 2 }
 		/<\/TASK>/ { if (held == 1) printf "%s", text; held = 0 }
