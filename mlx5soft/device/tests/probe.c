@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "nic.h"
 #include "probe.h"
 
 #define CMD_EVENT (1ULL << 0x0a)
@@ -101,15 +102,6 @@ static void steering(struct rig *r, struct probe *p)
 	must(r);
 }
 
-static void modify_wq(struct rig *r, uint16_t op, uint32_t id, uint32_t in_len)
-{
-	rig_begin(r, op, in_len, 16);
-	SET(modify_rq_in, r->in, rqn, id);
-	/* both contexts have the state at the same place */
-	SET(rqc, AT(modify_rq_in, r->in, ctx), state, 1);
-	must(r);
-}
-
 static void ethernet(struct rig *r, struct probe *p)
 {
 	uint8_t *c;
@@ -133,7 +125,7 @@ static void ethernet(struct rig *r, struct probe *p)
 	p->rq = rig_id(r);
 	p->rq_buf = r->buf;
 	p->rq_db = r->db;
-	modify_wq(r, MLX5_CMD_OP_MODIFY_RQ, p->rq, BYTES(modify_rq_in));
+	rig_wq_state(r, MLX5_CMD_OP_MODIFY_RQ, p->rq, WQ_RST, WQ_RDY);
 	rig_begin(r, MLX5_CMD_OP_CREATE_RQT, BYTES(create_rqt_in) + 4, 16);
 	c = AT(create_rqt_in, r->in, rqt_context);
 	SET(rqtc, c, rqt_max_size, 1);
@@ -152,7 +144,7 @@ static void ethernet(struct rig *r, struct probe *p)
 	p->sq = rig_id(r);
 	p->sq_buf = r->buf;
 	p->sq_db = r->db;
-	modify_wq(r, MLX5_CMD_OP_MODIFY_SQ, p->sq, BYTES(modify_sq_in));
+	rig_wq_state(r, MLX5_CMD_OP_MODIFY_SQ, p->sq, WQ_RST, WQ_RDY);
 	simple(r, MLX5_CMD_OP_QUERY_VPORT_STATE, 0, 16, 16);
 	access_reg(r, PMTU, 1, 16);
 	access_reg(r, PMTU, 0, 16);

@@ -102,6 +102,11 @@ void rig_rmp_in(struct rig *r);
 void rig_qp_in(struct rig *r, uint8_t type, uint32_t cqn);
 void rig_sq_in(struct rig *r, uint32_t cqn);
 void rig_rq_in(struct rig *r, uint32_t cqn);
+/* MODIFY_SQ or MODIFY_RQ, which must succeed */
+void rig_wq_state(struct rig *r, uint16_t op, uint32_t id, uint8_t from,
+		  uint8_t to);
+/* A send queue of this transport domain that is ready, with `buf` and `db` */
+uint32_t rig_sq(struct rig *r, uint32_t td, uint32_t cqn);
 
 struct rig_ring rig_eq(struct rig *r, uint8_t log_size, uint8_t vector,
 		       uint64_t events);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Objects of the rig, as the stock drivers create them */
+#include "nic.h"
 #include "rig.h"
 
 /* the list of pages at the end of a command */
@@ -210,6 +211,32 @@ void rig_rq_in(struct rig *r, uint32_t cqn)
 
 	SET(rqc, c, cqn, cqn);
 	wq_in(r, AT(rqc, c, wq), 5);
+}
+
+void rig_wq_state(struct rig *r, uint16_t op, uint32_t id, uint8_t from,
+		  uint8_t to)
+{
+	/* MODIFY_SQ has everything at the same place */
+	rig_begin(r, op, BYTES(modify_rq_in), 16);
+	SET(modify_rq_in, r->in, rqn, id);
+	SET(modify_rq_in, r->in, rq_state, from);
+	SET(rqc, AT(modify_rq_in, r->in, ctx), state, to);
+	CHECK(!rig_run(r), "%s", r->log);
+}
+
+uint32_t rig_sq(struct rig *r, uint32_t td, uint32_t cqn)
+{
+	uint32_t tis, sq;
+
+	rig_begin(r, MLX5_CMD_OP_CREATE_TIS, BYTES(create_tis_in), 16);
+	SET(tisc, AT(create_tis_in, r->in, ctx), transport_domain, td);
+	tis = rig_id(r);
+	rig_sq_in(r, cqn);
+	SET(sqc, AT(create_sq_in, r->in, ctx), tis_lst_sz, 1);
+	SET(sqc, AT(create_sq_in, r->in, ctx), tis_num_0, tis);
+	sq = rig_id(r);
+	rig_wq_state(r, MLX5_CMD_OP_MODIFY_SQ, sq, WQ_RST, WQ_RDY);
+	return sq;
 }
 
 void rig_qp_in(struct rig *r, uint8_t type, uint32_t cqn)

@@ -109,10 +109,7 @@ static void test_sq(void)
 	put_be32(rig_mem(r, db) + 4, 1);
 	rig_send_db(r, r->uar, sq);
 	CHECK(!rig_cqe(r, &cq, cqe), "queue in reset");
-	rig_begin(r, MLX5_CMD_OP_MODIFY_SQ, BYTES(modify_sq_in), 16);
-	SET(modify_sq_in, r->in, sqn, sq);
-	SET(sqc, AT(modify_sq_in, r->in, ctx), state, WQ_RDY);
-	CHECK(!rig_run(r), "%s", r->log);
+	rig_wq_state(r, MLX5_CMD_OP_MODIFY_SQ, sq, WQ_RST, WQ_RDY);
 	rig_send_db(r, other, sq);
 	CHECK(!rig_cqe(r, &cq, cqe), "another page");
 	rig_send_db(r, other + 1, sq);
@@ -206,10 +203,7 @@ static void test_whole_wqe(void)
 	db = r->db;
 	buf = r->buf;
 	sq = rig_id(r);
-	rig_begin(r, MLX5_CMD_OP_MODIFY_SQ, BYTES(modify_sq_in), 16);
-	SET(modify_sq_in, r->in, sqn, sq);
-	SET(sqc, AT(modify_sq_in, r->in, ctx), state, WQ_RDY);
-	CHECK(!rig_run(r), "%s", r->log);
+	rig_wq_state(r, MLX5_CMD_OP_MODIFY_SQ, sq, WQ_RST, WQ_RDY);
 	put_be32(wqe + 4, sq << 8 | 1);
 	for (int i = 0; i < 2; i++) {
 		/* in the ring the second is signaled, in the register both */
