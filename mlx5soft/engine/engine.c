@@ -437,6 +437,7 @@ static void loopback_run(struct roce_engine *e)
 static uint32_t run(struct roce_qp *qp, uint32_t max)
 {
 	struct run_list *waiting = &qp->engine->waiting;
+	bool has_waited = qp->run_list == waiting;
 	bool more = true, blocked = false;
 	uint32_t n = 0;
 
@@ -461,8 +462,9 @@ static uint32_t run(struct roce_qp *qp, uint32_t max)
 	}
 	if (blocked && !qp->engine->full && qp->attr.state != ROCE_QPS_ERR) {
 		engine_remove_runnable(qp);
-		/* who sent nothing is still the next */
-		put(waiting, n ? waiting->tail : &waiting->head, qp);
+		/* who has waited, and sent nothing, is still the next */
+		put(waiting, has_waited && !n ? &waiting->head : waiting->tail,
+		    qp);
 	} else if (more || qp->attr.state == ROCE_QPS_ERR) {
 		engine_make_runnable(qp);
 	}

@@ -405,10 +405,94 @@ static void run_full(void)
 	sim_destroy(sim);
 }
 
+static void check_shares(struct sim_qp **q, int count, const char *what)
+{
+	uint64_t least = -1, most = 0;
+
+	for (int i = 0; i < count; i++) {
+		uint64_t n = roce_qp_counters(q[i]->qp)->tx_packets;
+
+		least = n < least ? n : least;
+		most = n > most ? n : most;
+	}
+	CHECK(least && most <= 2 * least, "%s: from %lu to %lu packets", what,
+	      least, most);
+}
+
+/* However much room there is at a time, all who wait for it have their share. */
+static void run_shares(int count, uint32_t room)
+{
+	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim_node *node = &sim->nodes[0];
+	struct roce_send_wqe wqe;
+	struct sim_qp *q[9];
+	struct roce_qp_attr attr;
+	char what[64];
+
+	sim_attributes(sim, &attr, 0, 0);
+	node->room = 0;
+	for (int i = 0; i < count; i++) {
+		struct sim_qp *peer;
+
+		q[i] = sim_qp(node, ROCE_QPT_UC, NULL);
+		peer = sim_qp(&sim->nodes[1], ROCE_QPT_UC, NULL);
+		sim_connect(q[i], peer, &attr);
+		wqe = sim_wqe(q[i], ROCE_WR_RDMA_WRITE, 0, MEMORY, 0);
+		sim_post_send(q[i], &wqe);
+	}
+	for (int i = 0; i < 20 * count; i++) {
+		node->room = room;
+		sim_run(sim, 100000);
+	}
+	snprintf(what, sizeof(what), "%d QPs, room for %u", count, room);
+	check_shares(q, count, what);
+	sim_destroy(sim);
+}
+
+/* Nor does who posts again when a send has completed overtake them. */
+static void run_shares_ud(void)
+{
+	enum {
+		QPS = 5
+	};
+	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim_node *node = &sim->nodes[0];
+	struct roce_send_wqe wqe;
+	struct sim_qp *q[QPS];
+	struct roce_qp_attr attr;
+
+	sim_attributes(sim, &attr, 0, 0);
+	for (int i = 0; i < QPS; i++) {
+		q[i] = sim_qp(node, ROCE_QPT_UD, NULL);
+		for (int s = ROCE_QPS_INIT; s <= ROCE_QPS_RTS; s++)
+			CHECK(!sim_modify(q[i], &attr, s), "state %d", s);
+	}
+	node->room = 0;
+	for (int i = 0; i < 20 * QPS; i++) {
+		for (int j = 0; j < QPS; j++) {
+			if (q[j]->num_send_wcs < q[j]->num_sends)
+				continue;
+			wqe = sim_wqe(q[j], ROCE_WR_SEND, 0, 8, 0);
+			sim_address(sim, 1, &wqe.av);
+			sim_post_send(q[j], &wqe);
+		}
+		sim_run(sim, 100000);
+		node->room = 1;
+		sim_run(sim, 100000);
+	}
+	check_shares(q, QPS, "UD, one at a time");
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	run_local();
 	run_full();
+	run_shares(2, 16);
+	run_shares(2, 5);
+	run_shares(9, 1);
+	run_shares(9, 70);
+	run_shares_ud();
 	run_clean();
 	run_scattered();
 	run(0, 10, 88172645463325252ULL, false, 4);
