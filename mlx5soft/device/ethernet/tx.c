@@ -326,18 +326,27 @@ void sq_stop(struct nic *nic, struct wq *sq)
 	sq->runnable = false;
 }
 
-/* Queues take turns; a turn is over when its slice is, or the wire is full. */
+/*
+ * Queues take turns; a turn is over when its slice is, or the wire is full. Who
+ * could send nothing of it is still the next.
+ */
 bool eth_tick(struct nic *nic)
 {
 	int budget = BUDGET;
 	struct wq *sq;
+	uint32_t sent;
+	uint16_t ci;
 	bool more;
 
 	for (; !nic->tx_blocked && (sq = TAILQ_FIRST(&nic->tx_run));
 	     budget -= SLICE) {
 		if (!budget)
 			return true;
+		ci = sq->ci;
+		sent = sq->sent;
 		more = run(nic, sq, SLICE);
+		if (nic->tx_blocked && sq->ci == ci && sq->sent == sent)
+			break;
 		sq_stop(nic, sq);
 		if (more)
 			sq_kick(nic, sq);
