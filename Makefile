@@ -25,8 +25,14 @@ TURN    := mkdir -p $(STAGE) && flock build/.lock
 
 build: toolbox module user scripts key
 
-toolbox:
-	@vm-images/mkroot toolbox >/dev/null
+toolbox: root-toolbox
+
+root-toolbox root-node: root-%:
+	@vm-images/mkroot $* >/dev/null
+
+# Both at once: each waits for the network, and then for a processor.
+roots:
+	@$(MAKE) --no-print-directory -j2 root-toolbox root-node
 
 images: toolbox
 	@vm-images/mkimage >/dev/null
@@ -84,7 +90,7 @@ key:
 		mv $(STAGE)/cluster.new $(STAGE)/cluster.key )
 
 # Debian's rxe may have changed since this was written.
-tried: build images
+tried: roots build images
 	@tests/try-module
 
 # The devices of cluster tests have the sanitizers, too: emulated guests are so
@@ -135,6 +141,6 @@ clean:
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox images module user asan scripts key tried debug fixes \
-	check check-debug soak demo lint format clean distclean \
+.PHONY: build toolbox root-toolbox root-node roots images module user asan \
+	scripts key tried debug fixes check check-debug soak demo lint format clean distclean \
 	bench-hotpath bench-scale bench-mlx5
