@@ -9,7 +9,7 @@
 #define MIN_LOOK 2000000ULL
 #define MAX_LOOK (128 * MIN_LOOK)
 
-static void lost_completion(struct roce_qp *qp)
+void qp_fatal(struct roce_qp *qp)
 {
 	if (qp->attr.state == ROCE_QPS_ERR)
 		return;
@@ -43,7 +43,7 @@ void qp_complete_send(struct roce_qp *qp, struct slot *slot,
 	else if (status != ROCE_WC_SUCCESS)
 		qp->counters.req_cqe_error++;
 	if (c->ops->complete_send(c->ctx, qp->init.ctx, &wc))
-		lost_completion(qp);
+		qp_fatal(qp);
 }
 
 void qp_complete_recv(struct roce_qp *qp, struct roce_recv_wc *wc)
@@ -58,7 +58,7 @@ void qp_complete_recv(struct roce_qp *qp, struct roce_recv_wc *wc)
 	else if (wc->status != ROCE_WC_SUCCESS)
 		qp->counters.resp_cqe_error++;
 	if (c->ops->complete_recv(c->ctx, qp->init.ctx, wc))
-		lost_completion(qp);
+		qp_fatal(qp);
 }
 
 void qp_recv_error(struct roce_qp *qp, enum roce_wc_status status)

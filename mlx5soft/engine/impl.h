@@ -279,6 +279,8 @@ void qp_complete_send(struct roce_qp *qp, struct slot *slot,
 void qp_complete_recv(struct roce_qp *qp, struct roce_recv_wc *wc);
 void qp_event(struct roce_qp *qp, enum roce_event event);
 void qp_error(struct roce_qp *qp);
+/* ...with an event, as no completion can tell: IBA 11.6.3 */
+void qp_fatal(struct roce_qp *qp);
 /* Returns the number of completions; if there may be more, it is runnable. */
 uint32_t qp_flush(struct roce_qp *qp, uint32_t max);
 /* Is there memory now? ERR: has anything been posted to the receive queue? */

@@ -27,7 +27,9 @@ bool req_fetch(struct roce_qp *qp)
 	ret = c->ops->fetch_send(c->ctx, qp->init.ctx, &slot->wqe);
 	if (ret == -EAGAIN)
 		qp->look_deadline = qp->engine->now + MEMORY_WAIT;
-	if (!ret || ret == -EAGAIN)
+	if (ret == -EIO)
+		qp_fatal(qp);
+	if (!ret || ret == -EAGAIN || ret == -EIO)
 		return false;
 	slot->wqe.sge = sge;
 	if (ret < 0 || slot->wqe.num_sge > qp->init.max_send_sge) {

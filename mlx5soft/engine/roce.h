@@ -270,7 +270,9 @@ struct roce_ops {
 	 * Returns 1, or 0 when nothing is posted, or -EINVAL when the WQE
 	 * cannot be read: wqe->cookie still names it, and it completes with
 	 * LOC_QP_OP_ERR. -EAGAIN: there is no memory for it now, and it stays
-	 * posted; the engine comes again after a while.
+	 * posted; the engine comes again after a while. -EIO: nobody knows what
+	 * is posted, and no WQE was taken; the QP goes to ERR with
+	 * ROCE_EVENT_QP_FATAL.
 	 */
 	int (*fetch_send)(void *ctx, void *qp_ctx, struct roce_send_wqe *wqe);
 

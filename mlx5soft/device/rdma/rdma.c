@@ -50,12 +50,8 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 
 	if (qp->no_sq)
 		return 0;
-	if (!dma_read_be32(nic, qp->db + 4, &posted)) {
-		if (out->flush)
-			return 0;
-		out->cookie = qp->sq_ci++;
-		return -EINVAL;
-	}
+	if (!dma_read_be32(nic, qp->db + 4, &posted))
+		return -EIO;
 	if ((uint16_t)posted == qp->sq_ci)
 		return 0;
 	if ((uint16_t)(posted - qp->sq_ci) > 1U << qp->log_sq) {

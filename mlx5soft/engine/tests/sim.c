@@ -120,6 +120,8 @@ static int sim_fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *wqe)
 	struct roce_sge *sge = wqe->sge;
 
 	(void)ctx;
+	if (q->broken_send)
+		return -EIO;
 	if (q->next_send == q->num_sends)
 		return 0;
 	*wqe = q->sends[q->next_send++];

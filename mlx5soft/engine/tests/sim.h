@@ -42,7 +42,7 @@ struct sim_qp {
 	enum roce_event events[16];
 	uint32_t num_events;
 	bool bad_send, bad_recv;	 /* next fetch returns -EINVAL */
-	bool broken_recv;		 /* fetches return -EIO */
+	bool broken_send, broken_recv;	 /* fetches return -EIO */
 	bool lose_send_wc, lose_recv_wc; /* next completion gets lost */
 };
 

@@ -254,6 +254,46 @@ static void test_lost_completions(void)
 	sim_destroy(s.sim);
 }
 
+/*
+ * A send queue of which nobody knows what is posted: no completion tells of
+ * that. What was fetched is flushed, and so is the rest when it is known.
+ */
+static void test_broken_send(enum roce_qp_type type)
+{
+	const enum roce_wc_status status[] = {
+		ROCE_WC_SUCCESS,
+		type == ROCE_QPT_RC ? ROCE_WC_WR_FLUSH_ERR : ROCE_WC_SUCCESS,
+		ROCE_WC_WR_FLUSH_ERR, ROCE_WC_WR_FLUSH_ERR
+	};
+	struct scene s;
+
+	make_scene(&s);
+	s.a = sim_qp(&s.sim->nodes[0], type, NULL);
+	s.b = sim_qp(&s.sim->nodes[1], type, NULL);
+	sim_connect(s.a, s.b, &s.attr);
+	post(s.a, WRITE, 64);
+	sim_run(s.sim, SIM_LONG);
+	s.sim->unplugged = true;
+	post(s.a, WRITE, 64); /* RC: waits for its ACK */
+	sim_run(s.sim, 1000);
+	s.a->broken_send = true;
+	post(s.a, WRITE, 64);
+	sim_run(s.sim, SIM_LONG);
+	expect_sends("broken", s.a, status, 2);
+	CHECK(roce_qp_state(s.a->qp) == ROCE_QPS_ERR &&
+		      has_event(s.a, ROCE_EVENT_QP_FATAL) &&
+		      s.a->num_events == 1,
+	      "%u events", s.a->num_events);
+	post(s.a, WRITE, 64);
+	sim_run(s.sim, SIM_LONG);
+	s.a->broken_send = false;
+	roce_kick(s.a->qp);
+	sim_run(s.sim, SIM_LONG);
+	expect_sends("not broken any more", s.a, status, 4);
+	CHECK(s.a->num_events == 1, "%u events", s.a->num_events);
+	sim_destroy(s.sim);
+}
+
 /* With a shared receive queue only what the QP has is flushed. */
 static void test_srq(void)
 {
@@ -344,6 +384,8 @@ int main(void)
 	test_rnr_progress();
 	test_invalidate();
 	test_lost_completions();
+	test_broken_send(ROCE_QPT_RC);
+	test_broken_send(ROCE_QPT_UC);
 	test_srq();
 	test_dead();
 	return check_result();
