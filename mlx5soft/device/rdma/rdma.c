@@ -50,15 +50,12 @@ static int fetch_send(void *ctx, void *qp_ctx, struct roce_send_wqe *out)
 
 	if (qp->no_sq)
 		return 0;
-	if (!dma_read_be32(nic, qp->db + 4, &posted))
+	/* what cannot be posted says as little as what cannot be read */
+	if (!dma_read_be32(nic, qp->db + 4, &posted) ||
+	    (uint16_t)(posted - qp->sq_ci) > 1U << qp->log_sq)
 		return -EIO;
 	if ((uint16_t)posted == qp->sq_ci)
 		return 0;
-	if ((uint16_t)(posted - qp->sq_ci) > 1U << qp->log_sq) {
-		out->cookie = qp->sq_ci;
-		qp->sq_ci = posted; /* one error for all that cannot be */
-		return -EINVAL;
-	}
 	memset(wqe, 0, WQE_DS); /* has an opcode also if it cannot be read */
 	size = read_wqe(nic, qp, qp->sq_ci, posted, wqe);
 	out->cookie = (uint32_t)wqe_opcode(wqe) << 16 | qp->sq_ci;

@@ -148,9 +148,9 @@ static void test_sq(void)
 }
 
 /*
- * ...of a QP. When the doorbell record cannot be read nobody knows whether
- * anything is posted: an event tells, and no completion of a WQE that perhaps
- * is none. What is posted is flushed when it can be read.
+ * ...of a QP. When the doorbell record cannot be read, or says what cannot be,
+ * nobody knows whether anything is posted: an event tells, and no completion of
+ * a WQE that perhaps is none. What is posted is flushed when the record is right.
  */
 static void test_qp(const char *what, uint32_t record, bool unmapped)
 {
@@ -242,6 +242,8 @@ int main(void)
 	test_cq();
 	test_eq();
 	test_sq();
+	test_qp("more than the ring has", 16 + 17, false);
+	test_qp("back", 16 - 1, false);
 	test_qp("not in memory", 16, true);
 	test_qp("not in memory", 16 + 1, true);
 	test_whole_wqe();
