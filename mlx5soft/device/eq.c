@@ -99,7 +99,7 @@ bool event_post(struct nic *nic, uint8_t type, uint8_t subtype,
 	return false;
 }
 
-void event_queue(struct nic *nic, uint8_t type, uint8_t queue_type,
+void event_queue(struct nic *nic, uint8_t type, enum queue_type queue_type,
 		 uint32_t number)
 {
 	uint8_t data[EQE_DATA] = { 0 };

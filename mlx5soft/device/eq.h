@@ -50,8 +50,13 @@ void eq_forget_cq(struct cq *cq);
 /* to the EQ that wants events of this type; false: there is none */
 bool event_post(struct nic *nic, uint8_t type, uint8_t subtype,
 		const uint8_t data[EQE_DATA]);
-/* about a QP, RQ, SQ (subtype 0, 1, 2) or SRQ */
-void event_queue(struct nic *nic, uint8_t type, uint8_t queue_type,
+/* about a queue of this type, or an SRQ */
+enum queue_type {
+	QUEUE_QP,
+	QUEUE_RQ,
+	QUEUE_SQ
+};
+void event_queue(struct nic *nic, uint8_t type, enum queue_type queue_type,
 		 uint32_t number);
 void eq_doorbell(struct nic *nic, uint32_t uar, uint32_t value, bool arm);
 /* The device is bus master again: what could not be told or raised is. */

@@ -2,6 +2,7 @@
 /* Ethernet frames from send queues to the wire. */
 
 #include "cq.h"
+#include "eq.h"
 #include "ethernet/frame.h"
 #include "mkey.h"
 #include "nic.h"
@@ -177,7 +178,7 @@ static int send_one(struct nic *nic, struct wq *sq, const uint8_t *wqe,
 	return transmit(nic, sq, nic->tx_frame, len) ? 0 : UNFINISHED;
 }
 
-/* How many basic blocks are posted; false: that is not to be read. */
+/* How many basic blocks are posted; false: nobody knows. */
 static bool posted(struct nic *nic, const struct wq *sq, uint16_t *blocks)
 {
 	uint32_t pi;
@@ -185,12 +186,7 @@ static bool posted(struct nic *nic, const struct wq *sq, uint16_t *blocks)
 	if (!dma_read_be32(nic, sq->db + 4, &pi))
 		return false;
 	*blocks = pi - sq->ci;
-	return true;
-}
-
-static bool has_room(const struct wq *sq, uint16_t blocks)
-{
-	return blocks <= 1U << sq->log_size;
+	return *blocks <= 1U << sq->log_size;
 }
 
 static void complete(struct nic *nic, struct wq *sq, const uint8_t *wqe,
@@ -211,6 +207,18 @@ static void fail(struct nic *nic, struct wq *sq, const uint8_t *wqe,
 	nic_log(nic, "SQ %u: error 0x%x", sq->obj.id, syndrome);
 	complete(nic, sq, wqe, syndrome);
 	sq->state = WQ_ERR;
+}
+
+/*
+ * Nobody knows what is posted: an event tells, and no CQE of what perhaps is no
+ * WQE. Drivers have it for raw packet QPs. mlx5e recovers with what is flushed
+ * when the record is right again, or with a time-out of its own.
+ */
+static void lost(struct nic *nic, struct wq *sq)
+{
+	nic_log(nic, "SQ %u: doorbell record", sq->obj.id);
+	sq->state = WQ_ERR;
+	event_queue(nic, EVENT_QP_FATAL, QUEUE_SQ, sq->obj.id);
 }
 
 static uint16_t basic_blocks(const uint8_t *wqe)
@@ -235,8 +243,7 @@ static bool flush(struct nic *nic, struct wq *sq, int budget)
 	uint16_t left, n;
 	uint8_t wqe[64];
 
-	if (!GET(sqc, sq->ctx, flush_in_error_en) || !posted(nic, sq, &left) ||
-	    !has_room(sq, left))
+	if (!GET(sqc, sq->ctx, flush_in_error_en) || !posted(nic, sq, &left))
 		return false;
 	for (; left; left -= n, budget -= FRAME_COST) {
 		if (budget <= 0)
@@ -258,8 +265,6 @@ static bool read_wqe(struct nic *nic, const struct wq *sq, uint16_t left,
 	uint32_t mask = (1U << sq->log_size) - 1, i = 0;
 
 	memset(wqe, 0, 64);
-	if (!has_room(sq, left))
-		return false;
 	do {
 		if (i == left)
 			return false;
@@ -283,9 +288,7 @@ static bool run(struct nic *nic, struct wq *sq, int budget)
 	if (sq->state != WQ_RDY)
 		return false;
 	if (!posted(nic, sq, &left)) {
-		memset(wqe, 0, 64);
-		fail(nic, sq, wqe, SYND_LOCAL_QP_OP);
-		sq->ci++;
+		lost(nic, sq);
 		return false;
 	}
 	for (; left; left -= n) {
@@ -302,8 +305,7 @@ static bool run(struct nic *nic, struct wq *sq, int budget)
 			fail(nic, sq, wqe, ret);
 		else if ((wqe[11] & 0x0c) == SIGNALED)
 			complete(nic, sq, wqe, 0);
-		/* of what cannot be posted, nothing is flushed */
-		n = has_room(sq, left) ? blocks_of(wqe, left) : left;
+		n = blocks_of(wqe, left);
 		sq->ci += n;
 		sq->sent = 0;
 		if (ret)

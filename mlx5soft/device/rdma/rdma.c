@@ -274,7 +274,7 @@ static void event(void *ctx, void *qp_ctx, enum roce_event event)
 	};
 	const struct qp *qp = qp_ctx;
 
-	event_queue(ctx, types[event], 0, qp->obj.id);
+	event_queue(ctx, types[event], QUEUE_QP, qp->obj.id);
 }
 
 static bool has_room(void *ctx)

@@ -141,9 +141,7 @@ static void test_sq(void)
 	rig_send_db(r, r->uar, sq);
 	put_be32(rig_mem(r, db) + 4, 0x8000);
 	rig_send_db(r, r->uar, sq);
-	CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR,
-	      "nonsense: opcode %u", cqe[63] >> 4);
-	CHECK(!rig_cqe(r, &cq, cqe), "once");
+	CHECK(!rig_cqe(r, &cq, cqe), "nonsense");
 	rig_stop(r);
 }
 
