@@ -315,9 +315,25 @@ static int retry(struct nic *nic, struct wq *rq, int budget)
 }
 
 /*
- * Queues take turns. After the first frame whose time is up the others wait for
- * nothing, too.
+ * After the first frame whose time is up the others wait for nothing, too.
+ * Returns what is left of the budget.
  */
+static int give_up(struct nic *nic, struct wq *rq, int budget)
+{
+	struct held *h;
+
+	rq->starved = true;
+	for (; budget > 0 && !TAILQ_EMPTY(&rq->held); budget--) {
+		out_of_buffer(nic, rq);
+		drop_first(nic, rq);
+	}
+	h = TAILQ_FIRST(&rq->held);
+	if (h)
+		h->until = 0;
+	return budget;
+}
+
+/* Queues take turns. */
 bool eth_retry_held(struct nic *nic)
 {
 	struct wq *rq, *last = TAILQ_LAST(&nic->holding, wq_list);
@@ -333,11 +349,10 @@ bool eth_retry_held(struct nic *nic)
 		if (budget <= 0)
 			return true;
 		h = TAILQ_FIRST(&rq->held);
-		if (!h || now < h->until)
-			continue;
-		rq->starved = true;
-		for (; !TAILQ_EMPTY(&rq->held); drop_first(nic, rq))
-			out_of_buffer(nic, rq);
+		if (h && now >= h->until)
+			budget = give_up(nic, rq, budget);
+		if (budget <= 0)
+			return true;
 	}
 	return false; /* others, if there are, can wait a while */
 }

@@ -311,6 +311,37 @@ static void test_starved(void)
 	rig_stop(r);
 }
 
+/* Many of them are dropped by turns as well. */
+static void test_starved_turns(void)
+{
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 };
+	const uint32_t count = 1000;
+	struct q_counter *counter;
+	uint64_t before = 0;
+	uint32_t turns = 0;
+
+	r = rig_start();
+	probe_run(r, &p);
+	r->nic->mtu = 1522;
+	counter = count_rq();
+	for (uint32_t n = 0; n < count; n++) {
+		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+		nic_wire(r->nic);
+	}
+	usleep(500000);
+	for (; counter->out_of_buffer < count && turns < 100; turns++) {
+		before = counter->out_of_buffer;
+		CHECK(nic_tick(r->nic) || counter->out_of_buffer == count,
+		      "no more");
+		CHECK(counter->out_of_buffer - before <= 256,
+		      "%lu frames in a turn", counter->out_of_buffer - before);
+	}
+	CHECK(counter->out_of_buffer == count && !r->nic->held_bytes,
+	      "%u, and %u bytes wait", counter->out_of_buffer,
+	      r->nic->held_bytes);
+	rig_stop(r);
+}
+
 /*
  * The guest's own frame that finds no buffer is lost and counted, and frames
  * from the wire wait as before.
@@ -455,6 +486,7 @@ int main(void)
 	test_held_apart();
 	test_held_turns();
 	test_starved();
+	test_starved_turns();
 	test_own_starved();
 	test_rq_unreadable();
 	test_flush();
