@@ -56,6 +56,36 @@ refused "suspicious RCU" "$lab" check --new
 splat net/netfilter/nf_tables_api.c:4470
 console_says n1 "[    5.6] BUG: rxe_y"
 refused rxe_y "$lab" check --new
+
+say "what comes amid what is meant"
+half="[    5.0] live_restore: vmalloc error: size 2, allocation failed"
+rest="[    5.2] Call Trace:
+[    5.3]  <TASK>
+[    5.4]  lockdep_rcu_suspicious.cold+0x4e/0x92
+[    5.5]  ? rcu_read+0x4e/0x92
+[    5.6]  </TASK>"
+console_says n1 "[    4.8] WARNING: suspicious RCU usage
+[    4.9] drivers/rxe.c:7 suspicious rcu_dereference_check() usage!
+$half
+[    5.1] BUG: rxe lost it
+$rest"
+said=$("$lab" check --new) && fail "not noticed"
+for words in 'WARNING: suspicious RCU' 'BUG: rxe lost it'; do
+	[[ $said = *"$words"* ]] || fail "'$words' is not in: $said"
+done
+[ "$(wc -l <<<"$said")" = 2 ] || fail "that was more: $said"
+
+say "half of it has come, or all is not over"
+console_says n1 "$half"
+(sleep 1; console_says n1 "$rest") &
+"$lab" check --new || fail "the first half"
+wait $!
+"$lab" check --new || fail "the second half"
+console_says n1 "$half
+[    5.1] BUG: rxe_z"
+refused rxe_z "$lab" check --new
+console_says n1 "[    5.9]  </TASK>"
+"$lab" check --new
 printf '[    5.7] WARNING: suspicious RCU usage\n' >>"$LAB_DIR/n1/console.log"
 refused "suspicious RCU" "$lab" check --new
 

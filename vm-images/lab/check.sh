@@ -17,22 +17,47 @@ unfounded='net/netfilter/nf_tables_[a-z]+.c:[0-9]+ RCU-list traversed in'
 # vmalloc() tells of what live_restore -F has made it fail for.
 unfounded+='|live_restore: vmalloc error: size [0-9]+'
 
-founded() # stdin to stdout, without these from the first to the last line
+# How what may be of that kind begins; it ends with its trace.
+doubtful='WARNING: suspicious RCU usage|: vmalloc error: '
+
+# stdin to stdout, without these: of what is unfounded, from its first to its last
+# line, only what is neither that nor a line of its trace
+founded()
 {
-	awk -v unfounded="$unfounded" '
-		/WARNING: suspicious RCU usage|: vmalloc error: / { held = 1; text = "" }
+	awk -v unfounded="$unfounded" -v doubtful="$doubtful" \
+		-v complaints="$complaints" '
+		function flush()
+		{
+			printf "%s", known ? others : text
+			held = known = 0
+			text = others = ""
+		}
+		$0 ~ doubtful { flush(); held = 1 }
 		!held { print; next }
-		{ text = text $0 "\n"; if ($0 ~ unfounded) held = 2 }
-		/<\/TASK>/ { if (held == 1) printf "%s", text; held = 0 }
-		END { if (held) printf "%s", text }'
+		{ text = text $0 "\n" }
+		$0 ~ unfounded { known = 1 }
+		$0 ~ complaints && $0 !~ doubtful && $0 !~ unfounded && !/Call Trace:/ &&
+			!/^[^]]*\] +(\? )?[A-Za-z_][A-Za-z0-9_.]*\+0x[0-9a-f]+\/0x[0-9a-f]+/ {
+			others = others $0 "\n"
+		}
+		/<\/TASK>/ { flush() }
+		END { flush() }'
+}
+
+# stdin ends within what may be unfounded: there is more to come.
+amid() { awk -v doubtful="$doubtful" '
+	/<\/TASK>/ { held = 0 }
+	$0 ~ doubtful { held = 1 }
+	END { exit !held }'; }
+
+console_lines() # NODE FROM [LINES]
+{
+	tail -c +$(($2 + 1)) "$(console "$1")" 2>/dev/null |
+		head -n "${3--0}" | tr -d '\r'
 }
 
 # A console's complaints among so many lines from a byte on
-console_complaints() # NODE FROM [LINES]
-{
-	tail -c +$(($2 + 1)) "$(console "$1")" 2>/dev/null |
-		head -n "${3--0}" | tr -d '\r' | founded | grep -aE "$complaints"
-}
+console_complaints() { console_lines "$@" | founded | grep -aE "$complaints"; }
 
 checked() { cat "$dir/$1/checked" 2>/dev/null || echo 0; } # NODE
 
@@ -72,10 +97,16 @@ scan_leaks() # NODE
 
 check_console() # NODE FROM [--new]
 {
-	local lines hits rc=0
+	local lines hits rc=0 end=$((SECONDS + $(seconds 5)))
 
-	# Of whole lines only: half a one would not be recognized.
-	lines=$(tail -c +$(($2 + 1)) "$(console "$1")" | wc -l)
+	# Of whole lines only: half a one would not be recognized. Nor half of what
+	# is unfounded; a trace takes its time on a slow console.
+	while
+		lines=$(tail -c +$(($2 + 1)) "$(console "$1")" | wc -l)
+		[ $SECONDS -lt $end ] && console_lines "$1" "$2" "$lines" | amid
+	do
+		sleep 0.2
+	done
 	if hits=$(console_complaints "$1" "$2" "$lines"); then
 		say "$1 complains:"
 		echo "$hits"
