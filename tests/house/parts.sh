@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Parts of lab by themselves: for how long an answer about KVM is believed, who
-# holds the toolbox's root for lab ssh, from where a root is made, and make soak.
+# holds the toolbox's root for lab ssh, from where a root is made, make soak, and
+# a bench on a lab that was up before.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -117,3 +118,18 @@ chmod +x "$tmp/soak/tests/run"
 [ "$(cut -d' ' -f1 "$tmp/soak/tests/run.calls" | xargs)" = \
 	"soak loss client-4k client-thp server-4k server-thp" ] ||
 	fail "it ran: $(cat "$tmp/soak/tests/run.calls")"
+
+say "bench/scale: what others have left on the lab's consoles does not count"
+bench=$tmp/bench
+mkdir -p "$bench"/{bench,tests,vm-images}
+cp "$tree/bench/scale" "$bench/bench/"
+cp "$tree/tests/ending.sh" "$bench/tests/"
+printf '%s\n' 'origin_begin() { :; }' 'origin_end() { :; }' >"$bench/bench/origin.sh"
+printf '%s\n' '#!/bin/sh' 'cat >/dev/null' >"$bench/vm-images/toolbox"
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'echo "$*" >>"$0.calls"' \
+	'[ "$*" != "check --new" ] || [ -e "$0.looked" ] || ! : >"$0.looked"' >"$bench/lab"
+chmod +x "$bench/lab" "$bench/vm-images/toolbox"
+"$bench/bench/scale" 1 2>/dev/null || fail "it ended: $(cat "$bench/lab.calls")"
+[ "$(grep -c live_restore "$bench/lab.calls")" = 6 ] ||
+	fail "it did: $(cat "$bench/lab.calls")"
