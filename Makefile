@@ -95,14 +95,16 @@ tried: roots build images
 
 # The devices of cluster tests have the sanitizers, too: emulated guests are so
 # slow that it hardly costs time.
+SANITIZED := build/asan/mlx5soft/device/mlx5soft
 check: tried asan
-	@LAB_MLX5SOFT=build/asan/mlx5soft/device/mlx5soft tests/unit tests/run
+	@LAB_MLX5SOFT=$(SANITIZED) tests/unit tests/run
 
 # Not part of check: tests/soak, and what says "tier: soak" in its header. A
 # failure does not end it, and each pass has its own logs.
-soak: tried
+soak: tried asan
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
-	logs=$${LAB_LOGS:-$(CURDIR)/build/tests}; bad=0; \
+	export LAB_MLX5SOFT=$(SANITIZED); \
+	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
 	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
 	LAB_LOGS=$$logs/loss MOVES=10 tests/run tests/33-loss.test || bad=1; \
 	for m in client server; do for p in 4k thp; do \

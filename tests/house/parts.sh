@@ -111,13 +111,24 @@ say "make soak: a failure does not cost the rest, and each pass has its own logs
 mkdir -p "$tmp/soak/tests"
 cp "$tree/Makefile" "$tmp/soak/"
 # shellcheck disable=SC2016 # expanded there
-printf '%s\n' '#!/bin/sh' 'echo "${LAB_LOGS##*/} $*" >>"$0.calls"' '[ "$1" != --tier ]' \
-	>"$tmp/soak/tests/run"
+printf '%s\n' '#!/bin/sh' 'echo "$LAB_LOGS $LAB_MLX5SOFT $*" >>"$0.calls"' \
+	'[ "$1" != --tier ]' >"$tmp/soak/tests/run"
 chmod +x "$tmp/soak/tests/run"
-! make -C "$tmp/soak" -s -o tried soak 2>/dev/null || fail "nothing failed"
-[ "$(cut -d' ' -f1 "$tmp/soak/tests/run.calls" | xargs)" = \
-	"soak loss client-4k client-thp server-4k server-thp" ] ||
-	fail "it ran: $(cat "$tmp/soak/tests/run.calls")"
+soaks() # LOGS
+{
+	rm -f "$tmp/soak/tests/run.calls"
+	! make -C "$tmp/soak" -s -o tried -o asan soak 2>/dev/null ||
+		fail "nothing failed"
+	[ "$(cut -d' ' -f1 "$tmp/soak/tests/run.calls" | xargs)" = \
+		"$(printf "$1/%s\n" soak loss {client,server}-{4k,thp} | xargs)" ] ||
+		fail "it ran: $(cat "$tmp/soak/tests/run.calls")"
+}
+soaks "$LAB_DIR/tests"
+say "of the tree, if there is no other lab; and the devices have sanitizers"
+LAB_DIR='' soaks "$tmp/soak/build/tests"
+! grep -v ' build/asan/.*/mlx5soft ' "$tmp/soak/tests/run.calls" ||
+	fail "these have other devices"
+LAB_LOGS=/x soaks /x
 
 say "bench/scale: what others have left on the lab's consoles does not count"
 bench=$tmp/bench
