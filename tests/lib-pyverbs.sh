@@ -22,14 +22,14 @@ import os, signal, sys, unittest
 from importlib.machinery import SourceFileLoader
 from args_parser import parser
 
-dev, names = sys.argv[1], sys.argv[2:]
+dev, limit, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 sys.argv[1:] = ["--dev", dev, "--gid", "1"]
 tests = SourceFileLoader("tests", os.path.abspath("__init__.py")).load_module()
 parser.parse_args()
 for name in names:
     child = os.fork()
     if not child:
-        signal.alarm(300)
+        signal.alarm(limit)
         unittest.main(module=tests, argv=["tests", "-v", "tests." + name], exit=False)
         sys.stderr.flush()
         os._exit(0)
@@ -52,12 +52,13 @@ results='
 		delete asked[module(name)]
 		name = ""
 	}
-	/^MODULE ERROR / { print $3 ".module ERROR"; name = "" }
+	/^MODULE ERROR / { print $3 ".module ERROR"; delete asked[module($3)]; name = "" }
 	END { for (m in asked) print m ".module none" }'
 
 # stdout: "NAME RESULT" lines
 run_on() # NODE TEST...
 {
-	ask "$1" "cd $pyverbs/tests && python3 -c '$runner' $(rdma_dev "$1") ${*:2} 2>&1 |
+	ask "$1" "cd $pyverbs/tests && python3 -c '$runner' \
+			$(rdma_dev "$1") $(seconds 300) ${*:2} 2>&1 |
 		tee $pyverbs/log" | awk -v tests="${*:2}" "$results"
 }

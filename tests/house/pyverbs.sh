@@ -13,6 +13,7 @@
 pyverbs=$tmp
 ask() { bash -c "$2"; }
 rdma_dev() { echo some; }
+seconds() { echo $(($1 / 100)); } # a fast machine
 
 a_module() # NAME LINE...
 {
@@ -30,6 +31,7 @@ a_module good '    def test_a(self): pass' '    def test_b(self): self.skipTest(
 a_module bad '    def test_a(self): self.fail()'
 a_module aborts '    def test_a(self): pass' '    def test_b(self): os.abort()'
 a_module empty '    pass'
+a_module hangs '    def test_a(self): import time; time.sleep(100)'
 
 say "all results, and those of modules"
 cat >"$tmp/wanted" <<-END
@@ -39,8 +41,9 @@ cat >"$tmp/wanted" <<-END
 	test_empty.module none
 	test_good.Test.test_a ok
 	test_good.Test.test_b skipped
+	test_hangs.module ERROR
 END
-run_on n1 test_good test_aborts test_empty test_bad | LC_ALL=C sort >"$tmp/got"
+run_on n1 test_good test_aborts test_empty test_hangs test_bad | LC_ALL=C sort >"$tmp/got"
 diff "$tmp/wanted" "$tmp/got" || fail "see $tmp/log: $(cat "$tmp/log")"
 
 say "a single test"
