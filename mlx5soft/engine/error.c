@@ -123,7 +123,7 @@ static uint32_t flush_recv(struct roce_qp *qp, uint32_t max)
 		qp->last_wqe = true;
 		return n;
 	}
-	for (; n < max && resp_get_wqe(qp); n++)
+	for (; n < max && resp_get_wqe(qp) && qp->resp.have_wqe; n++)
 		qp_recv_error(qp, ROCE_WC_WR_FLUSH_ERR);
 	if (n)
 		qp->look_wait = 0;

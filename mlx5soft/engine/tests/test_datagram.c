@@ -90,8 +90,8 @@ static void test_ud(enum roce_qp_type type, bool ipv6)
 	sim_destroy(sim);
 }
 
-/* A shared receive queue that is broken: an event, and no completion */
-static void test_broken_srq(enum roce_qp_type type)
+/* A receive queue that is broken: an event, and no completion */
+static void test_broken_recv(enum roce_qp_type type, bool shared)
 {
 	struct roce_send_wqe wqe;
 	struct sim_qp *srq;
@@ -99,10 +99,10 @@ static void test_broken_srq(enum roce_qp_type type)
 	sim = sim_create(MEMORY, NULL);
 	srq = sim_qp(&sim->nodes[1], type, NULL);
 	a = sim_qp(&sim->nodes[0], type, NULL);
-	b = sim_qp(&sim->nodes[1], type, srq);
+	b = sim_qp(&sim->nodes[1], type, shared ? srq : NULL);
 	sim_attributes(sim, &attr, 1, b->qpn);
 	sim_connect(a, b, &attr);
-	srq->broken_recv = true;
+	srq->broken_recv = b->broken_recv = true;
 	wqe = datagram(64);
 	sim_post_send(a, &wqe);
 	sim_run(sim, SIM_LONG);
@@ -112,6 +112,27 @@ static void test_broken_srq(enum roce_qp_type type)
 	      b->num_recv_wcs);
 	CHECK(b->num_events && b->events[0] == ROCE_EVENT_QP_FATAL,
 	      "type %u: %u events", type, b->num_events);
+	sim_destroy(sim);
+}
+
+/* ...in ERR costs no time, and is flushed when it is not broken any more. */
+static void test_broken_flush(void)
+{
+	setup(ROCE_QPT_RC, false);
+	b->broken_recv = true;
+	sim_post_recv(b, 0, 0, 8, 1000);
+	CHECK(!sim_modify(b, &attr, ROCE_QPS_ERR), "ERR");
+	for (int i = 0; i < 3; i++)
+		roce_tick(b->node->engine, sim->now);
+	CHECK(roce_next_deadline(b->node->engine) && !b->num_recv_wcs,
+	      "%u completions", b->num_recv_wcs);
+	b->broken_recv = false;
+	roce_kick_recv(b->qp);
+	for (int i = 0; i < 3; i++)
+		roce_tick(b->node->engine, sim->now);
+	CHECK(b->num_recv_wcs == 1 &&
+		      b->recv_wcs[0].status == ROCE_WC_WR_FLUSH_ERR,
+	      "%u completions", b->num_recv_wcs);
 	sim_destroy(sim);
 }
 
@@ -315,9 +336,13 @@ int main(void)
 		test_ud(ROCE_QPT_UD, ipv6);
 		test_ud(ROCE_QPT_GSI, ipv6);
 	}
-	test_broken_srq(ROCE_QPT_RC);
-	test_broken_srq(ROCE_QPT_UC);
-	test_broken_srq(ROCE_QPT_UD);
+	test_broken_flush();
+	test_broken_recv(ROCE_QPT_RC, true);
+	test_broken_recv(ROCE_QPT_RC, false);
+	test_broken_recv(ROCE_QPT_UC, true);
+	test_broken_recv(ROCE_QPT_UC, false);
+	test_broken_recv(ROCE_QPT_UD, true);
+	test_broken_recv(ROCE_QPT_UD, false);
 	test_ud_drops();
 	test_ud_errors();
 	test_uc(0);
