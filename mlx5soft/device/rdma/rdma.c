@@ -169,8 +169,12 @@ static int fetch_recv(void *ctx, void *qp_ctx, struct roce_recv_wqe *out)
 		out->pd = srq->pd;
 		return srq_take(nic, srq, out);
 	}
-	if (qp->no_rq || !dma_read_be32(nic, qp->db, &posted) ||
-	    (uint16_t)posted == qp->rq_ci)
+	if (qp->no_rq)
+		return 0;
+	if (!dma_read_be32(nic, qp->db, &posted) ||
+	    (uint16_t)(posted - qp->rq_ci) > 1U << qp->log_rq)
+		return -EIO;
+	if ((uint16_t)posted == qp->rq_ci)
 		return 0;
 	stride = 1U << qp->rq_shift;
 	out->cookie = qp->rq_ci++;

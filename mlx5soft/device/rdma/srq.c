@@ -131,10 +131,17 @@ static int create_rmp(struct nic *nic, struct cmd *cmd)
 	return create(nic, cmd, &p, OBJ_RMP);
 }
 
+static void fail(struct nic *nic, struct srq *srq)
+{
+	srq->failed = true;
+	event_queue(nic, EVENT_SRQ_ERROR, QUEUE_QP, srq->obj.id);
+}
+
 /*
  * An element names the one that follows it: 16 bytes, with the index in 2 and
  * 3, in front of its list. The doorbell record counts what was posted. With one
- * that cannot be read the queue ends: what follows is not known.
+ * that cannot be read the queue ends: what follows is not known. So it does with a
+ * record that cannot be read, or says what cannot be.
  */
 int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out)
 {
@@ -145,21 +152,24 @@ int srq_take(struct nic *nic, struct srq *srq, struct roce_recv_wqe *out)
 	if (srq->failed)
 		return -EIO;
 	if (!dma_read_be32(nic, srq->db, &posted) ||
-	    (uint16_t)posted == srq->ci)
+	    (uint16_t)(posted - srq->ci) > 1U << srq->log_size) {
+		fail(nic, srq);
+		return -EIO;
+	}
+	if ((uint16_t)posted == srq->ci)
 		return 0;
 	index = srq->next & ((1U << srq->log_size) - 1);
 	out->cookie = index;
 	if (!pas_read(nic, &srq->pas, (uint64_t)index << srq->log_stride, wqe,
 		      stride)) {
-		srq->failed = true;
-		event_queue(nic, EVENT_SRQ_ERROR, 0, srq->obj.id);
+		fail(nic, srq);
 		return -EINVAL;
 	}
 	srq->next = get_be16(wqe + 2);
 	srq->ci++;
 	if ((uint16_t)(posted - srq->ci) < srq->limit) {
 		srq->limit = 0;
-		event_queue(nic, EVENT_SRQ_LIMIT, 0, srq->obj.id);
+		event_queue(nic, EVENT_SRQ_LIMIT, QUEUE_QP, srq->obj.id);
 	}
 	return wqe_decode_recv(wqe + 16, stride - 16, out) ? -EINVAL : 1;
 }

@@ -4,6 +4,7 @@
 #include "eq.h"
 #include "nic.h"
 #include "rdma/qp.h"
+#include "rdma/wqe.h"
 #include "rig.h"
 
 #define VECTOR 5
@@ -199,6 +200,58 @@ static void test_qp(const char *what, uint32_t record, bool unmapped)
 }
 
 /*
+ * The same of its receive queue, for which a message comes: it is one that the
+ * QP sends to itself.
+ */
+static void test_recv(const char *what, uint32_t record, bool unmapped)
+{
+	uint64_t db, sq, start;
+	uint8_t cqe[64], eqe[64];
+	struct qp *qp;
+	uint32_t id;
+
+	setup();
+	rig_address(r);
+	rig_qp_in(r, 0, cq.id);
+	db = r->db;
+	sq = r->buf + (32 << 4);
+	id = rig_id(r);
+	rig_connect(r, id, id);
+	qp = (struct qp *)obj_find(r->nic, OBJ_QP, id);
+	put_be32(rig_mem(r, sq), WQE_SEND);
+	put_be32(rig_mem(r, sq) + 4, id << 8 | 1);
+	put_be32(rig_mem(r, db), record);
+	put_be32(rig_mem(r, db) + 4, 1);
+	if (unmapped) {
+		put_be32(rig_mem(r, 0), 1); /* that of sends is mapped */
+		qp->db = -4ULL;
+	}
+	for (int i = 0; i < 10; i++)
+		rig_send_db(r, r->uar, id);
+	CHECK(roce_qp_state(qp->roce) == ROCE_QPS_ERR && !qp->rq_ci,
+	      "%s: state %u, at %u", what, roce_qp_state(qp->roce), qp->rq_ci);
+	CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR,
+	      "%s: opcode %u", what, cqe[63] >> 4);
+	CHECK(!rig_cqe(r, &cq, cqe), "%s: opcode %u", what, cqe[63] >> 4);
+	CHECK(rig_eqe(r, &async, eqe) && eqe[1] == EVENT_QP_FATAL &&
+		      get_be32(eqe + 56) == id,
+	      "%s: no event", what);
+	qp->db = db;
+	put_be32(rig_mem(r, db), 2);
+	start = nic_now();
+	while (qp->rq_ci != 2 && nic_now() - start < 2000000000)
+		nic_tick(r->nic);
+	for (int i = 0; i < 2; i++)
+		CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_RESP_ERR &&
+			      cqe[55] == 5 && get_be16(cqe + 60) == i,
+		      "%s: opcode %u, syndrome %u", what, cqe[63] >> 4,
+		      cqe[55]);
+	CHECK(!rig_cqe(r, &cq, cqe) && !rig_eqe(r, &async, eqe), "%s: once",
+	      what);
+	rig_stop(r);
+}
+
+/*
  * A WQE that comes with its doorbell (BlueFlame) rings, and is read from the
  * ring like any other: the capabilities say so.
  */
@@ -244,6 +297,9 @@ int main(void)
 	test_qp("back", 16 - 1, false);
 	test_qp("not in memory", 16, true);
 	test_qp("not in memory", 16 + 1, true);
+	test_recv("more than the ring has", 17, false);
+	test_recv("back", -1, false);
+	test_recv("not in memory", 1, true);
 	test_whole_wqe();
 	return check_result();
 }

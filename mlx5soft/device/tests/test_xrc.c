@@ -239,6 +239,29 @@ static void test_unreadable(void)
 	rig_stop(r);
 }
 
+/* The same of a doorbell record that cannot be read, or says what cannot be */
+static void test_lost(uint32_t record, bool unmapped)
+{
+	uint8_t cqe[64], eqe[64];
+	struct srq *obj;
+
+	setup();
+	post_recv();
+	put_be32(rig_mem(r, srq_db), record);
+	obj = (struct srq *)obj_find(r->nic, OBJ_XRC_SRQ, srq);
+	if (unmapped)
+		obj->db = RIG_NOWHERE;
+	post_send(0x0a, srq, 0);
+	CHECK(rig_cqe(r, &send_cq, cqe) && cqe[63] >> 4 == CQE_REQ_ERR &&
+		      cqe[55] == 0x14,
+	      "opcode %u, syndrome %02x", cqe[63] >> 4, cqe[55]);
+	CHECK(!rig_cqe(r, &srq_cq, cqe) && !obj->ci, "it was taken");
+	expect_event(EVENT_SRQ_ERROR, srq);
+	expect_event(EVENT_QP_FATAL, target);
+	CHECK(!rig_eqe(r, &async, eqe), "event 0x%x", eqe[1]);
+	rig_stop(r);
+}
+
 static void test_create(void)
 {
 	setup();
@@ -270,6 +293,9 @@ int main(void)
 	test_refused("other domain", false, &other_srq, 0x0a);
 	test_refused("WRITE, other domain", false, &other_srq, 0x08);
 	test_unreadable();
+	test_lost(257, false);
+	test_lost(-1, false);
+	test_lost(1, true);
 	test_create();
 	return check_result();
 }
