@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cq.h"
+#include "eq.h"
 #include "ethernet/flow.h"
 #include "ethernet/frame.h"
 #include "ethernet/rss.h"
@@ -114,12 +115,15 @@ static void describe(uint8_t *cqe, const uint8_t *f, const struct frame *h)
 		cqe[29] |= (h->version == 4 ? 2 : 1) << 2;
 }
 
-static bool rq_empty(struct nic *nic, const struct wq *rq)
+/* How many buffers are posted; false: nobody knows. */
+static bool posted(struct nic *nic, const struct wq *rq, uint16_t *count)
 {
-	uint32_t posted;
+	uint32_t pi;
 
-	return !dma_read_be32(nic, rq->db, &posted) ||
-	       (uint16_t)posted == rq->ci;
+	if (!dma_read_be32(nic, rq->db, &pi))
+		return false;
+	*count = pi - rq->ci;
+	return *count <= 1U << rq->log_size;
 }
 
 static bool next_wqe(struct nic *nic, const struct wq *rq, uint8_t *wqe)
@@ -133,8 +137,9 @@ static bool next_wqe(struct nic *nic, const struct wq *rq, uint8_t *wqe)
 static int flush(struct nic *nic, struct wq *rq, int budget)
 {
 	uint8_t cqe[64];
+	uint16_t left;
 
-	for (; budget && !rq_empty(nic, rq); budget--) {
+	for (; budget && posted(nic, rq, &left) && left; budget--) {
 		memset(cqe, 0, sizeof(cqe));
 		cqe[CQE_AT_SYNDROME] = SYND_FLUSH;
 		cqe_set_user_index(cqe, GET(rqc, rq->ctx, user_index));
@@ -167,6 +172,23 @@ void rq_flush(struct nic *nic, struct wq *rq)
 		return;
 	rq->runnable = true;
 	look_again(nic, rq, 0);
+}
+
+/*
+ * Is there a buffer? If nobody knows, an event tells that this is the end of the
+ * queue: drivers have it for raw packet QPs and work queues.
+ */
+static bool has_buffer(struct nic *nic, struct wq *rq)
+{
+	uint16_t left;
+
+	if (posted(nic, rq, &left))
+		return left;
+	nic_log(nic, "RQ %u: doorbell record", rq->obj.id);
+	rq->state = WQ_ERR;
+	rq_flush(nic, rq);
+	event_queue(nic, EVENT_QP_FATAL, QUEUE_RQ, rq->obj.id);
+	return false;
 }
 
 /* Returns what is left of the budget. */
@@ -305,7 +327,7 @@ static int retry(struct nic *nic, struct wq *rq, int budget)
 
 	/* one that cannot be delivered stops the queue */
 	while (budget > 0 && (h = TAILQ_FIRST(&rq->held)) &&
-	       !rq_empty(nic, rq)) {
+	       has_buffer(nic, rq)) {
 		deliver(nic, rq, h->frame, h->len, &h->hash);
 		if (!TAILQ_EMPTY(&rq->held))
 			drop_first(nic, rq);
@@ -403,8 +425,10 @@ bool eth_receive(struct nic *nic, uint8_t *frame, uint32_t len, bool back,
 	rq = tir_to_rq(nic, tir, hash.value);
 	if (!rq || rq->state != WQ_RDY)
 		return true;
-	if ((back || TAILQ_EMPTY(&rq->held)) && !rq_empty(nic, rq)) {
+	if ((back || TAILQ_EMPTY(&rq->held)) && has_buffer(nic, rq)) {
 		deliver(nic, rq, frame, len, &hash);
+	} else if (rq->state != WQ_RDY) {
+		return true;
 	} else if (back) {
 		out_of_buffer(nic, rq);
 	} else if (!hold(nic, rq, frame, len, &hash)) {

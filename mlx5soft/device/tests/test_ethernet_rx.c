@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cq.h"
+#include "eq.h"
 #include "nic.h"
 #include "probe.h"
 #include "rdma/wqe.h"
@@ -37,17 +38,38 @@ static void send(uint32_t td, const uint8_t dst[6], bool back, bool out,
 	      what);
 }
 
-/* receive WQEs; posting them is for the tests */
+/* a page of receive WQEs; posting them is for the tests */
 static void fill_rq(void)
 {
 	uint8_t *wqe = rig_mem(r, p.rq_buf);
+	uint64_t data = rig_pages(r, 1);
 
-	for (uint32_t i = 0; i < 16; i++, wqe += 32) {
+	for (uint32_t i = 0; i < RIG_PAGE / 32; i++, wqe += 32) {
 		put_be32(wqe, 2 * FRAME);
 		put_be32(wqe + 4, p.mkey);
-		put_be64(wqe + 8, rig_pages(r, 1));
+		put_be64(wqe + 8, data);
 		put_be32(wqe + 20, END_LKEY);
 	}
+}
+
+/* Frames go to a new queue with room for 1024, whose pages are all the same. */
+static void large_rq(void)
+{
+	uint8_t *tirc = ((struct tir *)obj_find(r->nic, OBJ_TIR, p.tir))->ctx;
+
+	rig_cq_in(r, 12, p.comp_eq.id);
+	p.rx_cq = (struct rig_ring){ .log_size = 12, .buf = r->buf };
+	rig_rq_in(r, rig_id(r));
+	SET(wq, AT(rqc, AT(create_rq_in, r->in, ctx), wq), log_wq_sz, 10);
+	for (int i = 1; i < 8; i++, r->in_len += 8)
+		put_be64(r->in + r->in_len, r->buf);
+	p.rq_buf = r->buf;
+	p.rq_db = r->db;
+	p.rq = rig_id(r);
+	rig_wq_state(r, MLX5_CMD_OP_MODIFY_RQ, p.rq, WQ_RST, WQ_RDY);
+	fill_rq();
+	SET(tirc, tirc, disp_type, 0);
+	SET(tirc, tirc, inline_rqn, p.rq);
 }
 
 static void test_loopback(void)
@@ -227,11 +249,7 @@ static void test_held_turns(void)
 	r = rig_start();
 	probe_run(r, &p);
 	r->nic->mtu = 1522;
-	fill_rq();
-	rig_cq_in(r, 12, p.comp_eq.id);
-	p.rx_cq = (struct rig_ring){ .log_size = 12, .buf = r->buf };
-	((struct wq *)obj_find(r->nic, OBJ_RQ, p.rq))->cq =
-		(struct cq *)obj_find(r->nic, OBJ_CQ, rig_id(r));
+	large_rq();
 	for (n = 0; n < count; n++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
 		nic_wire(r->nic);
@@ -239,7 +257,7 @@ static void test_held_turns(void)
 	CHECK(r->nic->held_bytes > count * (FRAME + sizeof(void *)),
 	      "%u bytes: the frames are not all that it takes",
 	      r->nic->held_bytes);
-	put_be32(rig_mem(r, p.rq_db), count); /* around and around */
+	put_be32(rig_mem(r, p.rq_db), count);
 	do {
 		/* one that comes is behind those that wait */
 		if (!turns && write(r->wire, frame, FRAME - 1) > 0)
@@ -399,6 +417,61 @@ static void test_rq_unreadable(void)
 	rig_stop(r);
 }
 
+/*
+ * A doorbell record that cannot be read, or says what cannot be, while frames
+ * wait or when one comes: an event tells, and no CQE. What is posted is flushed
+ * when the record is right.
+ */
+static void test_rq_lost(const char *what, uint16_t record, bool unmapped,
+			 bool waits)
+{
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 };
+	uint8_t cqe[64], eqe[64];
+	struct wq *wq;
+	uint64_t start;
+
+	r = rig_start();
+	probe_run(r, &p);
+	while (rig_eqe(r, &p.async_eq, eqe))
+		;
+	r->nic->mtu = 1522;
+	fill_rq();
+	wq = (struct wq *)obj_find(r->nic, OBJ_RQ, p.rq);
+	SET(rqc, wq->ctx, flush_in_error_en, 1);
+	if (waits) {
+		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+		nic_wire(r->nic);
+		CHECK(r->nic->held_bytes, "%s: it does not wait", what);
+	}
+	put_be32(rig_mem(r, p.rq_db), record);
+	if (unmapped)
+		wq->db = RIG_NOWHERE;
+	if (!waits) {
+		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+		nic_wire(r->nic);
+	}
+	for (int i = 0; i < 3; i++)
+		nic_tick(r->nic);
+	CHECK(wq->state == WQ_ERR && !wq->ci && !r->nic->held_bytes,
+	      "%s: state %u, at %u", what, wq->state, wq->ci);
+	CHECK(!rig_cqe(r, &p.rx_cq, cqe), "%s: opcode %u", what, cqe[63] >> 4);
+	CHECK(rig_eqe(r, &p.async_eq, eqe) && eqe[1] == EVENT_QP_FATAL &&
+		      eqe[32 + 20] == QUEUE_RQ && get_be32(eqe + 56) == p.rq,
+	      "%s: no event", what);
+	wq->db = p.rq_db;
+	put_be32(rig_mem(r, p.rq_db), 2);
+	start = nic_now();
+	while (wq->ci != 2 && nic_now() - start < 2000000000)
+		nic_tick(r->nic);
+	for (int i = 0; i < 2; i++)
+		CHECK(rig_cqe(r, &p.rx_cq, cqe) && cqe[55] == 5 &&
+			      get_be16(cqe + 60) == i,
+		      "%s: syndrome %u", what, cqe[55]);
+	CHECK(!rig_cqe(r, &p.rx_cq, cqe) && !rig_eqe(r, &p.async_eq, eqe),
+	      "%s: once", what);
+	rig_stop(r);
+}
+
 #define IDLE_RQS 1500
 
 /*
@@ -489,6 +562,11 @@ int main(void)
 	test_starved_turns();
 	test_own_starved();
 	test_rq_unreadable();
+	for (int i = 0; i < 2; i++) {
+		test_rq_lost("more than the ring has", 17, false, i);
+		test_rq_lost("back", -1, false, i);
+		test_rq_lost("not in memory", 1, true, i);
+	}
 	test_flush();
 	test_flush_turns();
 	test_flush_idle();
