@@ -35,6 +35,10 @@ a_test bad 'echo "FAILED: of its own accord"' 'exit 1'
 a_test skips 'echo "skipped: no such thing here"' 'exit 77'
 a_test complains "echo 'WARNING: amid' >$FAKE_LAB/check"
 a_test undone ". $tests/lib.sh" 'at_end false'
+# shellcheck disable=SC2016 # expanded there
+a_test half_done ". $tests/lib.sh" 'ending() { sh -c "exit 3"; true; }' 'at_end ending' \
+	'breaks() { fail here; }' '[ -z "${BREAKS-}" ] || breaks || true'
+a_test skip_undone ". $tests/lib.sh" 'at_end false' 'skip "not here"'
 a_test leaks "echo 'qp: link rxe0/1 lqpn 17' >$FAKE_LAB/leak"
 
 say "all is well"
@@ -91,6 +95,12 @@ has "not done in the end, code 1: poll_until "
 rm "$LAB_DIR/n1/wire.json"
 ran "0 passed, 1 failed" "$tmp/undone.test"
 has "^FAILED .* undone: not done in the end"
+ran "0 passed, 1 failed" "$tmp/half_done.test"
+has "^FAILED .* half_done: not done in the end, code 3"
+BREAKS=1 ran "0 passed, 1 failed" "$tmp/half_done.test"
+has "not done in the end, code 3"
+ran "0 passed, 1 failed" "$tmp/skip_undone.test"
+has "^FAILED .* skip_undone: not done in the end"
 
 say "who ends without a word is given one, who has said something is not"
 a_test silent ". $tests/lib.sh" 'nothing() { false here; }' nothing
