@@ -405,6 +405,39 @@ static void run_full(void)
 	sim_destroy(sim);
 }
 
+/*
+ * A QP that waits for room is reset, and has work that needs none: that goes on.
+ * Its old place is nobody's.
+ */
+static void run_full_reset(void)
+{
+	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim_node *node = &sim->nodes[0];
+	struct sim_qp *a = sim_qp(node, ROCE_QPT_RC, NULL);
+	struct sim_qp *b = sim_qp(&sim->nodes[1], ROCE_QPT_RC, NULL);
+	struct roce_send_wqe wqe;
+	struct roce_qp_attr attr;
+
+	sim_attributes(sim, &attr, 0, 0);
+	sim_connect(a, b, &attr);
+	node->room = 0;
+	wqe = sim_wqe(a, ROCE_WR_RDMA_WRITE, 0, 8, 0);
+	sim_post_send(a, &wqe);
+	sim_run(sim, 1000);
+	CHECK(!sim_modify(a, &attr, ROCE_QPS_RESET) &&
+		      !sim_modify(b, &attr, ROCE_QPS_RESET),
+	      "RESET");
+	sim_connect(a, b, &attr);
+	wqe = sim_wqe(a, ROCE_WR_LOCAL, 0, 8, 0);
+	sim_post_send(a, &wqe);
+	sim_run(sim, 1000);
+	CHECK(a->num_send_wcs == 1 && !a->send_wcs[0].status, "%u completions",
+	      a->num_send_wcs);
+	node->room = 1;
+	CHECK(roce_next_deadline(node->engine), "somebody waits");
+	sim_destroy(sim);
+}
+
 static void check_shares(struct sim_qp **q, int count, const char *what)
 {
 	uint64_t least = -1, most = 0;
@@ -488,6 +521,7 @@ int main(void)
 {
 	run_local();
 	run_full();
+	run_full_reset();
 	run_shares(2, 16);
 	run_shares(2, 5);
 	run_shares(9, 1);
