@@ -383,14 +383,16 @@ static void put(struct run_list *list, struct roce_qp **at, struct roce_qp *qp)
 		list->tail = &qp->run_next;
 }
 
-/* Who waits for room keeps its place, unless it needs no room any more. */
+/*
+ * Who waits for room keeps its place, unless it needs no room any more. To SQE a
+ * QP comes in a turn of its own, when it does not wait.
+ */
 void engine_make_runnable(struct roce_qp *qp)
 {
 	struct roce_engine *e = qp->engine;
 
 	if (qp->run_prev &&
-	    (qp->run_list == &e->run || (qp->attr.state != ROCE_QPS_ERR &&
-					 qp->attr.state != ROCE_QPS_SQE)))
+	    (qp->run_list == &e->run || qp->attr.state != ROCE_QPS_ERR))
 		return;
 	engine_remove_runnable(qp);
 	put(&e->run, e->run.tail, qp);

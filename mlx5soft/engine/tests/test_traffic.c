@@ -438,6 +438,39 @@ static void run_full_reset(void)
 	sim_destroy(sim);
 }
 
+/* One that has waited fails, UC and in SQE: what is flushed needs no room. */
+static void run_full_sqe(void)
+{
+	const enum roce_wc_status status[] = { ROCE_WC_SUCCESS,
+					       ROCE_WC_LOC_PROT_ERR,
+					       ROCE_WC_WR_FLUSH_ERR };
+	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim_node *node = &sim->nodes[0];
+	struct sim_qp *a = sim_qp(node, ROCE_QPT_UC, NULL);
+	struct sim_qp *b = sim_qp(&sim->nodes[1], ROCE_QPT_UC, NULL);
+	struct roce_send_wqe wqe;
+	struct roce_qp_attr attr;
+
+	sim_attributes(sim, &attr, 0, 0);
+	sim_connect(a, b, &attr);
+	node->room = 0;
+	for (int i = 0; i < 3; i++) {
+		wqe = sim_wqe(a, ROCE_WR_RDMA_WRITE, 0, 8, 0);
+		wqe.sge[0].key += i == 1; /* is none */
+		sim_post_send(a, &wqe);
+	}
+	sim_run(sim, 1000);
+	CHECK(!a->num_send_wcs, "%u completions", a->num_send_wcs);
+	node->room = 1;
+	sim_run(sim, 1000);
+	CHECK(a->num_send_wcs == 3 && roce_qp_state(a->qp) == ROCE_QPS_SQE,
+	      "%u completions", a->num_send_wcs);
+	for (uint32_t i = 0; i < 3 && i < a->num_send_wcs; i++)
+		CHECK(a->send_wcs[i].status == status[i], "%u: status %d", i,
+		      a->send_wcs[i].status);
+	sim_destroy(sim);
+}
+
 static void check_shares(struct sim_qp **q, int count, const char *what)
 {
 	uint64_t least = -1, most = 0;
@@ -522,6 +555,7 @@ int main(void)
 	run_local();
 	run_full();
 	run_full_reset();
+	run_full_sqe();
 	run_shares(2, 16);
 	run_shares(2, 5);
 	run_shares(9, 1);
