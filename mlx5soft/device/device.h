@@ -42,8 +42,11 @@ void nic_destroy(struct nic *nic);
 
 struct vfu *nic_vfu(struct nic *nic);
 
-/* There are frames at the wire, or it has room again. False: none has come. */
+/* There are frames at the wire. False: none has come. */
 bool nic_wire(struct nic *nic);
+
+/* The wire has room again. */
+void nic_wire_room(struct nic *nic);
 
 /* The events to poll() the wire for, which change */
 short nic_wire_events(const struct nic *nic);

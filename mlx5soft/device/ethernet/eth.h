@@ -87,7 +87,7 @@ void rq_stop(struct nic *nic, struct wq *rq);
 #define IDLE_RECV_NS 2000000
 #define MAX_LOOKS 8
 void eth_flush(struct nic *nic);
-/* A frame to the wire; false: it has no room, nic_wire() goes on later. */
+/* A frame to the wire; false: it has no room, it goes on when it has. */
 bool eth_transmit(struct nic *nic, const uint8_t *frame, uint32_t len);
 /*
  * A frame from the wire, or one of the guest's own that may come `back`, from

@@ -201,12 +201,14 @@ static void frame(void)
 	ssize_t got;
 
 	send(r->wire, bytes, n, MSG_DONTWAIT);
+	nic_wire_room(r->nic);
 	nic_wire(r->nic);
 	/* without a frame: what the device sent comes back to it */
 	for (int i = 0; i < 100; i++) {
 		got = recv(r->wire, buf, sizeof(buf), MSG_DONTWAIT);
 		if (got > 0 && !n) {
 			send(r->wire, buf, got, MSG_DONTWAIT);
+			nic_wire_room(r->nic);
 			nic_wire(r->nic);
 			nic_tick(r->nic);
 		}

@@ -293,6 +293,30 @@ static void test_inline(void)
 	rig_stop(r);
 }
 
+/* A frame that comes makes no room for those that wait. */
+static void test_full(void)
+{
+	uint8_t frame[2048] = { 255, 255, 255, 255, 255, 255 };
+	uint32_t sq;
+
+	r = rig_start();
+	probe_run(r, &p);
+	sq = new_sq();
+	put_large_send(rig_mem(r, buf), sq);
+	put_be32(rig_mem(r, db) + 4, 2);
+	rig_send_db(r, r->uar, sq);
+	CHECK(nic_wire_events(r->nic) & POLLOUT, "the wire is not full");
+	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+	CHECK(nic_wire(r->nic), "it did not come");
+	CHECK(nic_wire_events(r->nic) & POLLOUT && nic_due(r->nic),
+	      "it made room");
+	CHECK(read(r->wire, frame, sizeof(frame)) > 0, "a frame");
+	nic_wire_room(r->nic);
+	CHECK(!(nic_wire_events(r->nic) & POLLOUT) && !nic_due(r->nic),
+	      "no room");
+	rig_stop(r);
+}
+
 #define MESSAGE (4U << 20)
 
 /* A WRITE that goes on and on, of a service that waits for no answer */
@@ -343,7 +367,7 @@ static void drain(uint32_t count[3], uint32_t frames, uint32_t each)
 			return;
 		count[frame[0] == 2 ? 1 + frame[11] : 0]++;
 		if (i % each == each - 1) {
-			nic_wire(r->nic);
+			nic_wire_room(r->nic);
 			nic_tick(r->nic);
 		}
 	}
@@ -387,6 +411,7 @@ int main(void)
 	test_sq_lost("not in memory", 4, true);
 	test_sq_lost("not in memory", 4 + 1, true);
 	test_inline();
+	test_full();
 	test_share(1);
 	test_share(2);
 	test_share(4);
