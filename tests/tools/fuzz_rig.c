@@ -58,19 +58,20 @@ void qp_reset(struct ibv_qp *qp)
 	MUST(!ibv_modify_qp(qp, &a, IBV_QP_STATE));
 }
 
-void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
-		uint32_t sq_psn, uint32_t rq_psn)
+void qp_connect_as(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
+		   uint32_t sq_psn, uint32_t rq_psn, int access,
+		   uint8_t resources)
 {
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = ACCESS,
+		.qp_access_flags = (unsigned int)access,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = peer,
 		.rq_psn = rq_psn & 0xffffff,
 		.sq_psn = sq_psn & 0xffffff,
 		.max_rd_atomic = 4,
-		.max_dest_rd_atomic = 4,
+		.max_dest_rd_atomic = resources,
 		.min_rnr_timer = 12,
 		.timeout = 17,
 		.retry_cnt = 7,
@@ -95,6 +96,12 @@ void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
 			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				    IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
+		uint32_t sq_psn, uint32_t rq_psn)
+{
+	qp_connect_as(rig, qp, peer, sq_psn, rq_psn, ACCESS, 4);
 }
 
 int qp_post_send(struct side *s, int i)

@@ -9,7 +9,7 @@
  *   -s  the seed of what is left to chance; one is drawn, and printed
  *
  * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell, events,
- * clones, rings, races, lives; all if none is given. User space's own checks are bypassed. The
+ * clones, rings, flush, races, lives; all if none is given. User space's own checks are bypassed. The
  * kernel has to refuse, or to survive what it accepted; whether it did, its log
  * says. Exit code: 0, 1 if a command ended as it should not.
  */
@@ -124,6 +124,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "rings")) {
 		say("rings");
 		attack_rings(&rig);
+	}
+	if (wanted(argv, "flush")) {
+		say("flush");
+		attack_flush(&rig);
 	}
 	if (wanted(argv, "crafted")) {
 		say("crafted");

@@ -68,6 +68,9 @@ void side_open(struct rig *rig, struct side *s);
 void side_close(struct side *s);
 void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
 		uint32_t sq_psn, uint32_t rq_psn);
+void qp_connect_as(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
+		   uint32_t sq_psn, uint32_t rq_psn, int access,
+		   uint8_t resources); /* of the responder */
 void qp_reset(struct ibv_qp *qp);
 int qp_post_send(struct side *s, int i);
 int qp_post_recv(struct side *s, int i);
@@ -126,6 +129,7 @@ void attack_unprivileged(struct rig *rig);	    /* fuzz_create.c */
 void attack_doorbell(struct rig *rig);		    /* fuzz_doorbell.c */
 void attack_events(struct rig *rig);		    /* fuzz_events.c */
 void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
+void attack_flush(struct rig *rig);		    /* fuzz_flush.c */
 void attack_rings(struct rig *rig);		    /* fuzz_rings.c */
 void attack_lives(struct rig *rig, double seconds); /* fuzz_lives.c */
 void attack_races(struct rig *rig, double seconds); /* fuzz_races.c */
