@@ -126,11 +126,29 @@ static void sent_again(struct pair *p)
 	EXPECT(memcmp(to, what, 8), 0);
 }
 
+static int flush_ends(struct pair *p, int access, uint8_t resources,
+		      const struct ibv_mr *mr, uint8_t type)
+{
+	pair_connect(p, access, resources);
+	post_flush(p, mr->rkey, type);
+	return status_of(p, 1);
+}
+
 void attack_flush(struct rig *rig)
 {
 	struct pair p = {};
 
 	pair_open(rig, &p);
 	sent_again(&p);
+
+	EXPECT(flush_ends(&p, REMOTE, 4, p.mr, IBV_FLUSH_GLOBAL),
+	       IBV_WC_REM_INV_REQ_ERR);
+	EXPECT(flush_ends(&p, FLUSHES, 4, p.s.mr, IBV_FLUSH_GLOBAL),
+	       IBV_WC_REM_ACCESS_ERR);
+	for (uint8_t type = 0; type < 16; type += 4)
+		EXPECT(flush_ends(&p, REMOTE, 4, p.s.mr, type),
+		       IBV_WC_REM_INV_REQ_ERR);
+	EXPECT(flush_ends(&p, FLUSHES, 0, p.mr, IBV_FLUSH_GLOBAL),
+	       IBV_WC_REM_INV_REQ_ERR);
 	pair_close(&p);
 }
