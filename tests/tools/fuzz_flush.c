@@ -126,6 +126,19 @@ static void sent_again(struct pair *p)
 	EXPECT(memcmp(to, what, 8), 0);
 }
 
+/* the answer was lost, as far as the one that asks can tell */
+static void asked_again(struct pair *p)
+{
+	pair_connect(p, FLUSHES, 4);
+	post_flush(p, p->mr->rkey, IBV_FLUSH_GLOBAL);
+	EXPECT(status_of(p, 1), 0);
+	ask_again(p);
+	post_flush(p, p->mr->rkey, IBV_FLUSH_GLOBAL);
+	EXPECT(status_of(p, 1), 0);
+	post_flush(p, p->mr->rkey, IBV_FLUSH_GLOBAL);
+	EXPECT(status_of(p, 1), 0);
+}
+
 static int flush_ends(struct pair *p, int access, uint8_t resources,
 		      const struct ibv_mr *mr, uint8_t type)
 {
@@ -140,6 +153,7 @@ void attack_flush(struct rig *rig)
 
 	pair_open(rig, &p);
 	sent_again(&p);
+	asked_again(&p);
 
 	EXPECT(flush_ends(&p, REMOTE, 4, p.mr, IBV_FLUSH_GLOBAL),
 	       IBV_WC_REM_INV_REQ_ERR);
