@@ -60,9 +60,11 @@ static bool psn_within(u32 psn, u32 first, u32 end)
 	return psn_compare(psn, first) >= 0 && psn_compare(psn, end) < 0;
 }
 
+/* before RTS the PSNs are those of the QP's life before: RESET keeps them */
 static bool has_outstanding(struct rxe_qp *qp)
 {
-	return psn_compare(qp->req.psn, qp->comp.psn) > 0;
+	return qp_state(qp) >= IB_QPS_RTS &&
+	       psn_compare(qp->req.psn, qp->comp.psn) > 0;
 }
 
 /*

@@ -140,6 +140,22 @@ static void times_out_idle(void)
 	CHECK(!m.qp.comp.timeout);
 }
 
+/* RTR: nothing has been sent, whatever the PSNs of an earlier life say */
+static void times_out_in_rtr(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	m.qp.attr.qp_state = IB_QPS_RTR;
+	rxe_migr_stop(&m.qp);
+	rxe_migr_run(&m.qp, RXE_MIGR_RESUMING);
+	CHECK(!m.qp.comp.started_retry);
+	jiffies += 601 * HZ;
+	CHECK(rxe_migr_timed_out(&m));
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
+	CHECK(m.qp.attr.qp_state == IB_QPS_ERR && fatal == 1);
+	CHECK(!m.qp.comp.timeout);
+}
+
 static void stops(void)
 {
 	struct rxe_migr_qp m = trying_qp();
@@ -202,6 +218,7 @@ int main(void)
 	heals();
 	times_out();
 	times_out_idle();
+	times_out_in_rtr();
 	stops();
 	asks();
 	idles();
