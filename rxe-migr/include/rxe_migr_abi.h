@@ -56,8 +56,8 @@ struct rxe_migr_buf {
  * after COMMIT, or if nobody else has the context's file, or the process that
  * made the context is being killed and not yet dead: then its application is
  * gone. A child that uses the context of such a process is not asked: its QPs
- * stay Stopped. With RXE_MIGR_STOP_CHECK_ONLY nothing is stopped and no guard is
- * returned.
+ * stay Stopped until the guard of another STOP is closed. With
+ * RXE_MIGR_STOP_CHECK_ONLY nothing is stopped and no guard is returned.
  *
  * EALREADY     the context is stopped already
  * ENOKEY       no cluster key is set
