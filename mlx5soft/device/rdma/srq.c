@@ -218,12 +218,17 @@ static int query_srq(struct nic *nic, struct cmd *cmd)
 	if (cmd->desc->arg == OBJ_RMP)
 		c = AT(query_rmp_out, cmd->out, rmp_context);
 	memcpy(c, srq->ctx, srq->ctx_len);
-	if (cmd->desc->arg == OBJ_RMP)
+	if (cmd->desc->arg == OBJ_RMP) {
+		SET(rmpc, c, state,
+		    srq->failed ? MLX5_RMPC_STATE_ERR : MLX5_RMPC_STATE_RDY);
 		SET(wq, AT(rmpc, c, wq), lwm, srq->limit);
-	else if (cmd->desc->arg == OBJ_SRQ)
+	} else if (cmd->desc->arg == OBJ_SRQ) {
+		SET(srqc, c, state, srq->failed);
 		SET(srqc, c, lwm, srq->limit);
-	else
+	} else {
+		SET(xrc_srqc, c, state, srq->failed);
 		SET(xrc_srqc, c, lwm, srq->limit);
+	}
 	return CMD_OK;
 }
 

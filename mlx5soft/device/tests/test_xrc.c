@@ -262,6 +262,48 @@ static void test_lost(uint32_t record, bool unmapped)
 	rig_stop(r);
 }
 
+/* What a query says of the state, before and after */
+static void test_state(void)
+{
+	static const struct {
+		uint16_t query;
+		enum obj_kind kind;
+		size_t at;
+		uint8_t good, bad;
+	} kinds[] = {
+		{ MLX5_CMD_OP_QUERY_SRQ, OBJ_SRQ, 16, 0, 1 },
+		{ MLX5_CMD_OP_QUERY_XRC_SRQ, OBJ_XRC_SRQ, 16, 0, 1 },
+		{ MLX5_CMD_OP_QUERY_RMP, OBJ_RMP, 16 + 16 + 1, 1, 3 },
+	};
+	struct roce_recv_wqe wqe = { 0 };
+	struct srq *obj;
+	uint32_t id;
+
+	setup();
+	for (size_t i = 0; i < N_ELEM(kinds); i++) {
+		if (kinds[i].kind == OBJ_SRQ)
+			rig_srq_in(r);
+		else if (kinds[i].kind == OBJ_XRC_SRQ)
+			rig_xrc_srq_in(r, xrcd, srq_cq.id);
+		else
+			rig_rmp_in(r);
+		id = rig_id(r);
+		obj = (struct srq *)obj_find(r->nic, kinds[i].kind, id);
+		for (int failed = 0; failed < 2; failed++) {
+			rig_begin_id(r, kinds[i].query, id);
+			r->out_len = 16 + 16 + BYTES(rmpc);
+			CHECK(!rig_run(r), "%s", r->log);
+			CHECK(r->out[kinds[i].at] >> 4 ==
+				      (failed ? kinds[i].bad : kinds[i].good),
+			      "kind %zu: state %u", i,
+			      r->out[kinds[i].at] >> 4);
+			obj->db = RIG_NOWHERE;
+			CHECK(srq_take(r->nic, obj, &wqe) < 0, "taken");
+		}
+	}
+	rig_stop(r);
+}
+
 static void test_create(void)
 {
 	setup();
@@ -296,6 +338,7 @@ int main(void)
 	test_lost(257, false);
 	test_lost(-1, false);
 	test_lost(1, true);
+	test_state();
 	test_create();
 	return check_result();
 }
