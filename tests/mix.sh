@@ -22,6 +22,7 @@ mix_start()
 	local mover=$1 all="-D 600 ${MIX_SEED:+-S $MIX_SEED} ${*:2}"
 
 	mix_at=n1
+	mix_holds_criu
 	mix_kill n2
 	# shellcheck disable=SC2086 # words
 	if [ "$mover" = client ]; then
@@ -42,27 +43,73 @@ mix_start()
 
 # mix_move: the container goes to the other of n1 and n3. The traffic rests while
 # that is made ready, which takes long on emulated nodes where all are busy; it
-# is back before CRIU stops the container, for which CRIU needs a second or two.
+# is back before CRIU, which waits for that, stops the container.
 mix_move()
 {
 	local to=n3 waker rc=0
 
 	[ $mix_at = n1 ] || to=n1
+	ask $mix_at ': >/run/mix-hold'
 	mix_rests USR1
-	{
-		ask_until 3600 $mix_at '[ ! -e /sys/class/net/c-mix/master ]'
-		mix_rests USR2
-	} &
+	mix_wakes &
 	waker=$!
 	ctr_move $mix_at mix $to | tail -n 1 || rc=1
-	[ $rc = 0 ] || kill $waker
-	wait $waker || mix_rests USR2
-	[ $rc = 0 ] || {
+	if [ $rc != 0 ] || ! absent $mix_at '[ -e /run/mix-hold ]'; then
+		kill $waker 2>/dev/null || true
+		ask $mix_at 'rm -f /run/mix-hold /run/mix-held'
+		[ $rc != 0 ] || fail "CRIU did not wait"
 		mix_log $mix_at dump
 		mix_log_and_fail $to restore
-	}
+	fi
+	wait $waker || fail "CRIU did not wait for traffic"
 	mix_at=$to
 }
+
+# CRIU is about to dump: it does that when traffic flows.
+mix_wakes()
+{
+	local rc=0
+
+	ask_until 3600 $mix_at '[ ! -e /run/mix-hold ]'
+	(mix_rests USR2 && mix_goes_on) || rc=1
+	ask $mix_at 'rm /run/mix-held'
+	return $rc
+}
+
+# What CRIU is on n1 and n3 from now on: itself, but a dump, when the container
+# is unplugged already, waits until whoever has asked for that lets it go.
+mix_holds_criu()
+{
+	local n
+
+	for n in n1 n3; do
+		ask $n 'set -e; rm -f /run/mix-hold /run/mix-held
+			! grep -q " /usr/sbin/criu " /proc/mounts || exit 0
+			cp /usr/sbin/criu /run/mix-criu
+			cat >/run/mix-criu.sh <<-"END"
+				#!/bin/sh
+				[ -e /sys/class/net/$MIGR_CTR_LINK/master ] ||
+					! mv /run/mix-hold /run/mix-held 2>/dev/null ||
+					while [ -e /run/mix-held ]; do
+						sleep 0.1
+					done
+				exec /run/mix-criu "$@"
+			END
+			chmod +x /run/mix-criu.sh
+			mount --bind /run/mix-criu.sh /usr/sbin/criu'
+	done
+}
+
+mix_frees_criu()
+{
+	local n
+
+	for n in n1 n3; do
+		ask $n '! grep -q " /usr/sbin/criu " /proc/mounts ||
+			umount /usr/sbin/criu'
+	done
+}
+at_end mix_frees_criu
 
 mix_log() # NODE dump|restore
 {

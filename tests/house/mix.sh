@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# tests/mix.sh: however late the traffic goes on, CRIU stops the container after
+# that; and a move during which it did not wait fails.
+# shellcheck disable=SC2317,SC2329 # mix.sh calls them
+. "$(dirname "$0")/lib.sh"
+
+# All nodes are a folder here.
+node=$tmp/node
+mkdir -p "$node/run" "$node/net/c-mix"
+touch "$node/mounts"
+printf '%s\n' '#!/bin/sh' "cat $node/run/mix.progress >>$tmp/\$1" >"$node/criu"
+chmod +x "$node/criu"
+at_end() { :; }
+poll_until() { until "${@:2}"; do sleep 0.1; done; }
+ask()
+{
+	bash -c "mount() { echo \" \$3 \" >>$node/mounts; cp \$2 \$3; }
+	$(sed "s,/run/,$node&,g; s,/usr/sbin,$node,g; s,/proc/mounts,$node/mounts,g
+		s,/sys/class/net,$node/net,g" <<<"$2")"
+}
+absent() { ! ask "$@"; }
+ask_until() { poll_until "$1" ask "${@:2}"; }
+seconds() { echo "$1"; }
+
+. "$tests/mix.sh"
+
+traffic()
+{
+	local n
+
+	for ((n = 0; ; n++)); do
+		echo "\"received\":$n," >"$tmp/now"
+		mv "$tmp/now" "$node/run/mix.progress"
+		until [ -e "$tmp/flows" ]; do sleep 0.01; done
+		sleep 0.005
+	done
+}
+mix_rests()
+{
+	[ "$1" = USR1 ] || {
+		sleep 1
+		touch "$tmp/flows"
+		return 0
+	}
+	rm -f "$tmp/flows"
+	sleep 0.2
+	mix_received >"$tmp/rested"
+}
+ctr_move()
+{
+	export MIGR_CTR_LINK=c-mix
+	touch "$node/net/c-mix/master"
+	"$node/criu" version
+	rm "$node/net/c-mix/master"
+	"$node/criu" dump
+	"$node/criu" restore
+}
+received() { grep -o '[0-9]*' "$tmp/$1"; } # FILE
+
+touch "$tmp/flows"
+traffic &
+mix_holds_criu
+mix_holds_criu # once is enough
+for move in 1 2; do
+	say "move $move"
+	rm -f "$tmp"/{version,dump,restore}
+	mix_move
+	[ "$(received version)" = "$(<"$tmp/rested")" ] || fail "it did not rest"
+	[ "$(received dump)" -gt $(($(<"$tmp/rested") + 50)) ] ||
+		fail "CRIU did not wait"
+	[ -s "$tmp/restore" ] || fail "it was not restored"
+done
+
+say "CRIU does not wait"
+cp "$node/run/mix-criu" "$node/criu"
+! said=$(mix_move) || fail "nobody has noticed"
+[[ $said = *"CRIU did not wait"* ]] || fail "it says: $said"
