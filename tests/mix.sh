@@ -19,7 +19,7 @@ mix_moved_run=/var/lib/migr-ctr/mix/run
 # MIX_SEED repeats a run.
 mix_start()
 {
-	local mover=$1 all="-D 600 ${MIX_SEED:+-S $MIX_SEED} ${*:2}"
+	local mover=$1 all="$mix_patience ${MIX_SEED:+-S $MIX_SEED} ${*:2}"
 
 	mix_at=n1
 	mix_holds_criu
@@ -78,6 +78,7 @@ mix_wakes()
 
 # What CRIU is on n1 and n3 from now on: itself, but a dump, when the container
 # is unplugged already, waits until whoever has asked for that lets it go.
+# shellcheck disable=SC2016 # expanded there
 mix_holds_criu()
 {
 	local n
@@ -130,9 +131,9 @@ mix_end()
 
 	ask n2 'pkill -INT -x rc_mix' || true
 	poll_until 120 ask n2 '[ -s /run/mix.exit ]'
-	poll_until 60 ask $mix_at 'migr-ctr exit mix'
 	mix_verdict n2 partner /run/mix.json "$(ask n2 'cat /run/mix.exit')" ||
 		wrong=partner
+	poll_until 60 ask $mix_at 'migr-ctr exit mix'
 	mix_verdict $mix_at 'moved end' $mix_moved_run/mix.json \
 		"$(ask $mix_at 'migr-ctr exit mix')" ||
 		wrong="${wrong:+$wrong and }moved end"

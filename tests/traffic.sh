@@ -8,6 +8,8 @@
 
 declare -A device=() # by node, where it is not to be rc_mix's choice
 mix_files='-P /run/mix.progress -O /run/mix.json'
+# What waits longer is stuck, and says so: sooner than whoever waits for it.
+mix_patience="-D $(seconds 80)"
 mix_ends=()
 mix_watched=n2 # the progress of this end is looked at
 
@@ -30,6 +32,8 @@ mix_launch() # NODE ARGUMENT...
 # mix_between SERVER CLIENT OPTION...: and the server's progress is watched
 mix_between()
 {
+	# shellcheck disable=SC2086 # words
+	set -- "$1" "$2" $mix_patience "${@:3}"
 	mix_ends=("$1" "$2") mix_watched=$1
 	mix_kill "$1" "$2"
 	mix_launch "$1" -s "${@:3}"

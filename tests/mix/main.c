@@ -8,7 +8,7 @@
  *
  * The client says what the traffic is like; either side ends it, after -t
  * seconds or on SIGTERM or SIGINT. From SIGUSR1 on a side posts nothing new,
- * which soon brings both to rest, until SIGUSR2.
+ * but tells its peer, which soon brings both to rest, until SIGUSR2.
  */
 #include <errno.h>
 #include <sched.h>
@@ -25,7 +25,7 @@
 #include "traffic.h"
 #include "verbs.h"
 
-#define MAGIC 0x72635f6d69780001ULL /* "rc_mix", version 1 */
+#define MAGIC 0x72635f6d69780002ULL /* "rc_mix", version 2 */
 #define NS_PER_S 1000000000ULL
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
@@ -105,14 +105,6 @@ static void idle(unsigned int *rounds)
 	nanosleep(&nap, NULL);
 }
 
-/* To come to its end a side has something to post. */
-static bool post(struct traffic *t, bool second)
-{
-	if (resting && !traffic_stopping(t))
-		return false;
-	return traffic_post(t, second);
-}
-
 /* The second thread posts on the same QPs, from the other end. */
 static void *post_too(void *arg)
 {
@@ -120,7 +112,7 @@ static void *post_too(void *arg)
 	unsigned int rounds = 0;
 
 	while (!traffic_stopping(t) && !verdict_fatal(&t->verdict)) {
-		if (post(t, true))
+		if (traffic_post(t, true))
 			rounds = 0;
 		else
 			idle(&rounds);
@@ -147,13 +139,16 @@ static void run(struct traffic *t, const struct options *o, struct run_clock *c)
 		run_clock_tick(c, done);
 		if (!traffic_stopping(t) && should_stop(t, o, c))
 			traffic_stop(t);
+		traffic_rest(t, resting && !traffic_stopping(t));
+		if (traffic_rests(t))
+			run_clock_rests(c);
 		if (o->progress && c->active >= next_progress) {
 			if (report_progress(o->progress, t, c))
 				violation_fatal(&t->verdict, "%s: %s",
 						o->progress, strerror(errno));
 			next_progress = c->active + PROGRESS_NS;
 		}
-		if (post(t, false) || done)
+		if (traffic_post(t, false) || done)
 			rounds = 0;
 		else if (traffic_stopping(t) && traffic_drained(t))
 			break;

@@ -65,7 +65,8 @@ void *local_recv(const struct memory *m, unsigned int qp, uint64_t index)
 
 uint64_t credit_sum(const struct credit *c)
 {
-	return mix64(c->verified + 1) ^ mix64(c->final);
+	return mix64(c->verified + 1) ^ mix64(c->final) ^
+	       mix64(c->rests + (1ULL << 63));
 }
 
 static int map_region(struct region *r, size_t size, enum page_kind pages)

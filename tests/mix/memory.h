@@ -30,6 +30,7 @@ enum page_kind {
 struct credit {
 	uint64_t verified; /* operations of our stream it has checked */
 	uint64_t final;	   /* where its own stream ends, or NO_FINAL */
+	uint64_t rests;	   /* it posts nothing but this until it says so */
 	uint64_t check;	   /* tells a half-written credit from a whole one */
 };
 
@@ -43,7 +44,6 @@ struct cells {
 	uint64_t swap; /* CMP_SWAP by this QP only */
 	uint64_t pad[2];
 	struct credit credit;
-	uint64_t pad2;
 };
 
 struct region {

@@ -158,7 +158,7 @@ static bool may_post(const struct traffic_qp *q)
 	const struct shape *s = q->out.shape;
 
 	/* the last place in the queue is for a credit */
-	return !q->stopped && sq_room(&q->sq) > 1 &&
+	return !q->stopped && !traffic_resting(q->t) && sq_room(&q->sq) > 1 &&
 	       q->next - q->retired < most_outstanding(s) &&
 	       q->next < q->credit + s->window;
 }
@@ -190,6 +190,12 @@ static unsigned int post_ops(struct traffic_qp *q)
  */
 static bool credit_due(const struct traffic_qp *q)
 {
+	bool rests = traffic_resting(q->t);
+
+	if (rests != q->rest_sent)
+		return true;
+	if (rests)
+		return false;
 	return q->verified - q->announced >= q->in.shape->window / 2 ||
 	       (q->stopped && !q->final_sent);
 }
@@ -200,6 +206,7 @@ static void post_credit(struct traffic_qp *q)
 	struct credit c = {
 		.verified = q->verified,
 		.final = q->stopped ? q->next : NO_FINAL,
+		.rests = traffic_resting(q->t),
 	};
 	struct request r;
 	struct sq_entry *e;
@@ -219,6 +226,7 @@ static void post_credit(struct traffic_qp *q)
 	post_list(q, &r.wr);
 	q->announced = c.verified;
 	q->final_sent = q->stopped;
+	q->rest_sent = c.rests;
 }
 
 /* Looks at the credit that the peer writes to our memory. */
@@ -228,6 +236,7 @@ static void take_credit(struct traffic_qp *q)
 
 	c.verified = __atomic_load_n(&at->verified, __ATOMIC_ACQUIRE);
 	c.final = __atomic_load_n(&at->final, __ATOMIC_ACQUIRE);
+	c.rests = __atomic_load_n(&at->rests, __ATOMIC_ACQUIRE);
 	c.check = __atomic_load_n(&at->check, __ATOMIC_ACQUIRE);
 	if (c.check != credit_sum(&c))
 		return; /* being written just now */
@@ -242,6 +251,7 @@ static void take_credit(struct traffic_qp *q)
 			  q->index, q->peer_final, c.final);
 	q->credit = c.verified;
 	q->peer_final = c.final;
+	q->peer_rests = c.rests;
 }
 
 unsigned int traffic_post(struct traffic *t, bool backwards)

@@ -117,6 +117,49 @@ static unsigned int turn(struct traffic *t)
 	return n;
 }
 
+/* How many of so many rounds had something to do. */
+static unsigned int turns(struct traffic t[2], unsigned int n)
+{
+	unsigned int busy = 0;
+
+	while (n--)
+		busy += turn(&t[0]) + turn(&t[1]) > 0;
+	return busy;
+}
+
+static bool both_rest(struct traffic t[2])
+{
+	return traffic_rests(&t[0]) && traffic_rests(&t[1]);
+}
+
+static bool either_rests(struct traffic t[2])
+{
+	return traffic_rests(&t[0]) || traffic_rests(&t[1]);
+}
+
+/*
+ * Where one side rests both are quiet soon, and both know that, and when it is
+ * over. On one QP alone that is not yet so.
+ */
+static bool rest(struct traffic t[2])
+{
+	uint64_t next;
+
+	if (!turns(t, 20) || either_rests(t))
+		return false;
+	t[0].qp[1].peer_rests = true;
+	if (either_rests(t))
+		return false;
+	traffic_rest(&t[1], true);
+	turns(t, PATIENCE);
+	next = t[0].qp[0].next;
+	if (turns(t, PATIENCE) || !both_rest(t))
+		return false;
+	traffic_rest(&t[1], false);
+	turns(t, 20);
+	return !either_rests(t) && t[0].qp[0].next > next;
+}
+
 /* Returns when all is over, or when nothing has happened for long. */
 static void run(struct traffic t[2], struct fake_net *net)
 {
@@ -165,7 +208,7 @@ static bool judge(struct traffic t[2], const struct fake_net *net,
 	return ok;
 }
 
-static bool test(enum fault fault)
+static bool test(enum fault fault, bool rests)
 {
 	static struct traffic t[2];
 	struct fake_net *net = fake_net_new(QPS, fault, AFTER);
@@ -179,8 +222,11 @@ static bool test(enum fault fault)
 	for (side = 0; side < 2; side++)
 		fake_set_shared(net, side,
 				t[side].remote.addr[REGION_CELLS] + OFF_SHARED);
+	ok = !rests || rest(t);
+	if (!ok)
+		printf("FAIL rest\n");
 	run(t, net);
-	ok = judge(t, net, fault);
+	ok &= judge(t, net, fault);
 	end_side(&t[0]);
 	end_side(&t[1]);
 	fake_net_free(net);
@@ -189,10 +235,10 @@ static bool test(enum fault fault)
 
 int main(void)
 {
-	unsigned int fault, failed = 0;
+	unsigned int fault, failed = !test(FAULT_NONE, true);
 
 	for (fault = FAULT_NONE; fault < FAULTS; fault++)
-		failed += !test(fault);
-	printf("%u of %u failed\n", failed, FAULTS);
+		failed += !test(fault, false);
+	printf("%u of %u failed\n", failed, FAULTS + 1);
 	return failed ? 1 : 0;
 }

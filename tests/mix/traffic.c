@@ -150,6 +150,19 @@ bool traffic_peer_stopped(struct traffic *t)
 	return stopped;
 }
 
+bool traffic_rests(struct traffic *t)
+{
+	bool rests = true;
+	unsigned int i;
+
+	for (i = 0; i < t->shape.qps && rests; i++) {
+		pthread_mutex_lock(&t->qp[i].lock);
+		rests = t->qp[i].peer_rests;
+		pthread_mutex_unlock(&t->qp[i].lock);
+	}
+	return rests || traffic_resting(t);
+}
+
 /* The peer has no receive to consume any more. */
 static bool all_received(const struct traffic_qp *q)
 {

@@ -8,7 +8,7 @@
  * and no slot is written again before it was looked at.
  *
  * A side that stops says in its last credit where its streams end; the peer
- * stops then too.
+ * stops then too. One that rests says that, too, and when it goes on.
  */
 #ifndef MIX_TRAFFIC_H
 #define MIX_TRAFFIC_H
@@ -43,6 +43,7 @@ struct traffic_qp {
 	uint64_t swaps;	       /* posted */
 	bool stopped;
 	bool final_sent;
+	bool rest_sent; /* the last credit said so */
 
 	/* the peer's stream */
 	struct stream in;
@@ -50,6 +51,7 @@ struct traffic_qp {
 	uint64_t verified;  /* operations checked */
 	uint64_t announced; /* the same, as the peer has been told */
 	uint64_t peer_final;
+	bool peer_rests;
 	uint64_t in_add, in_shared, in_swaps; /* what the cells must hold */
 	struct slot *slot;		      /* what each must hold */
 
@@ -70,6 +72,7 @@ struct traffic {
 	struct verdict verdict;
 	uint64_t shared_sum; /* posted by all QPs on the shared counter */
 	bool stopping;
+	bool resting;
 };
 
 /* All return -1 on failure (of memory or of the verbs), else 0. */
@@ -81,6 +84,18 @@ void traffic_free(struct traffic *t);
 unsigned int traffic_post(struct traffic *t, bool backwards);
 /* Handles what has completed; one thread only. Returns how many. */
 unsigned int traffic_poll(struct traffic *t);
+
+/* Nothing is posted but word of that, or it goes on; who stops does not rest. */
+static inline void traffic_rest(struct traffic *t, bool rest)
+{
+	__atomic_store_n(&t->resting, rest, __ATOMIC_RELAXED);
+}
+static inline bool traffic_resting(const struct traffic *t)
+{
+	return __atomic_load_n(&t->resting, __ATOMIC_RELAXED);
+}
+/* This side rests, or the peer does on all QPs: nothing has to complete. */
+bool traffic_rests(struct traffic *t);
 
 void traffic_stop(struct traffic *t);
 static inline bool traffic_stopping(const struct traffic *t)
