@@ -114,9 +114,12 @@ cmd_up()
 		say "$count nodes ready after $SECONDS s ($accel)"
 }
 
+# How often its kernel has said that it restarts
+restarts() { grep -ac 'reboot: Restarting system' "$(console "$1")" || true; } # NODE
+
 cmd_reboot()
 {
-	local power='' d deadline images backports debug accel mem cpus stock device kernel
+	local power='' d deadline before images backports debug accel mem cpus stock device kernel
 
 	[ "${1-}" != --power ] || { power=1; shift; }
 	need_node "${1-}"
@@ -133,9 +136,16 @@ cmd_reboot()
 	else
 		wire_off "$1" >/dev/null
 		on_reset "$1" reset
-		# A kernel that resets itself does not close our connection.
+		before=$(restarts "$1")
+		# A kernel that resets itself does not close our connection, nor
+		# those that others open until it does.
 		remote "$1" 'sync; busybox reboot -f -d 1 </dev/null >/dev/null 2>&1 &' \
 			2>/dev/null 8>&- || true
+		hang_up "$1"
+		until [ "$(restarts "$1")" -gt "$before" ] || ready "$1" ||
+			[ $SECONDS -ge $deadline ]; do
+			sleep 0.1
+		done
 		hang_up "$1"
 	fi
 	await "$1" $deadline 8>&-
