@@ -169,6 +169,7 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
 
 /* rxe_migr_stop.c */
+void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_unstop_qp(struct rxe_qp *qp);

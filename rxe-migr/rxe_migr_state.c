@@ -157,6 +157,8 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m)
 				   RXE_MIGR_RUNNING);
 	idle = !has_outstanding(qp);
 	if (failed && !idle) {
+		/* what waits for a requester that is to retry is no sign of life */
+		rxe_migr_purge(qp, &qp->resp_pkts);
 		qp->req.need_retry = 0;
 		qp->comp.retry_cnt = 0;
 		qp->comp.timeout = 1;

@@ -13,7 +13,14 @@ static struct ib_uobject *qp_uobject(struct rxe_qp *qp)
 	return (struct ib_uobject *)qp->ibqp.uobject;
 }
 
-static void purge(struct rxe_qp *qp, struct sk_buff_head *list)
+/**
+ * rxe_migr_purge - drop packets, as if the network had lost them
+ * @qp: the QP, with a reference
+ * @list: its requests or responses
+ *
+ * Context: any
+ */
+void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list)
 {
 	struct ib_device *dev = qp->ibqp.device;
 	struct sk_buff *skb;
@@ -40,8 +47,8 @@ static void quiesce(struct rxe_qp *qp)
 	rxe_disable_task(&qp->recv_task);
 	timer_delete_sync(&qp->retrans_timer);
 	timer_delete_sync(&qp->rnr_nak_timer);
-	purge(qp, &qp->req_pkts);
-	purge(qp, &qp->resp_pkts);
+	rxe_migr_purge(qp, &qp->req_pkts);
+	rxe_migr_purge(qp, &qp->resp_pkts);
 
 	qp->req.wait_for_rnr_timer = 0;
 	qp->comp.timeout = 0;
@@ -336,9 +343,9 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 void rxe_migr_qp_destroy(struct rxe_qp *qp)
 {
 	if (qp->migr >= RXE_MIGR_PAUSED)
-		purge(qp, &qp->resp_pkts);
+		rxe_migr_purge(qp, &qp->resp_pkts);
 	if (qp->migr == RXE_MIGR_STOPPED)
-		purge(qp, &qp->req_pkts);
+		rxe_migr_purge(qp, &qp->req_pkts);
 }
 
 /**

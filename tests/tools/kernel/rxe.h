@@ -74,8 +74,13 @@ struct ib_qp {
 	void (*event_handler)(struct ib_event *event, void *context);
 };
 
+struct sk_buff_head {
+	int qlen;
+};
+
 struct rxe_qp {
 	struct ib_qp ibqp;
+	struct sk_buff_head resp_pkts;
 	int state_lock, send_task, recv_task, retrans_timer;
 	u8 migr;
 	struct {
@@ -127,6 +132,7 @@ static inline bool rxe_migr_connected(struct rxe_qp *qp)
 void rxe_qp_error(struct rxe_qp *qp);
 void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index);
 void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms);
+void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);
 
 /* rxe_migr_state.c */
 bool __rxe_migr_change(struct rxe_qp *qp, unsigned int from,
