@@ -13,9 +13,11 @@ unsigned long jiffies = 5000;
 unsigned int stub_warnings;
 static unsigned int paused, timed_out, fatal;
 
+/* it takes the lock, and before that the QP must not be seen Running and well */
 void rxe_qp_error(struct rxe_qp *qp)
 {
-	stub_warnings += qp->state_lock; /* it takes it */
+	stub_warnings += qp->state_lock;
+	CHECK(qp->attr.qp_state == IB_QPS_ERR);
 	qp->attr.qp_state = IB_QPS_ERR;
 }
 
@@ -123,7 +125,8 @@ static void times_out(void)
 	CHECK(!rxe_migr_timed_out(&m)); /* it tries, it does not wait */
 	CHECK(m.qp.migr == RXE_MIGR_TRYING && !timed_out);
 	CHECK(rxe_migr_spares(&m.qp));
-	m.qp.resp_pkts.qlen = 1; /* to the completer it would end the time-out */
+	m.qp.resp_pkts.qlen =
+		1; /* to the completer it would end the time-out */
 	CHECK(rxe_migr_timed_out(&m));
 	CHECK(!m.qp.resp_pkts.qlen);
 	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
@@ -146,6 +149,26 @@ static void times_out_idle(void)
 	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
 	CHECK(m.qp.attr.qp_state == IB_QPS_ERR && fatal == 1);
 	CHECK(!m.qp.comp.timeout);
+}
+
+/* what was posted meanwhile, or rewound and not sent again, ends as well */
+static void times_out_posted(enum ib_qp_state state)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	m.qp.comp.psn = END;
+	m.qp.sq.queue = 1;
+	rxe_migr_pause(&m.qp);
+	m.qp.attr.qp_state = state;
+	jiffies += 601 * HZ;
+	CHECK(rxe_migr_timed_out(&m));
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
+	if (state == IB_QPS_RTS) {
+		CHECK(m.qp.comp.timeout && !m.qp.comp.retry_cnt);
+		CHECK(m.qp.attr.qp_state == IB_QPS_RTS && !fatal);
+	} else {
+		CHECK(m.qp.attr.qp_state == IB_QPS_ERR && fatal == 1);
+	}
 }
 
 /* RTR: nothing has been sent, whatever the PSNs of an earlier life say */
@@ -226,6 +249,8 @@ int main(void)
 	heals();
 	times_out();
 	times_out_idle();
+	times_out_posted(IB_QPS_RTS);
+	times_out_posted(IB_QPS_SQD); /* where nothing new is sent */
 	times_out_in_rtr();
 	stops();
 	asks();
