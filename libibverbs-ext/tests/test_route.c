@@ -13,6 +13,7 @@
 
 #define LO 1 /* index of the device */
 
+/* IPv6 answers for an address by a route that a worker makes, after ip(8) */
 static const char setup[] = "set -e; ip link set lo up\n"
 			    "ip addr add 10.9.0.3/32 dev lo\n"
 			    "ip addr add 10.9.5.3/32 dev lo\n"
@@ -20,7 +21,15 @@ static const char setup[] = "set -e; ip link set lo up\n"
 			    "ip route add prohibit 198.51.100.0/24\n"
 			    "ip addr add fd09::3/128 dev lo nodad\n"
 			    "ip addr add fd09:5::3/128 dev lo nodad\n"
-			    "ip route add fd92::/64 dev lo src fd09:5::3\n";
+			    "ip route add fd92::/64 dev lo src fd09:5::3\n"
+			    "for _ in $(seq 1000); do\n"
+			    "	n=$(ip -6 route show table local |\n"
+			    "		grep -c '^local fd09:') || true\n"
+			    "	[ \"$n\" -lt 2 ] || exit 0\n"
+			    "	sleep 0.01\n"
+			    "done\n"
+			    "echo 'the addresses have no local routes' >&2\n"
+			    "exit 1\n";
 
 static void gid_of(const char *text, uint8_t *gid)
 {
