@@ -146,6 +146,19 @@ static void test_sq(void)
 	rig_stop(r);
 }
 
+/* Its receive queue is at r->buf and its send queue behind that, 16 WQEs each */
+static struct qp *connected_to_itself(void)
+{
+	uint32_t id;
+
+	setup();
+	rig_address(r);
+	rig_qp_in(r, 0, cq.id);
+	id = rig_id(r);
+	rig_connect(r, id, id);
+	return (struct qp *)obj_find(r->nic, OBJ_QP, id);
+}
+
 /*
  * ...of a QP. When the doorbell record cannot be read, or says what cannot be,
  * nobody knows whether anything is posted: an event tells, and no completion of
@@ -153,19 +166,11 @@ static void test_sq(void)
  */
 static void test_qp(const char *what, uint32_t record, bool unmapped)
 {
+	struct qp *qp = connected_to_itself();
+	uint64_t db = r->db, sq = r->buf + (32 << 4);
 	uint8_t cqe[64], eqe[64];
-	uint64_t db, sq;
-	struct qp *qp;
-	uint32_t id;
+	uint32_t id = qp->obj.id;
 
-	setup();
-	rig_address(r);
-	rig_qp_in(r, 0, cq.id);
-	db = r->db;
-	sq = r->buf + (32 << 4);
-	id = rig_id(r);
-	rig_connect(r, id, id);
-	qp = (struct qp *)obj_find(r->nic, OBJ_QP, id);
 	for (int i = 0; i < 16; i++) {
 		put_be32(rig_mem(r, sq) + 64 * i + 4, id << 8 | 1); /* NOP */
 		rig_mem(r, sq)[64 * i + 11] = 8; /* signaled */
@@ -205,19 +210,11 @@ static void test_qp(const char *what, uint32_t record, bool unmapped)
  */
 static void test_recv(const char *what, uint32_t record, bool unmapped)
 {
-	uint64_t db, sq, start;
+	struct qp *qp = connected_to_itself();
+	uint64_t db = r->db, sq = r->buf + (32 << 4), start;
 	uint8_t cqe[64], eqe[64];
-	struct qp *qp;
-	uint32_t id;
+	uint32_t id = qp->obj.id;
 
-	setup();
-	rig_address(r);
-	rig_qp_in(r, 0, cq.id);
-	db = r->db;
-	sq = r->buf + (32 << 4);
-	id = rig_id(r);
-	rig_connect(r, id, id);
-	qp = (struct qp *)obj_find(r->nic, OBJ_QP, id);
 	put_be32(rig_mem(r, sq), WQE_SEND);
 	put_be32(rig_mem(r, sq) + 4, id << 8 | 1);
 	put_be32(rig_mem(r, db), record);
