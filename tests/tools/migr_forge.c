@@ -2,11 +2,12 @@
 /*
  * migr_forge - send packets of the migration protocol that nobody asked for
  *
- *   migr_forge -d DST -q QPN [-k KEYFILE] [OPTION=VALUE]... [KIND]
+ *   migr_forge -d DST -q QPN [-k KEYFILE] [OPTION=VALUE]... [KIND] [next ...]
  *
  * KIND is resume (default), moved, resume_ack, nak_stopped or ack, an ordinary
- * acknowledgement. The ICRC is always right. The MAC is right under the key in KEYFILE ("ID:64 hex
- * digits"), and wrong without one. OPTIONs:
+ * acknowledgement. The ICRC is always right. The MAC is right under the key in
+ * KEYFILE ("ID:64 hex digits"), and wrong without one. After "next" comes what is
+ * different in one more packet. OPTIONs:
  *
  *   src=IP      source address (the kernel's choice); may be somebody else's
  *   psn= epoch= old= new= version= keyid= port=  fields of the packet
@@ -261,11 +262,22 @@ static void choose_source(void)
 	close(fd);
 }
 
-int main(int argc, char **argv)
+static void send_packets(int fd)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = o.dst };
 	uint8_t packet[MAX_BYTES] = { 0 };
 	size_t bytes;
+
+	if (o.length > MAX_BYTES - HDR_BYTES - 4)
+		errx(2, "too long: length=%u", o.length);
+	bytes = make_packet(packet);
+	for (uint32_t i = 0; i < o.count; i++)
+		if (sendto(fd, packet, bytes, 0, (void *)&to, sizeof(to)) < 0)
+			err(2, "send");
+}
+
+int main(int argc, char **argv)
+{
 	int fd;
 
 	for (int c; (c = getopt(argc, argv, "d:q:k:")) != -1;) {
@@ -278,21 +290,19 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	for (; optind < argc; optind++)
-		parse_word(argv[optind]);
-	if (!o.dst.s_addr || o.length > MAX_BYTES - HDR_BYTES - 4)
+	if (!o.dst.s_addr)
 		errx(2, "usage: migr_forge -d DST -q QPN [-k KEYFILE] "
-			"[OPTION=VALUE]... [KIND]");
-	if (!o.src.s_addr)
-		choose_source();
-
+			"[OPTION=VALUE]... [KIND] [next ...]");
+	choose_source();
 	fd = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
 	if (fd < 0)
 		err(2, "raw socket");
-	to.sin_addr = o.dst;
-	bytes = make_packet(packet);
-	for (uint32_t i = 0; i < o.count; i++)
-		if (sendto(fd, packet, bytes, 0, (void *)&to, sizeof(to)) < 0)
-			err(2, "send");
+
+	for (; optind < argc; optind++)
+		if (strcmp(argv[optind], "next"))
+			parse_word(argv[optind]);
+		else
+			send_packets(fd);
+	send_packets(fd);
 	return 0;
 }
