@@ -6,7 +6,6 @@
 #include <linux/module.h>
 
 #include "rxe.h"
-#include "rxe_queue.h"
 
 #define PROBE_MIN_MS	200
 #define PROBE_MAX_MS	2000
@@ -118,17 +117,6 @@ bool rxe_migr_due(struct rxe_migr_qp *m)
 	return true;
 }
 
-/*
- * Is there no work request that its next time-out could end? One that waits to be
- * sent is, but in RTS only. Context: state_lock held.
- */
-static bool is_idle(struct rxe_qp *qp)
-{
-	return !has_outstanding(qp) &&
-	       (qp_state(qp) != IB_QPS_RTS ||
-		queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT));
-}
-
 static void fail_idle(struct rxe_qp *qp)
 {
 	struct ib_event ev = {
@@ -147,8 +135,8 @@ static void fail_idle(struct rxe_qp *qp)
  * @m: the QP
  *
  * As with a dead peer: its next time-out is the last one. With nothing
- * outstanding and nothing to send it would have none, and no work request to tell
- * the application.
+ * outstanding there may be none, whatever has been posted meanwhile, and no work
+ * request to tell the application.
  *
  * Context: m->lock held
  * Return: true if it was for too long
@@ -168,7 +156,7 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m)
 	failed = __rxe_migr_change(qp, RXE_MIGR_IN(PAUSED) |
 				       RXE_MIGR_IN(RESUMING),
 				   RXE_MIGR_RUNNING);
-	idle = is_idle(qp);
+	idle = !has_outstanding(qp);
 	if (failed && idle) {
 		/* nobody sees it Running; for the rest see fail_idle() */
 		qp->attr.qp_state = IB_QPS_ERR;

@@ -125,8 +125,8 @@ static void times_out(void)
 	CHECK(!rxe_migr_timed_out(&m)); /* it tries, it does not wait */
 	CHECK(m.qp.migr == RXE_MIGR_TRYING && !timed_out);
 	CHECK(rxe_migr_spares(&m.qp));
-	m.qp.resp_pkts.qlen =
-		1; /* to the completer it would end the time-out */
+	/* to the completer it would end the time-out */
+	m.qp.resp_pkts.qlen = 1;
 	CHECK(rxe_migr_timed_out(&m));
 	CHECK(!m.qp.resp_pkts.qlen);
 	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
@@ -149,26 +149,6 @@ static void times_out_idle(void)
 	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
 	CHECK(m.qp.attr.qp_state == IB_QPS_ERR && fatal == 1);
 	CHECK(!m.qp.comp.timeout);
-}
-
-/* what was posted meanwhile, or rewound and not sent again, ends as well */
-static void times_out_posted(enum ib_qp_state state)
-{
-	struct rxe_migr_qp m = new_qp();
-
-	m.qp.comp.psn = END;
-	m.qp.sq.queue = 1;
-	rxe_migr_pause(&m.qp);
-	m.qp.attr.qp_state = state;
-	jiffies += 601 * HZ;
-	CHECK(rxe_migr_timed_out(&m));
-	CHECK(m.qp.migr == RXE_MIGR_RUNNING && timed_out == 1);
-	if (state == IB_QPS_RTS) {
-		CHECK(m.qp.comp.timeout && !m.qp.comp.retry_cnt);
-		CHECK(m.qp.attr.qp_state == IB_QPS_RTS && !fatal);
-	} else {
-		CHECK(m.qp.attr.qp_state == IB_QPS_ERR && fatal == 1);
-	}
 }
 
 /* RTR: nothing has been sent, whatever the PSNs of an earlier life say */
@@ -249,8 +229,6 @@ int main(void)
 	heals();
 	times_out();
 	times_out_idle();
-	times_out_posted(IB_QPS_RTS);
-	times_out_posted(IB_QPS_SQD); /* where nothing new is sent */
 	times_out_in_rtr();
 	stops();
 	asks();

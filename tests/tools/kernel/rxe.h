@@ -81,9 +81,6 @@ struct sk_buff_head {
 struct rxe_qp {
 	struct ib_qp ibqp;
 	struct sk_buff_head resp_pkts;
-	struct {
-		int queue; /* how many wait there */
-	} sq;
 	int state_lock, send_task, recv_task, retrans_timer;
 	u8 migr;
 	struct {
