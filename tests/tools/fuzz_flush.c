@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * ATOMIC WRITE and FLUSH, which came late to the driver and which hardly anybody
- * uses: sent again, asked for again, and by who has no right to.
+ * uses: sent again, asked for again, without an answer, and by who has no right to.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #define PSN 0xfffff0
 #define REMOTE (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 #define FLUSHES (REMOTE | IBV_ACCESS_FLUSH_GLOBAL)
+#define RESOURCES 4   /* and credits */
 #define RNR_US 200000 /* some hundred times that of the responder */
 
 /* one QP asks another one of the same process, which is s.qp[0] */
@@ -68,12 +69,12 @@ static void pair_connect(struct pair *p, int access, uint8_t resources)
 		;
 }
 
-static void post_send(struct pair *p)
+static void post_send(struct pair *p, uint32_t length)
 {
 	ibv_wr_start(p->ask);
 	p->ask->wr_flags = 0;
 	ibv_wr_send(p->ask);
-	ibv_wr_set_sge(p->ask, p->s.mr->lkey, (uintptr_t)p->s.mem, MSG);
+	ibv_wr_set_sge(p->ask, p->s.mr->lkey, (uintptr_t)p->s.mem, length);
 	MUST(!ibv_wr_complete(p->ask));
 }
 
@@ -116,20 +117,20 @@ static void sent_again(struct pair *p)
 	const char what[] = "8 bytes.";
 	char *to = p->s.mem + 2 * MSG - 8;
 
-	pair_connect(p, FLUSHES, 4);
-	post_send(p);
+	pair_connect(p, FLUSHES, RESOURCES);
+	post_send(p, MSG);
 	post_atomic_write(p, to, what);
 	post_flush(p, p->mr->rkey, IBV_FLUSH_GLOBAL);
 	usleep(RNR_US);
 	MUST(!qp_post_recv(&p->s, 0));
-	EXPECT(status_of(p, 4), 0);
+	EXPECT(status_of(p, RESOURCES), 0);
 	EXPECT(memcmp(to, what, 8), 0);
 }
 
 /* the answer was lost, as far as the one that asks can tell */
 static void asked_again(struct pair *p)
 {
-	pair_connect(p, FLUSHES, 4);
+	pair_connect(p, FLUSHES, RESOURCES);
 	post_flush(p, p->mr->rkey, IBV_FLUSH_GLOBAL);
 	EXPECT(status_of(p, 1), 0);
 	ask_again(p);
@@ -137,6 +138,27 @@ static void asked_again(struct pair *p)
 	EXPECT(status_of(p, 1), 0);
 	post_flush(p, p->mr->rkey, IBV_FLUSH_GLOBAL);
 	EXPECT(status_of(p, 1), 0);
+}
+
+/*
+ * To the responder they are duplicates, of which it knows nothing, and a SEND that
+ * it has acknowledged: so each of them loses its answer, and no credit.
+ */
+static void unanswered(struct pair *p)
+{
+	char *to = p->s.mem + 2 * MSG - 8;
+
+	pair_connect(p, FLUSHES, RESOURCES);
+	qp_reset(p->s.qp[0]);
+	qp_connect_as(p->rig, p->s.qp[0], p->ask->qp_base.qp_num, PSN,
+		      PSN + RESOURCES + 1, FLUSHES, RESOURCES);
+	for (int i = 0; i < RESOURCES; i++)
+		post_atomic_write(p, to, "nowhere.");
+	post_send(p, 8);
+	EXPECT(status_of(p, RESOURCES + 1), 0);
+	post_atomic_write(p, to, "and now.");
+	EXPECT(status_of(p, 1), 0);
+	EXPECT(memcmp(to, "and now.", 8), 0);
 }
 
 static int flush_ends(struct pair *p, int access, uint8_t resources,
@@ -154,13 +176,14 @@ void attack_flush(struct rig *rig)
 	pair_open(rig, &p);
 	sent_again(&p);
 	asked_again(&p);
+	unanswered(&p);
 
-	EXPECT(flush_ends(&p, REMOTE, 4, p.mr, IBV_FLUSH_GLOBAL),
+	EXPECT(flush_ends(&p, REMOTE, RESOURCES, p.mr, IBV_FLUSH_GLOBAL),
 	       IBV_WC_REM_INV_REQ_ERR);
-	EXPECT(flush_ends(&p, FLUSHES, 4, p.s.mr, IBV_FLUSH_GLOBAL),
+	EXPECT(flush_ends(&p, FLUSHES, RESOURCES, p.s.mr, IBV_FLUSH_GLOBAL),
 	       IBV_WC_REM_ACCESS_ERR);
 	for (uint8_t type = 0; type < 16; type += 4)
-		EXPECT(flush_ends(&p, REMOTE, 4, p.s.mr, type),
+		EXPECT(flush_ends(&p, REMOTE, RESOURCES, p.s.mr, type),
 		       IBV_WC_REM_INV_REQ_ERR);
 	EXPECT(flush_ends(&p, FLUSHES, 0, p.mr, IBV_FLUSH_GLOBAL),
 	       IBV_WC_REM_INV_REQ_ERR);

@@ -9,9 +9,9 @@
  *   -s  the seed of what is left to chance; one is drawn, and printed
  *
  * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell, events,
- * clones, rings, flush, races, lives; all if none is given. User space's own checks are bypassed. The
- * kernel has to refuse, or to survive what it accepted; whether it did, its log
- * says. Exit code: 0, 1 if a command ended as it should not.
+ * clones, rings, flush, sqd, races, lives; all if none is given. User space's own
+ * checks are bypassed. The kernel has to refuse, or to survive what it accepted;
+ * whether it did, its log says. Exit code: 0, 1 if a command ended as it should not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -128,6 +128,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "flush")) {
 		say("flush");
 		attack_flush(&rig);
+	}
+	if (wanted(argv, "sqd")) {
+		say("sqd");
+		attack_sqd(&rig);
 	}
 	if (wanted(argv, "crafted")) {
 		say("crafted");

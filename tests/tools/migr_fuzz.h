@@ -131,6 +131,7 @@ void attack_events(struct rig *rig);		    /* fuzz_events.c */
 void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
 void attack_flush(struct rig *rig);		    /* fuzz_flush.c */
 void attack_rings(struct rig *rig);		    /* fuzz_rings.c */
+void attack_sqd(struct rig *rig);		    /* fuzz_sqd.c */
 void attack_lives(struct rig *rig, double seconds); /* fuzz_lives.c */
 void attack_races(struct rig *rig, double seconds); /* fuzz_races.c */
 
