@@ -31,7 +31,7 @@ struct wq {
 	/* a receive queue: frames without a buffer; it is in nic.holding then */
 	TAILQ_HEAD(, held) held;
 	TAILQ_ENTRY(wq) next_holding;
-	uint32_t held_bytes; /* of memory */
+	uint32_t held_count, held_bytes; /* bytes of memory */
 	uint8_t ctx[BYTES(rqc) > BYTES(sqc) ? BYTES(rqc) : BYTES(sqc)];
 };
 
@@ -74,7 +74,7 @@ void sq_stop(struct nic *nic, struct wq *sq);
 bool eth_tick(struct nic *nic);
 /*
  * The queue is in the error state now: its WQEs end with an error, those that
- * are posted later as well.
+ * are posted later as well, if it was created so (flush_in_error_en).
  */
 void rq_flush(struct nic *nic, struct wq *rq);
 /* Nothing of it waits any more, frames or flushing. */

@@ -174,9 +174,30 @@ void rq_flush(struct nic *nic, struct wq *rq)
 	look_again(nic, rq, 0);
 }
 
+/* Frames are lost. */
+static void out_of_buffer(struct nic *nic, const struct wq *rq, uint32_t count)
+{
+	struct q_counter *counter =
+		(struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
+					     GET(rqc, rq->ctx, counter_set_id));
+
+	if (counter)
+		counter->out_of_buffer += count;
+}
+
+/* The queue ends in the error state, and with it what waits for its buffers. */
+static void fail(struct nic *nic, struct wq *rq)
+{
+	rq->state = WQ_ERR;
+	out_of_buffer(nic, rq, rq->held_count);
+	rq_flush(nic, rq);
+}
+
 /*
- * Is there a buffer? If nobody knows, an event tells that this is the end of the
- * queue: drivers have it for raw packet QPs and work queues.
+ * Is there a buffer? When nobody knows, a queue whose driver has it flushed ends,
+ * and an event tells: mlx5_ib hands it on, for raw packet QPs and work queues.
+ * mlx5e does neither, and recovers from nothing but an error CQE, of which there
+ * can be none: its queue has no buffer until the record is right again.
  */
 static bool has_buffer(struct nic *nic, struct wq *rq)
 {
@@ -184,9 +205,10 @@ static bool has_buffer(struct nic *nic, struct wq *rq)
 
 	if (posted(nic, rq, &left))
 		return left;
+	if (!GET(rqc, rq->ctx, flush_in_error_en))
+		return false;
 	nic_log(nic, "RQ %u: doorbell record", rq->obj.id);
-	rq->state = WQ_ERR;
-	rq_flush(nic, rq);
+	fail(nic, rq);
 	event_queue(nic, EVENT_QP_FATAL, QUEUE_RQ, rq->obj.id);
 	return false;
 }
@@ -220,17 +242,6 @@ void eth_flush(struct nic *nic)
 		if (rq)
 			flush_by(nic, rq);
 	}
-}
-
-/* A frame is lost. */
-static void out_of_buffer(struct nic *nic, const struct wq *rq)
-{
-	struct q_counter *counter =
-		(struct q_counter *)obj_find(nic, OBJ_Q_COUNTER,
-					     GET(rqc, rq->ctx, counter_set_id));
-
-	if (counter)
-		counter->out_of_buffer++;
 }
 
 /* There is a buffer for it; the frame is changed. */
@@ -272,8 +283,7 @@ static void deliver(struct nic *nic, struct wq *rq, uint8_t *frame,
 		syndrome);
 	cqe[CQE_AT_SYNDROME] = syndrome;
 	cq_post(nic, rq->cq, cqe, CQE_RESP_ERR, false);
-	rq->state = WQ_ERR;
-	rq_flush(nic, rq);
+	fail(nic, rq);
 }
 
 /* What another transport domain sent comes back in any case. */
@@ -296,22 +306,24 @@ struct held {
 	uint8_t frame[];
 };
 
-static void drop_first(struct nic *nic, struct wq *rq)
+/* It waits no more, and is the caller's to free. */
+static struct held *take_first(struct nic *nic, struct wq *rq)
 {
 	struct held *h = TAILQ_FIRST(&rq->held);
 
 	TAILQ_REMOVE(&rq->held, h, next);
+	rq->held_count--;
 	rq->held_bytes -= sizeof(*h) + h->len;
 	nic->held_bytes -= sizeof(*h) + h->len;
-	free(h);
 	if (TAILQ_EMPTY(&rq->held))
 		TAILQ_REMOVE(&nic->holding, rq, next_holding);
+	return h;
 }
 
 void rq_stop(struct nic *nic, struct wq *rq)
 {
 	while (!TAILQ_EMPTY(&rq->held))
-		drop_first(nic, rq);
+		free(take_first(nic, rq));
 	if (rq->runnable)
 		TAILQ_REMOVE(&nic->rx_flush[rq->looks], rq, next_run);
 	rq->runnable = false;
@@ -326,11 +338,10 @@ static int retry(struct nic *nic, struct wq *rq, int budget)
 	struct held *h;
 
 	/* one that cannot be delivered stops the queue */
-	while (budget > 0 && (h = TAILQ_FIRST(&rq->held)) &&
-	       has_buffer(nic, rq)) {
+	while (budget > 0 && !TAILQ_EMPTY(&rq->held) && has_buffer(nic, rq)) {
+		h = take_first(nic, rq);
 		deliver(nic, rq, h->frame, h->len, &h->hash);
-		if (!TAILQ_EMPTY(&rq->held))
-			drop_first(nic, rq);
+		free(h);
 		budget--;
 	}
 	return budget;
@@ -346,8 +357,8 @@ static int give_up(struct nic *nic, struct wq *rq, int budget)
 
 	rq->starved = true;
 	for (; budget > 0 && !TAILQ_EMPTY(&rq->held); budget--) {
-		out_of_buffer(nic, rq);
-		drop_first(nic, rq);
+		out_of_buffer(nic, rq, 1);
+		free(take_first(nic, rq));
 	}
 	h = TAILQ_FIRST(&rq->held);
 	if (h)
@@ -398,6 +409,7 @@ static bool hold(struct nic *nic, struct wq *rq, const uint8_t *frame,
 	if (TAILQ_EMPTY(&rq->held))
 		TAILQ_INSERT_TAIL(&nic->holding, rq, next_holding);
 	TAILQ_INSERT_TAIL(&rq->held, h, next);
+	rq->held_count++;
 	rq->held_bytes += size;
 	nic->held_bytes += size;
 	return true;
@@ -427,13 +439,11 @@ bool eth_receive(struct nic *nic, uint8_t *frame, uint32_t len, bool back,
 		return true;
 	if ((back || TAILQ_EMPTY(&rq->held)) && has_buffer(nic, rq)) {
 		deliver(nic, rq, frame, len, &hash);
-	} else if (rq->state != WQ_RDY) {
-		return true;
-	} else if (back) {
-		out_of_buffer(nic, rq);
+	} else if (back || rq->state != WQ_RDY) {
+		out_of_buffer(nic, rq, 1);
 	} else if (!hold(nic, rq, frame, len, &hash)) {
 		rq->starved = true;
-		out_of_buffer(nic, rq);
+		out_of_buffer(nic, rq, 1);
 	}
 	return true;
 }

@@ -391,21 +391,40 @@ static void test_own_starved(void)
 	rig_stop(r);
 }
 
-/* A receive WQE that is not in memory is the error of its queue. */
-static void test_rq_unreadable(void)
+/* `count` frames from the wire */
+static void receive(int count)
 {
-	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 }, cqe[64];
+	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 };
+
+	for (int i = 0; i < count; i++) {
+		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+		nic_wire(r->nic);
+	}
+}
+
+/*
+ * A receive WQE that is not in memory is the error of its queue. Frames that
+ * wait behind the one that it was for are lost, and counted.
+ */
+static void test_rq_unreadable(bool waits)
+{
+	struct q_counter *counter;
+	uint8_t cqe[64];
 	struct wq *wq;
 
 	r = rig_start();
 	probe_run(r, &p);
 	r->nic->mtu = 1522;
+	counter = count_rq();
 	wq = (struct wq *)obj_find(r->nic, OBJ_RQ, p.rq);
 	wq->pas.page[0] = RIG_NOWHERE;
 	SET(rqc, wq->ctx, flush_in_error_en, 1);
+	if (waits)
+		receive(3);
 	put_be32(rig_mem(r, p.rq_db), 2);
-	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-	nic_wire(r->nic);
+	if (!waits)
+		receive(1);
+	nic_tick(r->nic);
 	nic_tick(r->nic);
 	for (uint32_t i = 0; i < 2; i++)
 		CHECK(rig_cqe(r, &p.rx_cq, cqe) &&
@@ -414,21 +433,17 @@ static void test_rq_unreadable(void)
 		      "%u: syndrome %u", i, cqe[55]);
 	CHECK(!rig_cqe(r, &p.rx_cq, cqe) && wq->state == WQ_ERR, "state %u",
 	      wq->state);
+	CHECK(counter->out_of_buffer == (waits ? 2 : 0), "%u lost",
+	      counter->out_of_buffer);
 	rig_stop(r);
 }
 
-/*
- * A doorbell record that cannot be read, or says what cannot be, while frames
- * wait or when one comes: an event tells, and no CQE. What is posted is flushed
- * when the record is right.
- */
-static void test_rq_lost(const char *what, uint16_t record, bool unmapped,
-			 bool waits)
+/* The probe's queue, whose record spoils while frames wait or when one comes */
+static struct wq *spoil_rq(bool flush, uint16_t record, bool unmapped,
+			   bool waits)
 {
-	uint8_t frame[FRAME] = { 255, 255, 255, 255, 255, 255 };
-	uint8_t cqe[64], eqe[64];
+	uint8_t eqe[64];
 	struct wq *wq;
-	uint64_t start;
 
 	r = rig_start();
 	probe_run(r, &p);
@@ -437,23 +452,38 @@ static void test_rq_lost(const char *what, uint16_t record, bool unmapped,
 	r->nic->mtu = 1522;
 	fill_rq();
 	wq = (struct wq *)obj_find(r->nic, OBJ_RQ, p.rq);
-	SET(rqc, wq->ctx, flush_in_error_en, 1);
+	SET(rqc, wq->ctx, flush_in_error_en, flush);
 	if (waits) {
-		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-		nic_wire(r->nic);
-		CHECK(r->nic->held_bytes, "%s: it does not wait", what);
+		receive(2);
+		CHECK(r->nic->held_bytes, "they do not wait");
 	}
 	put_be32(rig_mem(r, p.rq_db), record);
 	if (unmapped)
 		wq->db = RIG_NOWHERE;
-	if (!waits) {
-		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-		nic_wire(r->nic);
-	}
+	return wq;
+}
+
+/*
+ * A doorbell record that cannot be read, or says what cannot be: an event tells,
+ * and no CQE, and the frames are lost. What is posted is flushed when the record
+ * is right.
+ */
+static void test_rq_lost(const char *what, uint16_t record, bool unmapped,
+			 bool waits)
+{
+	struct wq *wq = spoil_rq(true, record, unmapped, waits);
+	struct q_counter *counter = count_rq();
+	uint8_t cqe[64], eqe[64];
+	uint64_t start;
+
+	if (!waits)
+		receive(1);
 	for (int i = 0; i < 3; i++)
 		nic_tick(r->nic);
 	CHECK(wq->state == WQ_ERR && !wq->ci && !r->nic->held_bytes,
 	      "%s: state %u, at %u", what, wq->state, wq->ci);
+	CHECK(counter->out_of_buffer == (waits ? 2 : 1), "%s: %u lost", what,
+	      counter->out_of_buffer);
 	CHECK(!rig_cqe(r, &p.rx_cq, cqe), "%s: opcode %u", what, cqe[63] >> 4);
 	CHECK(rig_eqe(r, &p.async_eq, eqe) && eqe[1] == EVENT_QP_FATAL &&
 		      eqe[32 + 20] == QUEUE_RQ && get_be32(eqe + 56) == p.rq,
@@ -469,6 +499,49 @@ static void test_rq_lost(const char *what, uint16_t record, bool unmapped,
 		      "%s: syndrome %u", what, cqe[55]);
 	CHECK(!rig_cqe(r, &p.rx_cq, cqe) && !rig_eqe(r, &p.async_eq, eqe),
 	      "%s: once", what);
+	rig_stop(r);
+}
+
+/*
+ * The same of a queue that is not flushed, as those of mlx5e: it has no buffer.
+ * Frames wait, are lost in the end and counted; it goes on when the record is
+ * right, before that and after it.
+ */
+static void test_rq_unknown(const char *what, uint16_t record, bool unmapped,
+			    bool waits)
+{
+	struct wq *wq = spoil_rq(false, record, unmapped, waits);
+	struct q_counter *counter = count_rq();
+	uint32_t count = waits ? 2 : 1;
+	uint8_t cqe[64], eqe[64];
+	uint64_t start;
+
+	for (int turn = 0; turn < 2; turn++) {
+		if (turn || !waits)
+			receive(count);
+		nic_tick(r->nic);
+		CHECK(wq->state == WQ_RDY && wq->held_count == count,
+		      "%s: state %u, %u wait", what, wq->state, wq->held_count);
+		start = nic_now();
+		while (turn && r->nic->held_bytes &&
+		       nic_now() - start < 2000000000)
+			nic_tick(r->nic);
+		CHECK(counter->out_of_buffer == (turn ? count : 0),
+		      "%s: %u lost", what, counter->out_of_buffer);
+		CHECK(!rig_cqe(r, &p.rx_cq, cqe) &&
+			      !rig_eqe(r, &p.async_eq, eqe),
+		      "%s: it ends", what);
+		wq->db = p.rq_db;
+		put_be32(rig_mem(r, p.rq_db), wq->ci + count);
+		if (turn)
+			receive(count);
+		nic_tick(r->nic);
+		for (uint32_t i = 0; i < count; i++)
+			expect_frame(FRAME, what);
+		put_be32(rig_mem(r, p.rq_db), wq->ci + record);
+		if (unmapped)
+			wq->db = RIG_NOWHERE;
+	}
 	rig_stop(r);
 }
 
@@ -561,11 +634,15 @@ int main(void)
 	test_starved();
 	test_starved_turns();
 	test_own_starved();
-	test_rq_unreadable();
+	test_rq_unreadable(false);
+	test_rq_unreadable(true);
 	for (int i = 0; i < 2; i++) {
 		test_rq_lost("more than the ring has", 17, false, i);
 		test_rq_lost("back", -1, false, i);
 		test_rq_lost("not in memory", 1, true, i);
+		test_rq_unknown("more than the ring has", 17, false, i);
+		test_rq_unknown("back", -1, false, i);
+		test_rq_unknown("not in memory", 1, true, i);
 	}
 	test_flush();
 	test_flush_turns();
