@@ -42,13 +42,10 @@ void nic_destroy(struct nic *nic);
 
 struct vfu *nic_vfu(struct nic *nic);
 
-/* There are frames at the wire. False: none has come. */
-bool nic_wire(struct nic *nic);
+/* poll() tells this of the wire. False: no frame has come. */
+bool nic_wire(struct nic *nic, short events);
 
-/* The wire has room again. */
-void nic_wire_room(struct nic *nic);
-
-/* The events to poll() the wire for, which change */
+/* The events to poll() it for, which change */
 short nic_wire_events(const struct nic *nic);
 
 /* Send trains, or each packet as a frame of its own. From the beginning they

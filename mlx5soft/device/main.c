@@ -154,11 +154,8 @@ static bool take_signal(struct nic *nic, int fd)
  */
 static bool serve_wire(struct nic *nic, short events, unsigned int *nothing)
 {
-	bool came;
+	bool came = nic_wire(nic, events);
 
-	if (events & ~POLLIN) /* or nobody takes anything any more */
-		nic_wire_room(nic);
-	came = nic_wire(nic);
 	if (came || !(events & (POLLHUP | POLLRDHUP)))
 		*nothing = 0;
 	else

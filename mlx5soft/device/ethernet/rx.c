@@ -478,19 +478,16 @@ short nic_wire_events(const struct nic *nic)
 	return POLLIN | (nic->tx_blocked ? POLLOUT : 0);
 }
 
-void nic_wire_room(struct nic *nic)
-{
-	if (nic->tx_blocked && wire_flush(&nic->wire))
-		nic->tx_blocked = false;
-}
-
-bool nic_wire(struct nic *nic)
+bool nic_wire(struct nic *nic, short events)
 {
 	struct wire *wire = &nic->wire;
 	uint8_t *frame;
 	uint32_t len;
 	int i;
 
+	/* room, or nobody takes anything any more */
+	if (events & ~POLLIN && nic->tx_blocked && wire_flush(wire))
+		nic->tx_blocked = false;
 	if (vfu_bus_master(nic->vfu))
 		eth_retry_held(nic);
 	for (i = 0; i < BURST || wire_more(wire); i++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Memory, commands and doorbells of the rig */
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -93,6 +94,13 @@ uint64_t rig_pages(struct rig *r, unsigned int count)
 uint8_t *rig_mem(struct rig *r, uint64_t at)
 {
 	return host_mem(r->host, at, 1);
+}
+
+bool rig_wire(struct rig *r)
+{
+	struct pollfd near = { r->near, nic_wire_events(r->nic), 0 };
+
+	return poll(&near, 1, 0) > 0 && nic_wire(r->nic, near.revents);
 }
 
 /* ---- commands ---- */

@@ -67,6 +67,11 @@ void rig_stop(struct rig *r);
 uint64_t rig_pages(struct rig *r, unsigned int count);
 uint8_t *rig_mem(struct rig *r, uint64_t at);
 
+/* What the program does with the wire, if poll() tells anything of it. False: no
+ * frame has come.
+ */
+bool rig_wire(struct rig *r);
+
 /* ---- commands ---- */
 
 /* An empty command in `in` */

@@ -182,11 +182,11 @@ static void test_frames(void)
 	put_be64(wqe + 8, rig_pages(r, 1));
 	put_be32(wqe + 20, END_LKEY);
 	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-	nic_wire(r->nic); /* no buffer: it waits */
+	rig_wire(r); /* no buffer: it waits */
 	put_be32(rig_mem(r, p.rq_db), 1);
 	off();
 	CHECK(write(r->wire, frame, FRAME - 1) > 0, "frame");
-	nic_wire(r->nic);
+	rig_wire(r);
 	expect_silence("frames");
 	on();
 	CHECK(rig_cqe(r, &p.rx_cq, cqe) && get_be32(cqe + 44) == FRAME,

@@ -146,7 +146,7 @@ static void test_held(void)
 	fill_rq();
 	for (uint32_t i = 0; i < 4; i++) {
 		CHECK(write(r->wire, frame, FRAME - i) > 0, "frame");
-		nic_wire(r->nic);
+		rig_wire(r);
 	}
 	CHECK(nic_wire_events(r->nic) & 1, "it goes on reading");
 	CHECK(!rig_cqe(r, &p.rx_cq, cqe), "no buffer");
@@ -210,7 +210,7 @@ static void test_held_apart(void)
 		SET(tirc, tirc, disp_type, 0);
 		SET(tirc, tirc, inline_rqn, i & 1 ? p.rq : starved);
 		CHECK(write(r->wire, frame, FRAME - i) > 0, "frame");
-		nic_wire(r->nic);
+		rig_wire(r);
 		if (i & 1)
 			expect_frame(FRAME - i, "another queue");
 		CHECK(!rig_cqe(r, &p.rx_cq, cqe), "no buffer");
@@ -222,7 +222,7 @@ static void test_held_apart(void)
 	put_be32(rig_mem(r, starved_db), 16);
 	SET(tirc, tirc, inline_rqn, starved);
 	CHECK(write(r->wire, frame, FRAME - 10) > 0, "frame");
-	nic_wire(r->nic);
+	rig_wire(r);
 	expect_frame(FRAME - 2, "the second");
 	expect_frame(FRAME - 4, "the third");
 	expect_frame(FRAME - 10, "the last");
@@ -231,7 +231,7 @@ static void test_held_apart(void)
 	/* a queue that is reset forgets its frames */
 	put_be32(rig_mem(r, starved_db), 4);
 	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-	nic_wire(r->nic);
+	rig_wire(r);
 	rig_wq_state(r, MLX5_CMD_OP_MODIFY_RQ, starved, WQ_RDY, WQ_RST);
 	rig_wq_state(r, MLX5_CMD_OP_MODIFY_RQ, starved, WQ_RST, WQ_RDY);
 	nic_tick(r->nic);
@@ -252,7 +252,7 @@ static void test_held_turns(void)
 	large_rq();
 	for (n = 0; n < count; n++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-		nic_wire(r->nic);
+		rig_wire(r);
 	}
 	CHECK(r->nic->held_bytes > count * (FRAME + sizeof(void *)),
 	      "%u bytes: the frames are not all that it takes",
@@ -261,7 +261,7 @@ static void test_held_turns(void)
 	do {
 		/* one that comes is behind those that wait */
 		if (!turns && write(r->wire, frame, FRAME - 1) > 0)
-			nic_wire(r->nic);
+			rig_wire(r);
 		more = nic_tick(r->nic);
 		for (n = 0; rig_cqe(r, &p.rx_cq, cqe); n++)
 			CHECK(get_be32(cqe + 44) == FRAME, "too early");
@@ -304,7 +304,7 @@ static void test_starved(void)
 	counter = count_rq();
 	for (uint32_t i = 0; i < 3; i++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-		nic_wire(r->nic);
+		rig_wire(r);
 	}
 	one = r->nic->held_bytes / 3;
 	CHECK(!counter->out_of_buffer && one >= FRAME, "%u bytes wait", one);
@@ -315,13 +315,13 @@ static void test_starved(void)
 	CHECK(counter->out_of_buffer == 3 && !r->nic->held_bytes, "%u",
 	      counter->out_of_buffer);
 	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-	nic_wire(r->nic);
+	rig_wire(r);
 	CHECK(counter->out_of_buffer == 4 && !r->nic->held_bytes, "%u",
 	      counter->out_of_buffer);
 	put_be32(rig_mem(r, p.rq_db), 1);
 	for (uint32_t i = 0; i < 2; i++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-		nic_wire(r->nic);
+		rig_wire(r);
 	}
 	CHECK(rig_cqe(r, &p.rx_cq, cqe), "a buffer");
 	CHECK(counter->out_of_buffer == 4 && r->nic->held_bytes == one,
@@ -344,7 +344,7 @@ static void test_starved_turns(void)
 	counter = count_rq();
 	for (uint32_t n = 0; n < count; n++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-		nic_wire(r->nic);
+		rig_wire(r);
 	}
 	usleep(500000);
 	for (; counter->out_of_buffer < count && turns < 100; turns++) {
@@ -382,7 +382,7 @@ static void test_own_starved(void)
 	CHECK(counter->out_of_buffer == 1 && !r->nic->held_bytes, "%u",
 	      counter->out_of_buffer);
 	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-	nic_wire(r->nic);
+	rig_wire(r);
 	CHECK(counter->out_of_buffer == 1 && r->nic->held_bytes, "%u",
 	      counter->out_of_buffer);
 	put_be32(rig_mem(r, p.rq_db), 1);
@@ -398,7 +398,7 @@ static void receive(int count)
 
 	for (int i = 0; i < count; i++) {
 		CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-		nic_wire(r->nic);
+		rig_wire(r);
 	}
 }
 

@@ -293,8 +293,11 @@ static void test_inline(void)
 	rig_stop(r);
 }
 
-/* A frame that comes makes no room for those that wait. */
-static void test_full(void)
+/*
+ * A frame that comes makes no room for those that wait. The wire tells when there
+ * is room, or by an error that it takes nothing any more.
+ */
+static void test_full(short error)
 {
 	uint8_t frame[2048] = { 255, 255, 255, 255, 255, 255 };
 	uint32_t sq;
@@ -307,11 +310,15 @@ static void test_full(void)
 	rig_send_db(r, r->uar, sq);
 	CHECK(nic_wire_events(r->nic) & POLLOUT, "the wire is not full");
 	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
-	CHECK(nic_wire(r->nic), "it did not come");
+	CHECK(rig_wire(r), "it did not come");
 	CHECK(nic_wire_events(r->nic) & POLLOUT && nic_due(r->nic),
 	      "it made room");
-	CHECK(read(r->wire, frame, sizeof(frame)) > 0, "a frame");
-	nic_wire_room(r->nic);
+	while (read(r->wire, frame, sizeof(frame)) > 0)
+		;
+	if (error)
+		nic_wire(r->nic, error);
+	else
+		rig_wire(r);
 	CHECK(!(nic_wire_events(r->nic) & POLLOUT) && !nic_due(r->nic),
 	      "no room");
 	rig_stop(r);
@@ -367,7 +374,7 @@ static void drain(uint32_t count[3], uint32_t frames, uint32_t each)
 			return;
 		count[frame[0] == 2 ? 1 + frame[11] : 0]++;
 		if (i % each == each - 1) {
-			nic_wire_room(r->nic);
+			nic_wire(r->nic, POLLOUT);
 			nic_tick(r->nic);
 		}
 	}
@@ -411,7 +418,9 @@ int main(void)
 	test_sq_lost("not in memory", 4, true);
 	test_sq_lost("not in memory", 4 + 1, true);
 	test_inline();
-	test_full();
+	test_full(0);
+	test_full(POLLERR);
+	test_full(POLLHUP);
 	test_share(1);
 	test_share(2);
 	test_share(4);

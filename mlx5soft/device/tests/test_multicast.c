@@ -156,7 +156,7 @@ static void from_wire(void)
 	strcpy((char *)payload, "to all");
 	frame = packet_build(&h, payload, 32, &len);
 	CHECK(send(r->wire, frame, len, 0) == len, "send");
-	nic_wire(r->nic);
+	rig_wire(r);
 }
 
 static void test_delivery(void)
