@@ -6,7 +6,6 @@
  *
  *	mlx5soft_seeds CORPUS_FOLDER && fuzz_cmd CORPUS_FOLDER
  */
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -202,13 +201,13 @@ static void frame(void)
 	ssize_t got;
 
 	send(r->wire, bytes, n, MSG_DONTWAIT);
-	nic_wire(r->nic, POLLIN | POLLOUT);
+	rig_wire(r); /* which is perhaps full */
 	/* without a frame: what the device sent comes back to it */
 	for (int i = 0; i < 100; i++) {
 		got = recv(r->wire, buf, sizeof(buf), MSG_DONTWAIT);
 		if (got > 0 && !n) {
 			send(r->wire, buf, got, MSG_DONTWAIT);
-			nic_wire(r->nic, POLLIN | POLLOUT);
+			rig_wire(r);
 			nic_tick(r->nic);
 		}
 	}

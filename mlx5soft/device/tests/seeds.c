@@ -221,6 +221,16 @@ static void make_send(void)
 	ring_sq(pi);
 }
 
+/* More frames than the wire takes, one that comes meanwhile, and their end */
+static void make_full(void)
+{
+	ring_sq(send_wqe(0, 0x0e, 54, 1000, 1));
+	put_frame(tcp, sizeof(tcp));
+	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_SQ, p.sq), "%s", r->log);
+	for (int i = 0; i < 10; i++)
+		put_frame(NULL, 0);
+}
+
 /* One receive and three sends in the buffer of a QP */
 static void put_work(uint64_t buf, uint32_t qpn)
 {
@@ -319,10 +329,11 @@ static const struct {
 	const char *name;
 	void (*make)(void);
 } seeds[] = {
-	{ "probe", make_probe },     { "queues", make_queues },
-	{ "keys", make_keys },	     { "receive", make_receive },
-	{ "send", make_send },	     { "transport", make_transport },
-	{ "queries", make_queries }, { "broken", make_broken },
+	{ "probe", make_probe },	 { "queues", make_queues },
+	{ "keys", make_keys },		 { "receive", make_receive },
+	{ "send", make_send },		 { "full", make_full },
+	{ "transport", make_transport }, { "queries", make_queries },
+	{ "broken", make_broken },
 };
 
 int main(int argc, char **argv)
