@@ -136,13 +136,6 @@ static void test_sq(void)
 	rig_send_db(r, r->uar, sq);
 	for (int i = 0; i < 16; i++)
 		CHECK(rig_cqe(r, &cq, cqe), "%d", i);
-	put_be32(rig_mem(r, cq.db), 2 + 16);
-	/* a doorbell record that has run away: more than the ring has */
-	put_be32(rig_mem(r, db) + 4, 2 + 16 + 17);
-	rig_send_db(r, r->uar, sq);
-	put_be32(rig_mem(r, db) + 4, 0x8000);
-	rig_send_db(r, r->uar, sq);
-	CHECK(!rig_cqe(r, &cq, cqe), "nonsense");
 	rig_stop(r);
 }
 
