@@ -71,6 +71,19 @@ done
 of_lab dismantle
 ! pgrep -fx "tail -f $LAB_DIR/toolbox.pid" || fail "it runs on"
 
+say "a node that its emulation has killed boots again, once"
+# shellcheck disable=SC2016 # expanded there
+boots_again() { of_lab 'accel=tcg
+	start() { last_words "$1"; retire "$1"; mkdir "$dir/$1"; cp "$dir/oops" "$(console "$1")"; }
+	start n1; rm -rf "$dir/gone"; again n1; ! again n1' 2>/dev/null; }
+echo '[    3.2] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI' >"$LAB_DIR/oops"
+boots_again || fail "it does not"
+[ -e "$LAB_DIR/gone/n1.1/console.log" ] || fail "the console is lost"
+[ ! -e "$LAB_DIR/reports" ] || fail "a complaint: $(cat "$LAB_DIR/reports")"
+echo '[    3.2] Oops: 0000 [#1] PREEMPT SMP NOPTI' >"$LAB_DIR/oops"
+! boots_again || fail "of whatever it died"
+rm -r "$LAB_DIR/n1"
+
 say "a root comes from the host's mirror, however the host names it"
 roots=$tmp/roots/vm-images
 mkdir -p "$roots" "$tmp/apt"
