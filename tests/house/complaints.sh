@@ -89,6 +89,31 @@ console_says n1 "[    5.9]  </TASK>"
 printf '[    5.7] WARNING: suspicious RCU usage\n' >>"$LAB_DIR/n1/console.log"
 refused "suspicious RCU" "$lab" check --new
 
+say "consoles that grow while they are looked at"
+mkdir "$tmp/bin"
+# From the second look on, a line comes after what was there to be counted.
+cat >"$tmp/bin/tail" <<-"END"
+	#!/bin/bash
+	[ "$1" = -c ] || exec /usr/bin/tail "$@"
+	[ ! -e "$0.counted" ] || grows=1
+	touch "$0.counted"
+	/usr/bin/tail "$@"
+	[ -n "${grows-}" ] || exit 0
+	sleep 0.2
+	echo "[    6.0] more" >>"${@: -1}"
+	echo "[    6.0] more"
+END
+chmod +x "$tmp/bin/tail"
+growing() { rm -f "$tmp/bin/tail.counted"; PATH=$tmp/bin:$PATH "$lab" check --new; }
+console_says n1 "[    5.9] BUG: rxe_w"
+refused rxe_w growing
+growing || fail "it is told again"
+console_says n1 "$half"
+(sleep 1; console_says n1 "$rest") &
+growing || fail "the first half"
+wait $!
+growing || fail "the second half"
+
 say "leaks that nobody could look for"
 fake_node n3 6.12-debug
 refused "n3: kmemleak cannot look" "$lab" check

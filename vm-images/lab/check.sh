@@ -50,10 +50,14 @@ amid() { awk -v doubtful="$doubtful" '
 	$0 ~ doubtful { held = 1 }
 	END { exit !held }'; }
 
+# stdin to stdout, so many lines of it; the rest is read, too: a console grows, and
+# whoever writes to a pipe that nobody reads fails for that.
+first_lines() { head -n "$1"; cat >/dev/null; } # LINES
+
 console_lines() # NODE FROM [LINES]
 {
 	tail -c +$(($2 + 1)) "$(console "$1")" 2>/dev/null |
-		head -n "${3--0}" | tr -d '\r'
+		first_lines "${3--0}" | tr -d '\r'
 }
 
 # A console's complaints among so many lines from a byte on
@@ -114,7 +118,7 @@ check_console() # NODE FROM [--new]
 	fi
 	[ "${3-}" != --new ] ||
 		echo $(($2 + $(tail -c +$(($2 + 1)) "$(console "$1")" |
-			head -n "$lines" | wc -c))) >"$dir/$1/checked"
+			first_lines "$lines" | wc -c))) >"$dir/$1/checked"
 	return $rc
 }
 
