@@ -237,7 +237,7 @@ other_labs()
 	{ grep -lasF -e '-pidfile' /proc/[0-9]*/cmdline || true; } |
 		while read -r p; do
 			d=$(tr '\0' '\n' 2>/dev/null <"$p" |
-				sed -n '/^-pidfile$/{n;s,/\(n[1-9]\)/pid$, \1,p;q}') ||
+				sed -n '/^-pidfile$/{n;s,/\(n[1-9]\)/pid$, \1,p}') ||
 				continue
 			since=$(stat -c %Y "${p%/*}" 2>/dev/null) || continue
 			[ -z "$d" ] || [ "${d% n?}" = "$dir" ] ||
