@@ -33,7 +33,9 @@ traffic()
 	for ((n = 0; ; n++)); do
 		echo "\"received\":$n," >"$tmp/now"
 		mv "$tmp/now" "$node/run/mix.progress"
+		[ -e "$tmp/flows" ] || touch "$tmp/rests"
 		until [ -e "$tmp/flows" ]; do sleep 0.01; done
+		rm -f "$tmp/rests"
 		sleep 0.005
 	done
 }
@@ -45,7 +47,7 @@ mix_rests()
 		return 0
 	}
 	rm -f "$tmp/flows"
-	sleep 0.2
+	until [ -e "$tmp/rests" ]; do sleep 0.01; done
 	mix_received >"$tmp/rested"
 }
 ctr_move()
