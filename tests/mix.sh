@@ -56,7 +56,7 @@ mix_move()
 	ctr_move $mix_at mix $to | tail -n 1 || rc=1
 	if [ $rc != 0 ] || ! absent $mix_at '[ -e /run/mix-hold ]'; then
 		kill $waker 2>/dev/null || true
-		ask $mix_at 'rm -f /run/mix-hold /run/mix-held'
+		mix_lets_go $mix_at
 		[ $rc != 0 ] || fail "CRIU did not wait"
 		mix_log $mix_at dump
 		mix_log_and_fail $to restore
@@ -65,16 +65,19 @@ mix_move()
 	mix_at=$to
 }
 
-# CRIU is about to dump: it does that when traffic flows.
+# CRIU is about to dump: it does that when traffic flows, or if nobody can tell.
 mix_wakes()
 {
 	local rc=0
 
-	ask_until 3600 $mix_at '[ ! -e /run/mix-hold ]'
-	(mix_rests USR2 && mix_goes_on) || rc=1
-	ask $mix_at 'rm /run/mix-held'
+	ask_until 3600 $mix_at '[ ! -e /run/mix-hold ]' &&
+		(mix_rests USR2 && mix_goes_on) || rc=1
+	mix_lets_go $mix_at || rc=1
 	return $rc
 }
+
+# In this order: CRIU makes the one of the other.
+mix_lets_go() { ask "$1" 'rm -f /run/mix-hold /run/mix-held'; } # NODE
 
 # What CRIU is on n1 and n3 from now on: itself, but a dump, when the container
 # is unplugged already, waits until whoever has asked for that lets it go.
@@ -84,7 +87,8 @@ mix_holds_criu()
 	local n
 
 	for n in n1 n3; do
-		ask $n 'set -e; rm -f /run/mix-hold /run/mix-held
+		mix_lets_go $n
+		ask $n 'set -e
 			! grep -q " /usr/sbin/criu " /proc/mounts || exit 0
 			cp /usr/sbin/criu /run/mix-criu
 			cat >/run/mix-criu.sh <<-"END"
@@ -101,14 +105,17 @@ mix_holds_criu()
 	done
 }
 
+# Whoever is held by a move that was interrupted goes on first, which takes a while.
 mix_frees_criu()
 {
-	local n
+	local n rc=0
 
 	for n in n1 n3; do
-		ask $n '! grep -q " /usr/sbin/criu " /proc/mounts ||
-			umount /usr/sbin/criu'
+		mix_lets_go $n && ask_until "$(seconds 20)" $n \
+			'! grep -q " /usr/sbin/criu " /proc/mounts ||
+				umount /usr/sbin/criu' || rc=1
 	done
+	return $rc
 }
 at_end mix_frees_criu
 

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # tests/mix.sh: however late the traffic goes on, CRIU stops the container after
-# that; and a move during which it did not wait fails.
+# that; a move during which it did not wait fails; and whatever has become of a
+# move, CRIU is itself again in the end.
 # shellcheck disable=SC2317,SC2329 # mix.sh calls them
 . "$(dirname "$0")/lib.sh"
 
-# All nodes are a folder here.
+# All nodes are a folder here, where what still runs is not unmounted.
 node=$tmp/node
+dead='' # it does not answer
 mkdir -p "$node/run" "$node/net/c-mix"
 touch "$node/mounts"
 printf '%s\n' '#!/bin/sh' "cat $node/run/mix.progress >>$tmp/\$1" >"$node/criu"
@@ -16,12 +18,23 @@ at_end() { :; }
 poll_until() { until "${@:2}"; do sleep 0.1; done; }
 ask()
 {
+	[ "$1" != "$dead" ] || return 255
 	bash -c "mount() { echo \" \$3 \" >>$node/mounts; cp \$2 \$3; }
+	umount() { ! pgrep -fx \"/bin/sh \$1 dump\" >/dev/null || return 32
+		: >$node/mounts; cp $node/run/mix-criu \$1; }
 	$(sed "s,/run/,$node&,g; s,/usr/sbin,$node,g; s,/proc/mounts,$node/mounts,g
 		s,/sys/class/net,$node/net,g" <<<"$2")"
 }
 absent() { ! ask "$@"; }
-ask_until() { poll_until "$1" ask "${@:2}"; }
+ask_until()
+{
+	local end=$((SECONDS + $1))
+
+	until ask "${@:2}"; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
 seconds() { echo "$1"; }
 
 . "$tests/mix.sh"
@@ -79,3 +92,29 @@ say "CRIU does not wait"
 cp "$node/run/mix-criu" "$node/criu"
 ! said=$(mix_move) || fail "nobody has noticed"
 [[ $said = *"CRIU did not wait"* ]] || fail "it says: $said"
+
+say "nobody can tell whether CRIU waits"
+(
+	ask_until() { return 1; }
+	touch "$node/run/mix-held"
+	mix_wakes &
+	! wait $! || fail "it succeeds"
+	[ ! -e "$node/run/mix-held" ] || fail "CRIU is held for ever"
+)
+
+say "an interrupted move leaves CRIU as it was, also if a node does not answer"
+for dead in '' n1 n3; do
+	cp "$node/run/mix-criu.sh" "$node/criu"
+	echo " $node/criu " >"$node/mounts"
+	touch "$node/run/mix-hold"
+	"$node/criu" dump &
+	criu=$!
+	until [ -e "$node/run/mix-held" ]; do sleep 0.01; done
+	code=0
+	mix_frees_criu & # as at_end does it: what fails ends it
+	wait $! || code=$?
+	[ ! -e "$node/run/mix-held" ] || fail "it is held"
+	wait $criu || fail "it was not let go"
+	cmp -s "$node/criu" "$node/run/mix-criu" || fail "it is bound over"
+	[ $code = $((${#dead} > 0)) ] || fail "code $code${dead:+, without $dead}"
+done
