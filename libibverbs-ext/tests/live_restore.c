@@ -39,6 +39,7 @@ struct side {
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp **qp;
+	struct rxe_queue_buf *ring; /* of cq */
 	char *mem;
 	int gid_index;
 	union ibv_gid gid;
@@ -96,6 +97,29 @@ static struct ibv_device *find_device(const char *name)
 	return NULL;
 }
 
+/*
+ * What was mapped last of an rxe device: rdma-core does not say where its rings
+ * are. Their offsets only grow.
+ */
+static void *last_ring(void)
+{
+	unsigned long at, offset, last = 0;
+	void *ring = NULL;
+	char line[512];
+	FILE *maps;
+
+	MUST(maps = fopen("/proc/self/maps", "r"));
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "/dev/infiniband/uverbs") &&
+		    sscanf(line, "%lx-%*x %*s %lx", &at, &offset) == 2 &&
+		    offset > last) {
+			ring = (void *)at;
+			last = offset;
+		}
+	fclose(maps);
+	return ring;
+}
+
 static void open_side(struct side *s, struct ibv_device *dev)
 {
 	struct ibv_qp_init_attr init = {
@@ -110,6 +134,7 @@ static void open_side(struct side *s, struct ibv_device *dev)
 	MUST(s->gap = ibv_alloc_pd(s->ctx));
 	MUST(s->pd = ibv_alloc_pd(s->ctx));
 	MUST(s->cq = ibv_create_cq(s->ctx, 2 * DEPTH * n_qps, s, NULL, 0));
+	MUST(s->ring = last_ring());
 	s->mem = mmap(NULL, 2 * MSG, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(s->mem != MAP_FAILED);
@@ -203,6 +228,21 @@ static void wait_for(struct side *s, int n)
 	CHECK(!n, "%d completions are missing", n);
 }
 
+/* n completions, within a minute, that nobody takes away */
+static void wait_in_ring(const struct side *s, uint32_t n)
+{
+	double end = now() + 60000;
+	uint32_t got;
+
+	while ((got = (__atomic_load_n(&s->ring->producer_index,
+				       __ATOMIC_ACQUIRE) -
+		       s->ring->consumer_index) &
+		      s->ring->index_mask) < n &&
+	       now() < end)
+		usleep(1000);
+	CHECK(got == n, "%u completions in the ring, not %u", got, n);
+}
+
 static void close_side(struct side *s)
 {
 	int i;
@@ -245,7 +285,7 @@ static void stop_failing(struct side *s, struct side *peer)
 	post_recv(peer, 0, 7);
 	post_send(s, 0, 8);
 	wait_for(peer, 1);
-	usleep(100000);
+	wait_in_ring(s, 2 * (uint32_t)n_qps + 1);
 }
 
 static void dump_failing(struct side *s)
@@ -606,7 +646,7 @@ int main(int argc, char **argv)
 		post_send(&peer, i, 5);
 	}
 	wait_for(&peer, 2 * n_qps);
-	usleep(100000);
+	wait_in_ring(&moved, 2 * (uint32_t)n_qps);
 	mem = moved.mem;
 	take(&moved, &peer, &image, &length);
 	if (migr_image_parse(image, length, &img, &err)) {
