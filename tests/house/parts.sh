@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Parts of lab by themselves: for how long an answer about KVM is believed, who
-# holds the toolbox's root for lab ssh, from where a root is made, make soak, and
-# a bench on a lab that was up before.
+# holds the toolbox's root for lab ssh, lab reboot of a node that dies, from where a
+# root is made, make soak, and a bench on a lab that was up before.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -83,6 +83,17 @@ boots_again || fail "it does not"
 echo '[    3.2] Oops: 0000 [#1] PREEMPT SMP NOPTI' >"$LAB_DIR/oops"
 ! boots_again || fail "of whatever it died"
 rm -r "$LAB_DIR/n1"
+
+say "lab reboot: who waits for a guest sees that its QEMU has ended"
+fake_node n1
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'read -r pid <n1/pid; kill -KILL $pid' \
+	'while [ -n "$(tr "\0" . </proc/$pid/cmdline)" ]; do sleep 0.1; done 2>/dev/null' \
+	>"$tmp/bin/ssh"
+chmod +x "$tmp/bin/ssh"
+! said=$(of_lab 'sleep() { die "it waits"; }; cmd_reboot n1' 2>&1) || fail "it succeeds"
+[[ $said = *"n1 died while booting"* ]] || fail "it says: $said"
+rm -r "$LAB_DIR/n1" "$tmp/bin/ssh"
 
 say "a root comes from the host's mirror, however the host names it"
 roots=$tmp/roots/vm-images

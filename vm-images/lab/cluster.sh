@@ -158,7 +158,7 @@ cmd_reboot()
 			2>/dev/null 8>&- || true
 		hang_up "$1"
 		until [ "$(restarts "$1")" -gt "$before" ] || ready "$1" ||
-			[ $SECONDS -ge $deadline ]; do
+			! running "$d/pid" || [ $SECONDS -ge $deadline ]; do
 			sleep 0.1
 		done
 		hang_up "$1"
