@@ -132,7 +132,7 @@ static void exchange(struct end *e)
 	for (int i = 0; i < KEYS; i++)
 		w[W_KEYS + i] = rig->rkey[i];
 	if (conn_send(rig->fd, w, WORDS) ||
-	    conn_recv(rig->fd, w, WORDS, PEER_SECONDS))
+	    conn_recv(rig->fd, w, WORDS, PEER_SECONDS * errors_factor))
 		exit(2);
 	memcpy(&e->peer_gid, &w[W_GID_HIGH], sizeof(e->peer_gid));
 	e->peer_qpn = w[W_QPN];

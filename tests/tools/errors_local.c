@@ -75,7 +75,7 @@ static void post_unsignaled(struct end *e)
 
 	post_send(e, &good, 0);
 	post_send(e, &good, 1);
-	usleep(ACKED_US);
+	usleep(ACKED_US * errors_factor);
 	post_send(e, &e->test->wr, 2);
 	post_send(e, &good, 3);
 	post_good(e, 4, 1);

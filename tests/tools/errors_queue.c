@@ -13,7 +13,7 @@
 static void fail_with_work(struct end *e)
 {
 	post_good(e, 0, 3);
-	usleep(STARTED_US);
+	usleep(STARTED_US * errors_factor);
 	end_modify(e, IBV_QPS_ERR);
 }
 
@@ -27,7 +27,7 @@ static void flush_many(struct end *e)
 	post_send(e, &e->test->wr, 0);
 	for (i = 1; i < (int)end; i++)
 		post_good(e, i, 1);
-	for (i = 0; i < FLUSH_MS && next < end; i++) {
+	for (i = 0; i < FLUSH_MS * errors_factor && next < end; i++) {
 		while (next < end && ibv_poll_cq(e->send_cq, 1, &wc) == 1) {
 			if (wc.wr_id != next++)
 				return;
@@ -50,7 +50,7 @@ static void post_in_err(struct end *e)
 {
 	end_modify(e, IBV_QPS_ERR);
 	post_good(e, 0, 2);
-	usleep(FLUSHED_US);
+	usleep(FLUSHED_US * errors_factor);
 	post_recvs(e, 12, 2);
 }
 
@@ -76,7 +76,7 @@ static void overrun(struct end *e)
 			    .events = POLLIN };
 
 	post_good(e, 0, e->send_cq->cqe + 2);
-	poll(&p, 1, EVENT_MS);
+	poll(&p, 1, EVENT_MS * errors_factor);
 }
 
 #define LOST "R[10:flush 11:flush] ERR"

@@ -155,7 +155,8 @@ static enum ibv_qp_state state_of(struct end *e)
 
 bool end_await(struct end *e, enum ibv_qp_state state)
 {
-	for (int i = 0; i < AWAIT_MS && state_of(e) != state; i++) {
+	for (int i = 0; i < AWAIT_MS * errors_factor && state_of(e) != state;
+	     i++) {
 		if (state_of(e) == IBV_QPS_ERR)
 			return false;
 		usleep(1000);

@@ -2,10 +2,11 @@
 /*
  * verbs_errors - work that is wrong, and what comes of it at both ends
  *
- *   verbs_errors -s [-d DEVICE] [-p PORT]
- *   verbs_errors [-d DEVICE] [-p PORT] [-v] HOST [CASE...]
+ *   verbs_errors -s [-d DEVICE] [-p PORT] [-f FACTOR]
+ *   verbs_errors [-d DEVICE] [-p PORT] [-f FACTOR] [-v] HOST [CASE...]
  *
  *   -s  be the responder, for one client
+ *   -f  multiplies every time-out and pause, for a slow machine; of both ends
  *   -v  also show what was seen
  *
  * Each case takes new QPs. The client posts something wrong and two good sends
@@ -113,7 +114,7 @@ static void recv_text(struct rig *rig, char text[TEXT])
 {
 	uint64_t w[ALL_WORDS];
 
-	if (conn_recv(rig->fd, w, ALL_WORDS, PEER_SECONDS))
+	if (conn_recv(rig->fd, w, ALL_WORDS, PEER_SECONDS * errors_factor))
 		exit(2);
 	memcpy(text, w, TEXT);
 	text[TEXT - 1] = 0;
@@ -157,7 +158,7 @@ static void run(struct end *e)
 /* until the text is right, and then a bit longer */
 static void watch(struct end *e, const char *wanted, char text[TEXT])
 {
-	double end = now() + MATCH_SECONDS;
+	double end = now() + MATCH_SECONDS * errors_factor;
 
 	for (;;) {
 		end_collect(e);
@@ -167,7 +168,7 @@ static void watch(struct end *e, const char *wanted, char text[TEXT])
 		usleep(3000);
 	}
 	rig_meet(e->rig);
-	usleep(QUIET_US);
+	usleep(QUIET_US * errors_factor);
 	end_collect(e);
 	end_text(e, text);
 }
@@ -279,7 +280,8 @@ static void server(struct rig *rig)
 
 	send_text(rig, rig->device);
 	recv_text(rig, device);
-	while (!conn_recv(rig->fd, at, 2, PEER_SECONDS) && at[0] != NO_MORE) {
+	while (!conn_recv(rig->fd, at, 2, PEER_SECONDS * errors_factor) &&
+	       at[0] != NO_MORE) {
 		t = &all_tests[at[0]][at[1]];
 		x = expect(t, device, rig->device);
 		run_case(rig, t, &x, text);
@@ -296,19 +298,21 @@ int main(int argc, char **argv)
 	struct rig rig = {};
 	int c;
 
-	while ((c = getopt(argc, argv, "sd:p:v")) != -1) {
+	while ((c = getopt(argc, argv, "sd:p:f:v")) != -1) {
 		if (c == 's')
 			rig.server = true;
 		else if (c == 'd')
 			o.device = optarg;
 		else if (c == 'p')
 			port = optarg;
+		else if (c == 'f')
+			errors_factor = atoi(optarg);
 		else if (c == 'v')
 			verbose = true;
 		else
 			return 2;
 	}
-	if (!rig.server && optind == argc)
+	if (errors_factor < 1 || (!rig.server && optind == argc))
 		return 2;
 	rig_open(&rig, &o);
 	rig.fd = rig.server ? conn_listen(port)

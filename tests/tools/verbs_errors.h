@@ -137,6 +137,8 @@ struct rig {
 	char *buffer;
 };
 
+extern int errors_factor; /* of every time there is, on a slow machine */
+
 /* These end the program with a message if something fails that must not. */
 void errors_die(const char *what);
 void rig_open(struct rig *rig, const struct verbs_options *o);
