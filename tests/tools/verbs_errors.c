@@ -6,7 +6,7 @@
  *   verbs_errors [-d DEVICE] [-p PORT] [-f FACTOR] [-v] HOST [CASE...]
  *
  *   -s  be the responder, for one client
- *   -f  multiplies every time-out and pause, for a slow machine; of both ends
+ *   -f  multiplies time-outs, for a slow machine; of both ends
  *   -v  also show what was seen
  *
  * Each case takes new QPs. The client posts something wrong and two good sends
@@ -168,7 +168,7 @@ static void watch(struct end *e, const char *wanted, char text[TEXT])
 		usleep(3000);
 	}
 	rig_meet(e->rig);
-	usleep(QUIET_US * errors_factor);
+	usleep(QUIET_US);
 	end_collect(e);
 	end_text(e, text);
 }
