@@ -6,11 +6,18 @@
 # signal, while the command it waits for runs on. So that trap begins with
 # end_children.
 
+# All processes, without their names. One that ends meanwhile cannot be read, and is no
+# reason to end for who has set -e or pipefail.
+processes()
+{
+	{ cat /proc/[0-9]*/stat 2>/dev/null || true; } | sed 's/ (.*) / /'
+}
+
 # What this process has started and what that has started; not what detached
 # itself, as nodes do.
 descendants()
 {
-	cat /proc/[0-9]*/stat 2>/dev/null | sed 's/ (.*) / /' | awk -v me=$$ '
+	processes | awk -v me=$$ '
 		{ parent[$1] = $3 }
 		END {
 			for (p in parent) {
