@@ -73,15 +73,17 @@ of_lab dismantle
 
 say "a node that its emulation has killed boots again, once"
 # shellcheck disable=SC2016 # expanded there
-boots_again() { of_lab 'accel=tcg
+boots_again() { of_lab 'accel=tcg new=(n2 '"$1"')
 	start() { last_words "$1"; retire "$1"; mkdir "$dir/$1"; cp "$dir/oops" "$(console "$1")"; }
-	start n1; rm -rf "$dir/gone"; again n1; ! again n1' 2>/dev/null; }
-echo '[    3.2] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI' >"$LAB_DIR/oops"
-boots_again || fail "it does not"
+	start n1; rm -rf "$dir/gone" "$dir/reports"; again n1; ! again n1' 2>/dev/null; }
+oops='[    3.2] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI'
+printf '%s\n' "$oops" '[    3.3] Call Trace:' >"$LAB_DIR/oops"
+boots_again n1 || fail "it does not"
 [ -e "$LAB_DIR/gone/n1.1/console.log" ] || fail "the console is lost"
 [ ! -e "$LAB_DIR/reports" ] || fail "a complaint: $(cat "$LAB_DIR/reports")"
-echo '[    3.2] Oops: 0000 [#1] PREEMPT SMP NOPTI' >"$LAB_DIR/oops"
-! boots_again || fail "of whatever it died"
+! boots_again n3 || fail "one that was up before"
+printf '%s\n' '[    3.1] BUG: KASAN: rxe_x' "$oops" >"$LAB_DIR/oops"
+! boots_again n1 || fail "its first complaint is another one"
 rm -r "$LAB_DIR/n1"
 
 say "lab reboot: who waits for a guest sees that its QEMU has ended"

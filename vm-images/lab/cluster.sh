@@ -12,14 +12,19 @@ give_up() # NODE WHY
 
 # QEMU's emulation now and then lets one processor run the breakpoint by which
 # another one is patching the kernel when that is over, and nobody knows it any more.
-# What happens so before anything of ours runs is no complaint; the node boots anew.
+# If that is the first thing of which a node complains that `lab up` has started, and it
+# dies, it boots anew; its console stays among those that are gone.
 declare -A slipped=()
 again() # NODE: once
 {
+	local words
+
 	[ "${accel-}" = tcg ] && [ -z "${slipped[$1]-}" ] &&
-		grep -a 'Oops: int3: ' "$(console "$1")" >&2 || return
+		[[ " ${new[*]-} " = *" $1 "* ]] &&
+		words=$(console_complaints "$1" "$(checked "$1")") &&
+		[[ ${words%%$'\n'*} = *'Oops: int3: '* ]] || return
 	slipped[$1]=1
-	say "$1 died of its emulation: again"
+	say "$1 died of its emulation: again. ${words%%$'\n'*}"
 	stat -c %s "$(console "$1")" >"$dir/$1/checked"
 	start "$1"
 }
