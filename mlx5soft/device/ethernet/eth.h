@@ -21,9 +21,10 @@ struct wq {
 	uint32_t pd;
 	uint64_t db;
 	uint16_t ci;
-	uint32_t sent; /* segments that are out of the large send at ci */
-	bool starved;  /* frames were dropped, as there was no buffer */
-	bool runnable; /* in nic.tx_run or nic.rx_flush[looks] */
+	uint32_t sent;	 /* segments that are out of the large send at ci */
+	bool starved;	 /* frames were dropped, as there was no buffer */
+	bool bad_record; /* its doorbell record says nothing, which was logged */
+	bool runnable;	 /* in nic.tx_run or nic.rx_flush[looks] */
 	TAILQ_ENTRY(wq) next_run;
 	/* a receive queue in ERR: what it waits, and until when; eth_flush() */
 	uint8_t looks;

@@ -203,11 +203,15 @@ static bool has_buffer(struct nic *nic, struct wq *rq)
 {
 	uint16_t left;
 
-	if (posted(nic, rq, &left))
+	if (posted(nic, rq, &left)) {
+		rq->bad_record = false;
 		return left;
+	}
+	if (!rq->bad_record)
+		nic_log(nic, "RQ %u: doorbell record", rq->obj.id);
+	rq->bad_record = true;
 	if (!GET(rqc, rq->ctx, flush_in_error_en))
 		return false;
-	nic_log(nic, "RQ %u: doorbell record", rq->obj.id);
 	fail(nic, rq);
 	event_queue(nic, EVENT_QP_FATAL, QUEUE_RQ, rq->obj.id);
 	return false;

@@ -517,11 +517,15 @@ static void test_rq_unknown(const char *what, uint16_t record, bool unmapped,
 	uint64_t start;
 
 	for (int turn = 0; turn < 2; turn++) {
+		*r->log = 0;
 		if (turn || !waits)
 			receive(count);
 		nic_tick(r->nic);
 		CHECK(wq->state == WQ_RDY && wq->held_count == count,
 		      "%s: state %u, %u wait", what, wq->state, wq->held_count);
+		CHECK(strstr(r->log, "doorbell record"), "%s: '%s'", what,
+		      r->log);
+		*r->log = 0;
 		start = nic_now();
 		while (turn && r->nic->held_bytes &&
 		       nic_now() - start < 2000000000)
@@ -531,6 +535,7 @@ static void test_rq_unknown(const char *what, uint16_t record, bool unmapped,
 		CHECK(!rig_cqe(r, &p.rx_cq, cqe) &&
 			      !rig_eqe(r, &p.async_eq, eqe),
 		      "%s: it ends", what);
+		CHECK(!*r->log, "%s: again: '%s'", what, r->log);
 		wq->db = p.rq_db;
 		put_be32(rig_mem(r, p.rq_db), wq->ci + count);
 		if (turn)
