@@ -8,7 +8,8 @@
 #include "migr_fuzz.h"
 
 #define PSN 0xfffff0
-#define RNR_US 200000 /* some dozen times that of the responder */
+#define RNR_US 200000 /* some hundred times that of the responder */
+#define LOOK_US 50000 /* the driver's worker finds nothing that it may send */
 
 static int change(struct side *s, enum ibv_qp_state state)
 {
@@ -38,6 +39,7 @@ void attack_sqd(struct rig *rig)
 
 	MUST(!change(&s, IBV_QPS_SQD));
 	MUST(!qp_post_recv(&peer, 0) && !qp_post_send(&s, 0));
+	usleep(LOOK_US);
 	to_rts(&s);
 	side_wait(&s, 1);
 	side_wait(&peer, 1);
@@ -48,6 +50,7 @@ void attack_sqd(struct rig *rig)
 	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
 	close(st.guard_fd);
 	MUST(!qp_post_recv(&peer, 0));
+	usleep(LOOK_US);
 	to_rts(&s);
 	side_wait(&s, 1);
 	side_wait(&peer, 1);
