@@ -234,7 +234,6 @@ static int check_mr(const struct migr_index *index,
 	static const struct migr_field fields[] = {
 		MIGR_FIELD(rxe_migr_rec_mr, key, MIN_MR_INDEX << 8,
 			   MAX_MR_INDEX << 8 | 0xff),
-		MIGR_FIELD(rxe_migr_rec_mr, reserved, 0, 0),
 	};
 	const struct rxe_migr_rec_mr *mr = (const void *)rec;
 	const uint32_t writes =
@@ -250,6 +249,9 @@ static int check_mr(const struct migr_index *index,
 	if (ret)
 		return ret;
 
+	if (mr->wire_key != mr->key)
+		return migr_bad(err, rec, "wire_key is %#x, not key %#x",
+				mr->wire_key, mr->key);
 	if (mr->access & ~MIGR_ACCESS_ALL ||
 	    (mr->access & writes &&
 	     !(mr->access & IB_UVERBS_ACCESS_LOCAL_WRITE)))

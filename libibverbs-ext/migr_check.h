@@ -27,7 +27,7 @@ void migr_index_free(struct migr_index *index);
 const struct rxe_migr_rec *migr_index_find(const struct migr_index *index,
 					   uint32_t handle);
 
-/* Is the record one that a version 1 image may hold, besides CONTEXT? */
+/* Is the record one that an image may hold, besides CONTEXT? */
 bool migr_type_known(uint32_t type);
 
 /* what max_handle of a context may be at most */

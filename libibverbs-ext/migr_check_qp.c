@@ -48,7 +48,6 @@ static const struct migr_field creation[] = {
 	F(max_inline_data, 0, MAX_INLINE),
 	F(max_recv_wr, 0, MAX_QP_WR),
 	F(max_recv_sge, 0, RXE_MIGR_MAX_SGE),
-	F(reserved, 0, 0),
 };
 
 static const struct migr_field attributes[] = {
@@ -246,6 +245,9 @@ int migr_check_qp(const struct migr_index *index,
 				     refs[i].type, err);
 	if (!ret)
 		ret = migr_check_fields(rec, creation, N_ELEM(creation), err);
+	if (!ret && qp->wire_qpn != qp->qpn)
+		ret = migr_bad(err, rec, "wire_qpn is %#x, not qpn %#x",
+			       qp->wire_qpn, qp->qpn);
 	if (!ret)
 		ret = migr_check_fields(rec, attributes, N_ELEM(attributes),
 					err);

@@ -126,6 +126,17 @@ int migr_cmd_attach(int fd, struct rxe_migr_status *st)
 			       sizeof(*st));
 }
 
+int migr_cmd_load(int fd, const void *data, size_t length)
+{
+	struct rxe_migr_buf in = {
+		.addr = (uintptr_t)data,
+		.length = length,
+	};
+
+	return migr_device_run(fd, RXE_MIGR_METHOD_LOAD, &in, sizeof(in), NULL,
+			       0);
+}
+
 int migr_cmd_resume(int fd, struct rxe_migr_status *st)
 {
 	status_init(st);

@@ -61,6 +61,12 @@ int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp);
 /* Pin the pages of all MR shells in the caller's own memory */
 int migr_cmd_attach(int fd, struct rxe_migr_status *st);
 
+/*
+ * Give a fresh context the image, as it was dumped, from which objects are then
+ * restored. `data` is copied.
+ */
+int migr_cmd_load(int fd, const void *data, size_t length);
+
 /* Start the QPs of a restored context */
 int migr_cmd_resume(int fd, struct rxe_migr_status *st);
 
@@ -89,6 +95,9 @@ const char *migr_type_text(uint32_t type);
 /* What an errno (either sign) means to a command on a context; never NULL */
 const char *migr_errno_text(int err);
 
+/* The same to LOAD: what is wrong with the image */
+const char *migr_load_text(int err);
+
 /*
  * One line that names object, QPN, peer and reason. `err` is what the command
  * returned (either sign), it speaks where the status does not.
@@ -98,10 +107,19 @@ void migr_status_text(const struct rxe_migr_status *st, int err,
 
 /* ---- image (migr_image.c) ---- */
 
+/* Where a connected QP and its peer are on the host to which it moves */
+struct migr_address {
+	uint8_t sgid[16];
+	uint8_t dgid[16];
+	uint8_t sgid_index;
+};
+
 /*
  * A checked image. `records` are those of known types, in the order of the
  * image, without the CONTEXT record; everything points into `data`, which must
- * be aligned to 8 bytes (as malloc() and mmap() do) and must outlive this.
+ * be aligned to 8 bytes (as malloc() and mmap() do) and must outlive this. The
+ * image is signed, so what changes with the host is beside it: `address` has one
+ * for each record, those of connected QPs are set; NULL before migr_relocate().
  */
 struct migr_image {
 	const void *data;
@@ -109,6 +127,7 @@ struct migr_image {
 	const struct rxe_migr_rec_context *context;
 	const struct rxe_migr_rec **records;
 	unsigned int count;
+	struct migr_address *address;
 };
 
 /*
@@ -144,15 +163,14 @@ void migr_gids_free(struct migr_gids *gids);
 
 /* An image, and the GIDs of the device on which it is to be restored */
 struct migr_place {
-	const struct migr_image *img;
+	struct migr_image *img;
 	const struct migr_gids *gids;
 };
 
 /*
- * Adapt the images of what moves together to this host: all connected QPs get
- * one of its GIDs, from which their peers can be reached; those whose peer is
- * in one of the images get the peer's new GID. The images' memory must be
- * writable, and changes only on success. To be called in the network namespace
+ * Where on this host is what moves together? All connected QPs get one of its
+ * GIDs, from which their peers can be reached; those whose peer is in one of the
+ * images get the peer's new GID. img->address is set on success only. To be called in the network namespace
  * of the devices. -EADDRNOTAVAIL, -EHOSTUNREACH: `err` names the peers.
  */
 int migr_relocate(const struct migr_place *places, size_t n,

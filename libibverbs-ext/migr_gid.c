@@ -72,14 +72,14 @@ static bool same_kind(const uint8_t *a, const uint8_t *b)
 }
 
 /* What it has always been needs no route to be right */
-static const struct ib_uverbs_gid_entry *
-find_same(const struct migr_gids *gids, const struct rxe_migr_rec_qp *qp)
+const struct ib_uverbs_gid_entry *
+migr_find_gid(const struct migr_gids *gids, const uint8_t *gid, uint8_t index)
 {
 	const struct ib_uverbs_gid_entry *entry, *found = NULL;
 
 	for (entry = gids->entry; entry < gids->entry + gids->count; entry++)
-		if (usable(entry) && !memcmp(entry->gid, qp->sgid, 16) &&
-		    (!found || entry->gid_index == qp->sgid_index))
+		if (usable(entry) && !memcmp(entry->gid, gid, 16) &&
+		    (!found || entry->gid_index == index))
 			found = entry;
 	return found;
 }
@@ -93,7 +93,7 @@ int migr_pick_gid(const struct migr_gids *gids,
 	const uint8_t *gid;
 	bool any = false;
 
-	*picked = find_same(gids, qp);
+	*picked = migr_find_gid(gids, qp->sgid, qp->sgid_index);
 	if (*picked)
 		return 0;
 	for (entry = gids->entry; entry < gids->entry + gids->count; entry++) {

@@ -18,7 +18,7 @@
 #error "images are little-endian and are read in place"
 #endif
 
-_Static_assert(sizeof(struct rxe_migr_image_hdr) == 32, "part of the format");
+_Static_assert(sizeof(struct rxe_migr_image_hdr) == 72, "part of the format");
 _Static_assert(sizeof(struct rxe_migr_rec) == 24, "part of the format");
 
 int migr_bad(struct migr_error *err, const struct rxe_migr_rec *rec,
@@ -81,6 +81,9 @@ static int check_header(const void *data, size_t length, struct migr_error *err)
 			 hdr->version, RXE_MIGR_IMAGE_VERSION);
 		return -EPROTONOSUPPORT;
 	}
+	if (memcmp(hdr->reserved, (char[sizeof(hdr->reserved)]){},
+		   sizeof(hdr->reserved)))
+		return migr_bad(err, NULL, "reserved is not 0");
 	if (hdr->length != length)
 		return migr_bad(err, NULL,
 				"length is %zu bytes, the header says %llu",
@@ -169,8 +172,8 @@ static int collect(struct migr_image *img, struct migr_error *err)
 
 	rec = &img->context->rec;
 	while (!next_record(img, rec, &rec, err) && rec) {
-		if (rec->type > RXE_MIGR_ASYNC_FD)
-			continue; /* of a later time: skipped, as agreed */
+		if (rec->type & RXE_MIGR_SKIPPABLE)
+			continue; /* of a later time, perhaps */
 		ret = migr_check_frame(rec, img->context->max_handle, err);
 		if (ret)
 			return ret;
@@ -377,6 +380,7 @@ int migr_image_parse(const void *data, size_t length, struct migr_image *img,
 
 void migr_image_free(struct migr_image *img)
 {
+	free(img->address);
 	free(img->records);
 	memset(img, 0, sizeof(*img));
 }

@@ -29,6 +29,9 @@ static int create_error(struct migr_restore *r, const struct rxe_migr_rec *rec,
 		migr_bad(r->err, rec,
 			 "%s is outside the range of this host's device",
 			 identity);
+	else if (ret == -ENOENT)
+		migr_bad(r->err, rec,
+			 "the image that was loaded has no such object");
 	else
 		migr_restore_error(r, rec, identity, ret);
 	return ret;
@@ -117,10 +120,7 @@ static int create_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
 				       : cq->comp_vector,
 		.comp_channel = -1,
 	};
-	const struct rxe_migr_restore restore = {
-		.type = RXE_MIGR_CQ,
-		.mmap_offset = { cq->ring.mmap_offset },
-	};
+	const struct rxe_migr_restore restore = { .handle = rec->handle };
 	struct ib_uverbs_create_cq_resp out = {};
 	struct rxe_create_cq_resp ring = {};
 	const struct migr_write cmd = {
@@ -157,10 +157,7 @@ static int create_mr(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.pd_handle = mr->pd,
 		.access_flags = mr->access,
 	};
-	const struct rxe_migr_restore restore = {
-		.type = RXE_MIGR_MR,
-		.index = mr->key,
-	};
+	const struct rxe_migr_restore restore = { .handle = rec->handle };
 	struct ib_uverbs_reg_mr_resp out = {};
 	const struct migr_write cmd = {
 		.command = IB_USER_VERBS_CMD_REG_MR,
@@ -201,11 +198,7 @@ static int create_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.sq_sig_all = (uint8_t)qp->sq_sig_all,
 		.qp_type = (uint8_t)qp->qp_type,
 	};
-	const struct rxe_migr_restore restore = {
-		.type = RXE_MIGR_QP,
-		.index = qp->qpn,
-		.mmap_offset = { qp->sq.mmap_offset, qp->rq.mmap_offset },
-	};
+	const struct rxe_migr_restore restore = { .handle = rec->handle };
 	struct ib_uverbs_create_qp_resp out = {};
 	struct rxe_create_qp_resp rings = {};
 	const struct migr_write cmd = {
@@ -238,16 +231,11 @@ static int create_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 static int refill(struct migr_restore *r, const struct rxe_migr_rec *rec,
 		  uint16_t object, uint16_t method)
 {
-	const struct rxe_migr_buf buf = {
-		.addr = (uintptr_t)rec,
-		.length = rec->length,
-	};
 	struct migr_ioctl cmd;
 	int ret;
 
 	migr_ioctl_init(&cmd, object, method);
 	migr_ioctl_handle(&cmd, RXE_MIGR_ATTR_REFILL_HANDLE, rec->handle);
-	migr_ioctl_in(&cmd, RXE_MIGR_ATTR_REFILL_RECORD, &buf, sizeof(buf));
 	ret = migr_ioctl_run(r->fd, &cmd);
 	if (ret)
 		migr_restore_error(r, rec,

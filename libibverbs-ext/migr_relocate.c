@@ -20,7 +20,8 @@
 #include "migr_restore.h"
 
 struct end {
-	struct rxe_migr_rec_qp *qp;
+	const struct rxe_migr_rec_qp *qp;
+	struct migr_address *address; /* to be filled */
 	const struct migr_place *place;
 	const struct end *peer; /* NULL: it does not move along */
 	const struct ib_uverbs_gid_entry *gid;
@@ -53,10 +54,18 @@ static int by_peer(const void *key, const void *end)
 	return compare(qp->dest_qpn, qp->dgid, end);
 }
 
+static void forget(const struct migr_place *places, size_t n)
+{
+	while (n--) {
+		free(places[n].img->address);
+		places[n].img->address = NULL;
+	}
+}
+
 static int collect(const struct migr_place *places, size_t n, struct ends *ends)
 {
 	const struct rxe_migr_rec_qp *qp;
-	const struct migr_image *img;
+	struct migr_image *img;
 	size_t i, room = 0;
 	unsigned int k;
 
@@ -68,13 +77,17 @@ static int collect(const struct migr_place *places, size_t n, struct ends *ends)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		img = places[i].img;
+		img->address = calloc(img->count + 1, sizeof(*img->address));
+		if (!img->address)
+			return -ENOMEM;
 		for (k = 0; k < img->count; k++) {
 			qp = (const void *)img->records[k];
 			if (qp->rec.type != RXE_MIGR_QP ||
 			    !migr_qp_connected(qp))
 				continue;
 			ends->end[ends->count++] = (struct end){
-				.qp = (void *)(uintptr_t)qp,
+				.qp = qp,
+				.address = &img->address[k],
 				.place = &places[i],
 			};
 		}
@@ -161,15 +174,14 @@ static int name_failures(const struct end *const *asked, size_t n,
 
 static void readdress(const struct ends *ends)
 {
-	struct rxe_migr_rec_qp *qp;
 	const struct end *e;
 
 	for (e = ends->end; e < ends->end + ends->count; e++) {
-		qp = e->qp;
-		memcpy(qp->sgid, e->gid->gid, sizeof(qp->sgid));
-		qp->sgid_index = (uint8_t)e->gid->gid_index;
-		if (e->peer)
-			memcpy(qp->dgid, e->peer->gid->gid, sizeof(qp->dgid));
+		memcpy(e->address->sgid, e->gid->gid, sizeof(e->gid->gid));
+		e->address->sgid_index = (uint8_t)e->gid->gid_index;
+		memcpy(e->address->dgid,
+		       e->peer ? (void *)e->peer->gid->gid : e->qp->dgid,
+		       sizeof(e->qp->dgid));
 	}
 }
 
@@ -180,25 +192,24 @@ int migr_relocate(const struct migr_place *places, size_t n,
 	struct migr_error ignored;
 	struct ends ends;
 	int ret;
-	size_t i;
 
 	if (!err)
 		err = &ignored;
+	forget(places, n);
 	ret = collect(places, n, &ends);
 	if (!ret)
 		asked = calloc(ends.count + 1, sizeof(*asked));
-	if (!asked) {
-		free(ends.end);
+	if (asked) {
+		find_peers(&ends);
+		ret = name_failures(asked, pick_all(&ends, asked), err);
+	} else {
 		migr_bad(err, NULL, "no memory");
-		return -ENOMEM;
+		ret = -ENOMEM;
 	}
-	find_peers(&ends);
-	ret = name_failures(asked, pick_all(&ends, asked), err);
-	if (!ret) {
+	if (ret)
+		forget(places, n);
+	else
 		readdress(&ends);
-		for (i = 0; i < n; i++)
-			migr_image_seal(places[i].img);
-	}
 	free(asked);
 	free(ends.end);
 	return ret;

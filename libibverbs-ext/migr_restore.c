@@ -158,6 +158,16 @@ static int get_context(struct migr_restore *r, int *async_fd)
 	return 0;
 }
 
+/* The kernel takes its own copy, and what is restored from then on, from it */
+static int load(struct migr_restore *r, const struct migr_image *img)
+{
+	int ret = migr_cmd_load(r->fd, img->data, img->length);
+
+	if (ret)
+		migr_bad(r->err, NULL, "%s", migr_load_text(ret));
+	return ret;
+}
+
 enum place {
 	PLACE_GAP,
 	PLACE_LATER,
@@ -287,6 +297,7 @@ static int refill_all(struct migr_restore *r, const struct migr_image *img)
 		for (i = 0; i < img->count; i++) {
 			if (img->records[i]->type != order[k])
 				continue;
+			r->address = img->address ? &img->address[i] : NULL;
 			ret = migr_refill_object(r, img->records[i]);
 			if (ret)
 				return ret;
@@ -305,6 +316,8 @@ int migr_restore_context(int cdev_fd, const struct migr_image *img,
 	migr_restore_init(&r, cdev_fd, err ? err : &ignored);
 	*async_fd = -1;
 	ret = get_context(&r, async_fd);
+	if (!ret)
+		ret = load(&r, img);
 	if (!ret)
 		ret = create_all(&r, img);
 	if (!ret)

@@ -15,6 +15,8 @@ struct migr_restore {
 	int fd;
 	uint32_t comp_vectors; /* of this device; 0: not known */
 	struct migr_gids gids; /* of this device, asked for once */
+	/* of the QP that is refilled next; NULL: as its record says */
+	const struct migr_address *address;
 	struct migr_error *err;
 };
 
@@ -22,8 +24,8 @@ void migr_restore_init(struct migr_restore *r, int fd, struct migr_error *err);
 void migr_restore_release(struct migr_restore *r);
 
 /*
- * Create one object with the identities of its record. The context's lowest
- * free handle must be the object's (migr_place_object() sees to that).
+ * Create one object with the identities of its record, which is one of the image
+ * that the context has been given (LOAD). The context's lowest free handle must be the object's (migr_place_object() sees to that).
  */
 int migr_create_object(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
@@ -46,6 +48,10 @@ int migr_free_pd(int fd, uint32_t handle);
 int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
 /* ---- GIDs (migr_gid.c) ---- */
+
+/* The RoCEv2 entry of a GID, if several at `index`; NULL: there is none */
+const struct ib_uverbs_gid_entry *
+migr_find_gid(const struct migr_gids *gids, const uint8_t *gid, uint8_t index);
 
 /*
  * The GID of this device for a connected QP. That is the one that it had, if

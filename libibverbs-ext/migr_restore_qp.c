@@ -51,7 +51,8 @@ static size_t steps_to(const struct rxe_migr_rec_qp *qp)
 }
 
 static void fill_modify(struct ib_uverbs_modify_qp *in,
-			const struct rxe_migr_rec_qp *qp, uint8_t sgid_index)
+			const struct rxe_migr_rec_qp *qp, const uint8_t *dgid,
+			uint8_t sgid_index)
 {
 	*in = (struct ib_uverbs_modify_qp){
 		.qp_handle = qp->rec.handle,
@@ -77,9 +78,10 @@ static void fill_modify(struct ib_uverbs_modify_qp *in,
 			.port_num = (uint8_t)qp->port_num,
 		},
 	};
-	memcpy(in->dest.dgid, qp->dgid, sizeof(in->dest.dgid));
+	memcpy(in->dest.dgid, dgid, sizeof(in->dest.dgid));
 }
 
+/* what relocation has chosen, or else what fits best */
 static int pick_sgid(struct migr_restore *r, const struct rxe_migr_rec_qp *qp,
 		     uint8_t *index)
 {
@@ -88,7 +90,13 @@ static int pick_sgid(struct migr_restore *r, const struct rxe_migr_rec_qp *qp,
 
 	if (ret)
 		return migr_restore_error(r, &qp->rec, "GID table", ret);
-	ret = migr_pick_gid(&r->gids, qp, false, &entry);
+	if (r->address) {
+		entry = migr_find_gid(&r->gids, r->address->sgid,
+				      r->address->sgid_index);
+		ret = entry ? 0 : -EADDRNOTAVAIL;
+	} else {
+		ret = migr_pick_gid(&r->gids, qp, false, &entry);
+	}
 	if (ret)
 		return migr_gid_error(qp, ret, r->err);
 	*index = (uint8_t)entry->gid_index;
@@ -98,6 +106,7 @@ static int pick_sgid(struct migr_restore *r, const struct rxe_migr_rec_qp *qp,
 int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+	const uint8_t *dgid = r->address ? r->address->dgid : qp->dgid;
 	char doing[160], gid[INET6_ADDRSTRLEN];
 	struct ib_uverbs_modify_qp in;
 	const struct migr_write cmd = {
@@ -114,7 +123,7 @@ int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		if (ret)
 			return ret;
 	}
-	fill_modify(&in, qp, sgid_index);
+	fill_modify(&in, qp, dgid, sgid_index);
 	for (i = 0; i < steps_to(qp); i++) {
 		in.qp_state = steps[i].state;
 		in.attr_mask = steps[i].mask;
@@ -125,7 +134,7 @@ int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 			doing, sizeof(doing),
 			"QPN %#x %s (peer %s QPN %#x, GID index %u, path_mtu %u)",
 			qp->qpn, steps[i].doing,
-			inet_ntop(AF_INET6, qp->dgid, gid, sizeof(gid)),
+			inet_ntop(AF_INET6, dgid, gid, sizeof(gid)),
 			qp->dest_qpn, sgid_index, qp->path_mtu);
 		return migr_restore_error(r, rec, doing, ret);
 	}

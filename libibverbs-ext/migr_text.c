@@ -29,6 +29,8 @@ static const char *const why_texts[] = {
 	[RXE_MIGR_WHY_MR_TYPE] = "not plain user memory",
 	[RXE_MIGR_WHY_PIN] = "pages cannot be pinned",
 	[RXE_MIGR_WHY_INVALIDATE] = "SEND with invalidate in the send queue",
+	[RXE_MIGR_WHY_ELSEWHERE] =
+		"its peer is not where it was, and was not restored here",
 };
 
 static const char *const type_texts[] = {
@@ -44,10 +46,12 @@ static const char *const type_texts[] = {
 	[RXE_MIGR_ASYNC_FD] = "async event file",
 };
 
-static const struct {
+struct errno_text {
 	int err;
 	const char *text;
-} errno_texts[] = {
+};
+
+static const struct errno_text errno_texts[] = {
 	{ EAGAIN, "objects come and go, or one is new and cannot be migrated" },
 	{ EALREADY, "stopped already" },
 	{ EBADF, "the file does not belong to this context" },
@@ -55,6 +59,16 @@ static const struct {
 	{ ENOKEY, "no cluster key is set on this host" },
 	{ EOPNOTSUPP, "the device is not a migratable rdma_rxe" },
 	{ EPERM, "CAP_CHECKPOINT_RESTORE is needed" },
+};
+
+/* what else they mean to LOAD */
+static const struct errno_text load_texts[] = {
+	{ EBADMSG, "not signed by a host of this cluster, or changed since" },
+	{ EBUSY, "the context is in use" },
+	{ EFBIG, "larger than the driver takes" },
+	{ EINVAL, "refused by the driver (the kernel log says more)" },
+	{ ENOKEY, "signed with a cluster key that is not set on this host" },
+	{ EPROTO, "of a version that the driver does not know" },
 };
 
 static const char *lookup(const char *const *texts, size_t n, uint32_t i,
@@ -73,15 +87,27 @@ const char *migr_type_text(uint32_t type)
 	return lookup(type_texts, N_ELEM(type_texts), type, "object");
 }
 
-const char *migr_errno_text(int err)
+static const char *lookup_errno(const struct errno_text *texts, size_t n,
+				int err)
 {
 	size_t i;
 
-	err = abs(err);
-	for (i = 0; i < N_ELEM(errno_texts); i++)
-		if (errno_texts[i].err == err)
-			return errno_texts[i].text;
-	return strerror(err);
+	for (i = 0; i < n; i++)
+		if (texts[i].err == abs(err))
+			return texts[i].text;
+	return NULL;
+}
+
+const char *migr_errno_text(int err)
+{
+	return lookup_errno(errno_texts, N_ELEM(errno_texts), err)
+		       ?: strerror(abs(err));
+}
+
+const char *migr_load_text(int err)
+{
+	return lookup_errno(load_texts, N_ELEM(load_texts), err)
+		       ?: migr_errno_text(err);
 }
 
 void migr_status_text(const struct rxe_migr_status *st, int err,

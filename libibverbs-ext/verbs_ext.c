@@ -12,6 +12,7 @@
 #include <infiniband/verbs_ext.h>
 
 #include "migr_check.h"
+#include "migr_qp.h"
 #include "migr_restore.h"
 
 static _Thread_local struct migr_error last_error;
@@ -141,6 +142,38 @@ int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
 	return -ret;
 }
 
+int ibv_migr_load(struct ibv_context *ctx, const void *image, size_t length)
+{
+	struct migr_image img;
+	int ret;
+
+	if (!ctx)
+		return failed(EINVAL, "context: none");
+	ret = migr_image_parse(image, length, &img, &last_error);
+	migr_image_free(&img);
+	if (ret)
+		return -ret;
+	ret = migr_cmd_load(ctx->cmd_fd, image, length);
+	return ret ? failed(-ret, migr_load_text(ret)) : 0;
+}
+
+/* into the images: their records are what ibv_restore_object() gets */
+static void readdress(struct migr_image *img)
+{
+	struct rxe_migr_rec_qp *qp;
+	unsigned int i;
+
+	for (i = 0; i < img->count; i++) {
+		qp = (void *)(uintptr_t)img->records[i];
+		if (qp->rec.type != RXE_MIGR_QP || !migr_qp_connected(qp))
+			continue;
+		memcpy(qp->sgid, img->address[i].sgid, sizeof(qp->sgid));
+		memcpy(qp->dgid, img->address[i].dgid, sizeof(qp->dgid));
+		qp->sgid_index = img->address[i].sgid_index;
+	}
+	migr_image_seal(img);
+}
+
 /* the images are parsed into `img`, and `place` refers to them */
 static int relocate(struct migr_gids *gids, const struct iovec *images,
 		    size_t n, struct migr_image *img, struct migr_place *place)
@@ -155,7 +188,10 @@ static int relocate(struct migr_gids *gids, const struct iovec *images,
 			return ret;
 		place[i] = (struct migr_place){ .img = &img[i], .gids = gids };
 	}
-	return migr_relocate(place, n, &last_error);
+	ret = migr_relocate(place, n, &last_error);
+	for (i = 0; i < n && !ret; i++)
+		readdress(&img[i]);
+	return ret;
 }
 
 int ibv_migr_relocate(struct ibv_context *ctx, const struct iovec *images,

@@ -222,6 +222,7 @@ void rxe_migr_uc_cleanup(struct rxe_ucontext *uc)
 	if (muc->guard)
 		muc->guard->uc = NULL;
 	spin_unlock(&links_lock);
+	rxe_migr_unload(muc);
 }
 
 /* --- STOP, COMMIT, DUMP --- */
@@ -487,40 +488,68 @@ out_own:
 	return err;
 }
 
-/* --- REFILL, ATTACH, RESUME --- */
+/* --- LOAD, REFILL, ATTACH, RESUME --- */
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_LOAD)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	struct rxe_migr_uc *muc;
+	struct rxe_migr_buf buf;
+	int err;
+
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&buf, attrs, RXE_MIGR_ATTR_IN);
+	if (err)
+		return err;
+
+	muc = to_migr_uc(uc);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	err = rxe_migr_load(muc, &buf);
+	mutex_unlock(&muc->lock);
+
+	return err;
+}
 
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_QP_REFILL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
 						RXE_MIGR_ATTR_REFILL_HANDLE);
-	struct rxe_migr_buf buf;
+	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
 	int err;
 
 	err = may_migrate();
-	if (!err)
-		err = uverbs_copy_from(&buf, attrs,
-				       RXE_MIGR_ATTR_REFILL_RECORD);
 	if (err)
 		return err;
 
-	return rxe_migr_refill_qp(to_rqp(uobj->object), uobj->id, &buf);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	err = rxe_migr_refill_qp(muc, to_rqp(uobj->object), uobj->id);
+	mutex_unlock(&muc->lock);
+
+	return err;
 }
 
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_CQ_REFILL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
 						RXE_MIGR_ATTR_REFILL_HANDLE);
-	struct rxe_migr_buf buf;
+	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
 	int err;
 
 	err = may_migrate();
-	if (!err)
-		err = uverbs_copy_from(&buf, attrs,
-				       RXE_MIGR_ATTR_REFILL_RECORD);
 	if (err)
 		return err;
 
-	return rxe_migr_refill_cq(to_rcq(uobj->object), uobj->id, &buf);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	err = rxe_migr_refill_cq(muc, to_rcq(uobj->object), uobj->id);
+	mutex_unlock(&muc->lock);
+
+	return err;
 }
 
 static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
@@ -615,10 +644,7 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *att
 
 #define REFILL(object)							\
 	UVERBS_ATTR_IDR(RXE_MIGR_ATTR_REFILL_HANDLE, object,		\
-			UVERBS_ACCESS_WRITE, UA_MANDATORY),		\
-	UVERBS_ATTR_PTR_IN(RXE_MIGR_ATTR_REFILL_RECORD,			\
-			   UVERBS_ATTR_TYPE(struct rxe_migr_buf),	\
-			   UA_MANDATORY)
+			UVERBS_ACCESS_WRITE, UA_MANDATORY)
 
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_STOP,
 			    IN_OUT(rxe_migr_stop, rxe_migr_status));
@@ -630,6 +656,10 @@ DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESOLVE,
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_ATTACH,
 			    IN_OUT(rxe_migr_attach, rxe_migr_status));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESUME, OUT(rxe_migr_status));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_LOAD,
+			    UVERBS_ATTR_PTR_IN(RXE_MIGR_ATTR_IN,
+				UVERBS_ATTR_TYPE(struct rxe_migr_buf),
+				UA_MANDATORY));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_QP_REFILL,
 			    REFILL(UVERBS_OBJECT_QP));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_CQ_REFILL,
@@ -641,7 +671,8 @@ ADD_UVERBS_METHODS(rxe_migr_device, UVERBS_OBJECT_DEVICE,
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_DUMP),
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_RESOLVE),
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_ATTACH),
-		   &UVERBS_METHOD(RXE_MIGR_METHOD_RESUME));
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_RESUME),
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_LOAD));
 ADD_UVERBS_METHODS(rxe_migr_qp_methods, UVERBS_OBJECT_QP,
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_QP_REFILL));
 ADD_UVERBS_METHODS(rxe_migr_cq_methods, UVERBS_OBJECT_CQ,

@@ -20,13 +20,32 @@ enum rxe_migr_peer {
 };
 
 /**
+ * struct rxe_migr_wanted - what an object that is restored has been
+ * @type: enum rxe_migr_type; 0: nothing is wanted
+ * @index: QP: QPN; MR: key
+ * @mmap_offset: CQ: [0]; QP: SQ, RQ
+ * @start: MR: address in the application
+ * @length: MR: bytes
+ * @access: MR: enum ib_access_flags
+ */
+struct rxe_migr_wanted {
+	u32	type;
+	u32	index;
+	u64	mmap_offset[2];
+	u64	start;
+	u64	length;
+	u32	access;
+};
+
+/**
  * struct rxe_migr_qp - what every QP object of this driver is
  * @qp: the stock object; first, so that it keeps its size and layout
  * @work: handles @pkts and does what is due at @next
  * @pkts: RESUME and RESUME_ACK packets; each holds a reference to the QP
  * @lock: serializes @work, STOP, UNSTOP, RESUME and modify; who disables tasks
  *        or enables them holds it
- * @restore: wanted identities; .type is 0 in a QP that was not restored
+ * @wanted: identities of the record; .type is 0 in a QP that was not restored
+ * @old_gid: of a restored QP: where it was itself, and its peer, at the dump
  * @epoch: how many times the QP has been restored
  * @peer_epoch: of the last RESUME accepted from the peer
  * @since: jiffies when PAUSED or RESUMING began
@@ -45,7 +64,8 @@ struct rxe_migr_qp {
 	struct delayed_work	work;
 	struct sk_buff_head	pkts;
 	struct mutex		lock;	/* @work against the methods */
-	struct rxe_migr_restore	restore;
+	struct rxe_migr_wanted	wanted;
+	union ib_gid		old_gid[2];
 	u32			epoch;
 	u32			peer_epoch;
 	unsigned long		since;
@@ -61,6 +81,7 @@ struct rxe_migr_qp {
 };
 
 struct rxe_migr_guard;
+struct rxe_migr_loaded;
 
 /**
  * struct rxe_migr_uc - what every ucontext of this driver is
@@ -68,8 +89,9 @@ struct rxe_migr_guard;
  * @lock: serializes the methods; taken before the locks of QPs. ATTACH holds it
  *        while it waits for memory, so nothing of another context may
  * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr.c
+ * @loaded: the image that LOAD has got, until RESUME
  * @stopped: STOP is done, @guard has not been closed since
- * @restored: a RESTORE attribute was used
+ * @restored: LOAD succeeded
  * @attached: ATTACH succeeded
  * @resumed: RESUME succeeded
  */
@@ -77,6 +99,7 @@ struct rxe_migr_uc {
 	struct rxe_ucontext	uc;
 	struct mutex		lock;	/* the methods */
 	struct rxe_migr_guard	*guard;
+	struct rxe_migr_loaded	*loaded;
 	bool			stopped;
 	bool			restored;
 	bool			attached;
@@ -122,12 +145,15 @@ void rxe_migr_exit(void);
 
 /* rxe_migr_key.c */
 int rxe_migr_key_active(void);
-int rxe_migr_key_sign(u8 *key_id, const u8 *data, u8 *mac);
-int rxe_migr_key_check(u8 key_id, const u8 *data, const u8 *mac);
+int rxe_migr_key_sign(u8 *key_id, const void *data, size_t length, u8 *mac,
+		      size_t bytes);
+int rxe_migr_key_check(u8 key_id, const void *data, size_t length,
+		       const u8 *mac, size_t bytes);
 void rxe_migr_key_exit(void);
 
 /* rxe_migr_proto.c */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
+void rxe_migr_sgid(const struct rxe_av *av, u8 *gid);
 bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
 void rxe_migr_send_probe(struct rxe_qp *qp);
 void rxe_migr_send_nak(struct rxe_qp *qp);
@@ -186,25 +212,28 @@ void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
 int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
 		  struct rxe_migr_dump_resp *resp);
 
+/* rxe_migr_load.c */
+int rxe_migr_sign(struct rxe_migr_image_hdr *hdr);
+int rxe_migr_load(struct rxe_migr_uc *muc, const struct rxe_migr_buf *buf);
+void rxe_migr_unload(struct rxe_migr_uc *muc);
+const void *rxe_migr_record(struct rxe_migr_uc *muc, u32 type, u32 handle);
+
 /* rxe_migr_restore.c: creation hooks */
 int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 		    struct ib_udata *udata);
 int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata);
 int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata);
 int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
-		    struct ib_udata *udata, struct rxe_migr_restore *restore);
+		    struct ib_udata *udata, struct rxe_migr_wanted *wanted);
 int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
-		     struct rxe_mr *mr,
-		     const struct rxe_migr_restore *restore);
+		     struct rxe_mr *mr, const struct rxe_migr_wanted *wanted);
 struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr);
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st);
 int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st);
 
 /* rxe_migr_refill.c */
-int rxe_migr_refill_qp(struct rxe_qp *qp, u32 handle,
-		       const struct rxe_migr_buf *buf);
-int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
-		       const struct rxe_migr_buf *buf);
+int rxe_migr_refill_qp(struct rxe_migr_uc *muc, struct rxe_qp *qp, u32 handle);
+int rxe_migr_refill_cq(struct rxe_migr_uc *muc, struct rxe_cq *cq, u32 handle);
 
 /* rxe_migr_event.c */
 void rxe_migr_get_cq_events(struct ib_cq *cq, u32 *comp, u32 *async);

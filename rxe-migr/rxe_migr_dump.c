@@ -178,6 +178,7 @@ static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
 
 	rec->pd = pd;
 	rec->key = mr->rkey;
+	rec->wire_key = mr->rkey;
 	rec->access = mr->access;
 	/* a shell that was made after STOP: see rxe_migr_mr_init() */
 	rec->start = mr->umem ? mr->umem->address : mr->page_mask;
@@ -261,12 +262,7 @@ static void put_qp_attr(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->en_sqd_async_notify = attr->en_sqd_async_notify;
 
 	memcpy(rec->dgid, av->grh.dgid.raw, sizeof(rec->dgid));
-	if (av->network_type == RXE_NETWORK_TYPE_IPV4)
-		ipv6_addr_set_v4mapped(av->sgid_addr._sockaddr_in.sin_addr.s_addr,
-				       (struct in6_addr *)rec->sgid);
-	else if (av->network_type == RXE_NETWORK_TYPE_IPV6)
-		memcpy(rec->sgid, &av->sgid_addr._sockaddr_in6.sin6_addr,
-		       sizeof(rec->sgid));
+	rxe_migr_sgid(av, rec->sgid);
 	memcpy(rec->dmac, av->dmac, sizeof(rec->dmac));
 	rec->network_type = av->network_type;
 	rec->sgid_index = av->grh.sgid_index;
@@ -332,6 +328,7 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec->send_cq = cq_handle(qp->ibqp.send_cq);
 	rec->recv_cq = cq_handle(qp->ibqp.recv_cq);
 	rec->qpn = qp_num(qp);
+	rec->wire_qpn = qp->elem.index;
 	rec->qp_type = qp_type(qp);
 	rec->sq_sig_all = qp->sq_sig_type == IB_SIGNAL_ALL_WR;
 	rec->max_send_wr = ring_request(sq);
@@ -420,7 +417,6 @@ static void dump_context(struct out *out, struct ib_ucontext *uc)
 	hdr->hdr_length = sizeof(*hdr);
 	hdr->length = out->used;
 	hdr->count = out->count;
-	hdr->crc32 = ~crc32_le(~0, out->buf, out->used);
 }
 
 /* is the context one that STOP would accept, every QP stopped? */
@@ -458,7 +454,7 @@ static int chk_stopped(struct ib_ucontext *uc)
  * Context: process; sleeps. The context's lock is held.
  * Return: 0, -EINVAL if a QP is not Stopped, -ENOSPC if @length is too small,
  * -ENOMEM, -EAGAIN if objects were created or destroyed meanwhile, or if there
- * are some that STOP would refuse
+ * are some that STOP would refuse, -ENOKEY if there is no key to sign it with
  */
 int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
 		  struct rxe_migr_dump_resp *resp)
@@ -492,6 +488,8 @@ int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
 		err = -EAGAIN;
 	else
 		err = chk_stopped(uc);
+	if (!err)
+		err = rxe_migr_sign((void *)out.buf);
 	if (err)
 		vfree(out.buf);
 	else

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Cluster keys: root sets them through a write-only module parameter, RESUME
- * and RESUME_ACK are signed and checked with them. Two may be set at a time,
- * so that a cluster can go from one key to the next without a gap; the one
- * set last signs.
+ * Cluster keys: root sets them through a write-only module parameter, images,
+ * RESUME and RESUME_ACK are signed and checked with them. Two may be set at a
+ * time, so that a cluster can go from one key to the next without a gap; the
+ * one set last signs.
  */
 #include <crypto/utils.h>
 #include <linux/hex.h>
@@ -11,6 +11,8 @@
 #include <linux/rwsem.h>
 
 #include "rxe.h"
+
+#define DIGEST_BYTES	32	/* of HMAC-SHA-256 */
 
 struct migr_key {
 	struct crypto_shash	*tfm;	/* NULL: slot is empty */
@@ -126,36 +128,52 @@ int rxe_migr_key_active(void)
 	return err;
 }
 
-static int key_mac(struct crypto_shash *tfm, const u8 *data, u8 *mac)
+/* the first @bytes of the digest; data can be a whole image */
+static int key_mac(struct crypto_shash *tfm, const u8 *data, size_t length,
+		   u8 *mac, size_t bytes)
 {
-	u8 digest[32];
+	SHASH_DESC_ON_STACK(desc, tfm);
+	u8 digest[DIGEST_BYTES];
+	size_t n;
 	int err;
 
-	err = crypto_shash_tfm_digest(tfm, data, MIGR_MAC_INPUT_BYTES, digest);
+	desc->tfm = tfm;
+	err = crypto_shash_init(desc);
+	for (; length && !err; data += n, length -= n) {
+		n = min_t(size_t, length, SZ_1M);
+		err = crypto_shash_update(desc, data, n);
+		cond_resched();
+	}
 	if (!err)
-		memcpy(mac, digest, MIGR_MAC_BYTES);
+		err = crypto_shash_final(desc, digest);
+	if (!err)
+		memcpy(mac, digest, bytes);
 	memzero_explicit(digest, sizeof(digest));
+	shash_desc_zero(desc);
 
 	return err;
 }
 
 /**
- * rxe_migr_key_sign - compute the MAC of a packet with the newest key
+ * rxe_migr_key_sign - compute a MAC with the newest key
  * @key_id: in @data, receives the id before the MAC is computed
- * @data: MIGR_MAC_INPUT_BYTES as rxe_migr_wire.h says
- * @mac: receives MIGR_MAC_BYTES
+ * @data: a packet's input as rxe_migr_wire.h says, or an image; MAC field zero
+ * @length: bytes of it
+ * @mac: receives the first @bytes of the HMAC
+ * @bytes: at most 32
  *
  * Context: process; sleeps.
  * Return: 0, -ENOKEY or an error of the crypto layer
  */
-int rxe_migr_key_sign(u8 *key_id, const u8 *data, u8 *mac)
+int rxe_migr_key_sign(u8 *key_id, const void *data, size_t length, u8 *mac,
+		      size_t bytes)
 {
 	int err = -ENOKEY;
 
 	down_read(&key_sem);
 	if (keys[0].tfm) {
 		*key_id = keys[0].id;
-		err = key_mac(keys[0].tfm, data, mac);
+		err = key_mac(keys[0].tfm, data, length, mac, bytes);
 	}
 	up_read(&key_sem);
 
@@ -163,17 +181,20 @@ int rxe_migr_key_sign(u8 *key_id, const u8 *data, u8 *mac)
 }
 
 /**
- * rxe_migr_key_check - verify the MAC of a packet, in constant time
+ * rxe_migr_key_check - verify a MAC, in constant time
  * @key_id: which key
- * @data: MIGR_MAC_INPUT_BYTES, MAC field zero
- * @mac: MIGR_MAC_BYTES as received
+ * @data: as for rxe_migr_key_sign()
+ * @length: bytes of it
+ * @mac: @bytes as received
+ * @bytes: at most 32
  *
  * Context: process; sleeps.
  * Return: 0, -ENOKEY without that key, -EBADMSG
  */
-int rxe_migr_key_check(u8 key_id, const u8 *data, const u8 *mac)
+int rxe_migr_key_check(u8 key_id, const void *data, size_t length,
+		       const u8 *mac, size_t bytes)
 {
-	u8 want[MIGR_MAC_BYTES];
+	u8 want[DIGEST_BYTES];
 	int err = -ENOKEY;
 	int i;
 
@@ -181,8 +202,8 @@ int rxe_migr_key_check(u8 key_id, const u8 *data, const u8 *mac)
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (!keys[i].tfm || keys[i].id != key_id)
 			continue;
-		err = key_mac(keys[i].tfm, data, want);
-		if (!err && crypto_memneq(want, mac, sizeof(want)))
+		err = key_mac(keys[i].tfm, data, length, want, bytes);
+		if (!err && crypto_memneq(want, mac, bytes))
 			err = -EBADMSG;
 		break;
 	}

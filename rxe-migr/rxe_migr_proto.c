@@ -117,7 +117,12 @@ void rxe_migr_send_probe(struct rxe_qp *qp)
 		rxe_migr_count(qp, RXE_CNT_MIGR_PROBE_SENT);
 }
 
-static void addr_to_gid(struct rxe_av *av, u8 *gid)
+/**
+ * rxe_migr_sgid - the GID from which an address vector sends
+ * @av: the address vector, of a QP that has a peer
+ * @gid: receives 16 bytes
+ */
+void rxe_migr_sgid(const struct rxe_av *av, u8 *gid)
 {
 	if (av->network_type == RXE_NETWORK_TYPE_IPV4)
 		ipv6_addr_set_v4mapped(av->sgid_addr._sockaddr_in.sin_addr.s_addr,
@@ -156,12 +161,13 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u32 psn, u32 epoch,
 	put_unaligned_be32(epoch, meth + MIGR_METH_EPOCH);
 	put_unaligned_be32(qp_num(qp), meth + MIGR_METH_OLD_QPN);
 	put_unaligned_be32(qp->elem.index, meth + MIGR_METH_NEW_QPN);
-	addr_to_gid(&qp->pri_av, meth + MIGR_METH_GID);
+	rxe_migr_sgid(&qp->pri_av, meth + MIGR_METH_GID);
 	put_unaligned_be16(qp->src_port, meth + MIGR_METH_UDP_PORT);
 
 	mac_input(in, opcode, qp->attr.dest_qp_num, psn, body);
 	err = rxe_migr_key_sign(&in[MAC_METH + MIGR_METH_KEY_ID], in,
-				meth + MIGR_METH_MAC);
+				sizeof(in), meth + MIGR_METH_MAC,
+				MIGR_MAC_BYTES);
 	if (err) {
 		rxe_err_qp(qp, "cannot sign, err = %d\n", err);
 		return;
@@ -300,8 +306,8 @@ static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	}
 
 	mac_input(in, pkt->opcode, bth_qpn(pkt), pkt->psn, body);
-	err = rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in,
-				 meth + MIGR_METH_MAC);
+	err = rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in, sizeof(in),
+				 meth + MIGR_METH_MAC, MIGR_MAC_BYTES);
 	if (err) {
 		rxe_migr_count(qp, err == -ENOKEY ? RXE_CNT_MIGR_BAD_KEY :
 					   RXE_CNT_MIGR_BAD_MAC);
@@ -354,7 +360,7 @@ static void set_address(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 	 * The MAC address only says whether the peer is on this host, maybe
 	 * with another address of the same device.
 	 */
-	addr_to_gid(av, own);
+	rxe_migr_sgid(av, own);
 	here = (SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) ||
 	       !memcmp(own, gid, 16);
 	eth_zero_addr(av->dmac);

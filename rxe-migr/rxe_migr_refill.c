@@ -2,13 +2,11 @@
 /*
  * REFILL: the state of a CQ or QP comes back from its image record.
  *
- * The record is untrusted. It is copied once, checked whole against the object
- * that was created for it, and only then used. What the application could
+ * A kernel of the cluster has signed the record, but it may have been wrong. It is
+ * checked whole against the object that was created for it, and only then used. What the application could
  * write into its own rings anyhow is checked only as far as the driver relies
  * on it.
  */
-#include <linux/vmalloc.h>
-
 #include "rxe.h"
 #include "rxe_queue.h"
 #include "rxe_task.h"
@@ -39,32 +37,6 @@ static int judge_qp(struct rxe_qp *qp, const struct check *checks, size_t n)
 		return 0;
 	rxe_err_qp(qp, "image: bad %s\n", field);
 	return -EINVAL;
-}
-
-/* a record is never longer than @fixed and all of its rings, @slots */
-static void *copy_record(const struct rxe_migr_buf *buf, size_t fixed,
-			 size_t slots)
-{
-	struct rxe_migr_rec *rec;
-
-	if (buf->length < fixed || buf->length > fixed + slots)
-		return ERR_PTR(-EINVAL);
-
-	rec = vmalloc(buf->length);
-	if (!rec)
-		return ERR_PTR(-ENOMEM);
-
-	if (copy_from_user(rec, u64_to_user_ptr(buf->addr), buf->length)) {
-		vfree(rec);
-		return ERR_PTR(-EFAULT);
-	}
-
-	if (rec->length != buf->length || rec->reserved) {
-		vfree(rec);
-		return ERR_PTR(-EINVAL);
-	}
-
-	return rec;
 }
 
 /* does the ring of the image fit the ring of the object? */
@@ -108,12 +80,9 @@ static const u8 *fill_ring(struct rxe_queue *q,
 	return slots;
 }
 
-static int chk_cq(struct rxe_cq *cq, u32 handle,
-		  const struct rxe_migr_rec_cq *rec)
+static int chk_cq(struct rxe_cq *cq, const struct rxe_migr_rec_cq *rec)
 {
 	const struct check checks[] = {
-		{ rec->rec.type == RXE_MIGR_CQ, "type" },
-		{ rec->rec.handle == handle, "handle" },
 		{ ring_fits(cq->queue, &rec->ring), "ring" },
 		{ rec->rec.length == sizeof(*rec) + slots_size(&rec->ring),
 		  "length" },
@@ -131,43 +100,40 @@ static int chk_cq(struct rxe_cq *cq, u32 handle,
 
 /**
  * rxe_migr_refill_cq - fill a restored CQ
+ * @muc: its context; the lock is held
  * @cq: the CQ
  * @handle: its uverbs handle
- * @buf: image record in user space
  *
  * Context: process; sleeps.
- * Return: 0, -EINVAL with the field in the log, -EBUSY if the application may
- * use it already, -ENOMEM or -EFAULT
+ * Return: 0, -EINVAL with the field in the log, -ENOENT if the image has no
+ * record of it, -EBUSY if the application may use it already
  */
-int rxe_migr_refill_cq(struct rxe_cq *cq, u32 handle,
-		       const struct rxe_migr_buf *buf)
+int rxe_migr_refill_cq(struct rxe_migr_uc *muc, struct rxe_cq *cq, u32 handle)
 {
-	struct ib_uobject *uobj = (struct ib_uobject *)cq->ibcq.uobject;
-	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
-	struct rxe_migr_rec_cq *rec;
+	const struct rxe_migr_rec_cq *rec;
 	unsigned long flags;
 	int err;
 
 	if (!muc->restored || muc->attached)
 		return -EBUSY;
 
-	rec = copy_record(buf, sizeof(*rec), cq->queue->buf_size);
-	if (IS_ERR(rec))
-		return PTR_ERR(rec);
+	rec = rxe_migr_record(muc, RXE_MIGR_CQ, handle);
+	if (!rec)
+		return -ENOENT;
 
-	err = chk_cq(cq, handle, rec);
-	if (!err) {
-		spin_lock_irqsave(&cq->cq_lock, flags);
-		fill_ring(cq->queue, &rec->ring, rec->ring.consumer,
-			  (const u8 *)(rec + 1));
-		cq->notify = rec->notify;
-		rxe_migr_set_cq_events(&cq->ibcq, rec->comp_events_reported,
-				       rec->events_reported);
-		spin_unlock_irqrestore(&cq->cq_lock, flags);
-	}
+	err = chk_cq(cq, rec);
+	if (err)
+		return err;
 
-	vfree(rec);
-	return err;
+	spin_lock_irqsave(&cq->cq_lock, flags);
+	fill_ring(cq->queue, &rec->ring, rec->ring.consumer,
+		  (const u8 *)(rec + 1));
+	cq->notify = rec->notify;
+	rxe_migr_set_cq_events(&cq->ibcq, rec->comp_events_reported,
+			       rec->events_reported);
+	spin_unlock_irqrestore(&cq->cq_lock, flags);
+
+	return 0;
 }
 
 /* --- QP --- */
@@ -369,17 +335,14 @@ static int chk_res(struct rxe_qp *qp, const struct rxe_migr_res *res, u32 n)
 	return err;
 }
 
-static int chk_qp(struct rxe_qp *qp, u32 handle,
-		  const struct rxe_migr_rec_qp *rec)
+static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 {
 	u32 n_res = rec->max_dest_rd_atomic;
 	size_t res_size = n_res * sizeof(struct rxe_migr_res);
 	const u8 *tail = (const u8 *)(rec + 1);
 	const struct check checks[] = {
-		{ rec->rec.type == RXE_MIGR_QP, "type" },
-		{ rec->rec.handle == handle, "handle" },
-		{ !rec->reserved, "reserved" },
 		{ rec->qpn == qp_num(qp), "qpn" },
+		{ rec->wire_qpn == rec->qpn, "wire_qpn" },
 		{ rec->qp_type == IB_QPT_RC, "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
 		{ ring_fits(qp->rq.queue, &rec->rq), "rq" },
@@ -545,6 +508,8 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	rxe_migr_set_qp_events(&qp->ibqp, rec->events_reported);
 	m->epoch = rec->epoch + 1;
 	m->peer_epoch = rec->peer_epoch;
+	memcpy(&m->old_gid[0], rec->sgid, sizeof(rec->sgid));
+	memcpy(&m->old_gid[1], rec->dgid, sizeof(rec->dgid));
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	qp->attr.qp_state = rec->state;
@@ -556,40 +521,36 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 
 /**
  * rxe_migr_refill_qp - fill a restored QP
+ * @muc: its context; the lock is held
  * @qp: the QP, in the verbs state that rxe_migr_abi.h demands
  * @handle: its uverbs handle
- * @buf: image record in user space
  *
  * Context: process; sleeps.
- * Return: 0, -EINVAL with the field in the log, -EBUSY if the QP is not a
- * restored one or is filled already, -ENOMEM or -EFAULT
+ * Return: 0, -EINVAL with the field in the log, -ENOENT if the image has no
+ * record of it, -EBUSY if the QP is not a restored one or is filled already
  */
-int rxe_migr_refill_qp(struct rxe_qp *qp, u32 handle,
-		       const struct rxe_migr_buf *buf)
+int rxe_migr_refill_qp(struct rxe_migr_uc *muc, struct rxe_qp *qp, u32 handle)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
-	struct rxe_migr_rec_qp *rec;
+	const struct rxe_migr_rec_qp *rec;
 	int err;
 
 	/* also: no other QP has both rings for sure */
-	if (!m->restore.type)
+	if (!m->wanted.type)
 		return -EBUSY;
 
-	rec = copy_record(buf, sizeof(*rec),
-			  RXE_MAX_QP_RD_ATOM * sizeof(struct rxe_migr_res) +
-			  qp->sq.queue->buf_size + qp->rq.queue->buf_size);
-	if (IS_ERR(rec))
-		return PTR_ERR(rec);
+	rec = rxe_migr_record(muc, RXE_MIGR_QP, handle);
+	if (!rec)
+		return -ENOENT;
 
 	mutex_lock(&m->lock);
 	if (m->refilled || qp->migr != RXE_MIGR_STOPPED)
 		err = -EBUSY;
 	else
-		err = chk_qp(qp, handle, rec);
+		err = chk_qp(qp, rec);
 	if (!err)
 		fill_qp(m, rec);
 	mutex_unlock(&m->lock);
 
-	vfree(rec);
 	return err;
 }

@@ -12,17 +12,66 @@
 /* larger than any device hands out; keeps a bad image from wearing them out */
 #define MAX_MMAP_OFFSET	(1ULL << 44)
 
+static bool is_offset(u64 offset)
+{
+	return !(offset % PAGE_SIZE) && offset < MAX_MMAP_OFFSET;
+}
+
+/* Context: lock of the context held */
+static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
+		       struct rxe_migr_wanted *w)
+{
+	const struct rxe_migr_rec_cq *cq;
+	const struct rxe_migr_rec_mr *mr;
+	const struct rxe_migr_rec_qp *qp;
+	const void *rec = rxe_migr_record(muc, type, handle);
+
+	if (!rec)
+		return -ENOENT;
+
+	switch (type) {
+	case RXE_MIGR_CQ:
+		cq = rec;
+		w->mmap_offset[0] = cq->ring.mmap_offset;
+		break;
+	case RXE_MIGR_MR:
+		mr = rec;
+		w->index = mr->key;
+		w->start = mr->start;
+		w->length = mr->size;
+		w->access = mr->access;
+		if (mr->wire_key != mr->key)
+			return -EINVAL;
+		break;
+	case RXE_MIGR_QP:
+		qp = rec;
+		w->index = qp->qpn;
+		w->mmap_offset[0] = qp->sq.mmap_offset;
+		w->mmap_offset[1] = qp->rq.mmap_offset;
+		if (qp->wire_qpn != qp->qpn)
+			return -EINVAL;
+		break;
+	}
+	if (!is_offset(w->mmap_offset[0]) || !is_offset(w->mmap_offset[1]))
+		return -EINVAL;
+
+	w->type = type;
+	return 0;
+}
+
 /*
- * Look for the RESTORE attribute of a create command.
- * Return: 0 with @restore->type 0 if there is none, or an error
+ * What does the RESTORE attribute of a create command want?
+ * Return: 0 with @wanted->type 0 if there is none, or an error
  */
-static int get_restore(struct ib_udata *udata, enum rxe_migr_type type,
-		       struct rxe_migr_restore *restore)
+static int get_wanted(struct ib_udata *udata, enum rxe_migr_type type,
+		      struct rxe_migr_wanted *wanted)
 {
 	struct uverbs_attr_bundle *attrs;
+	struct rxe_migr_restore restore;
+	struct rxe_migr_uc *muc;
 	int err;
 
-	memset(restore, 0, sizeof(*restore));
+	memset(wanted, 0, sizeof(*wanted));
 	if (!udata)
 		return 0;
 
@@ -33,19 +82,19 @@ static int get_restore(struct ib_udata *udata, enum rxe_migr_type type,
 	if (!checkpoint_restore_ns_capable(&init_user_ns))
 		return -EPERM;
 
-	err = uverbs_copy_from(restore, attrs, RXE_MIGR_ATTR_RESTORE);
+	err = uverbs_copy_from(&restore, attrs, RXE_MIGR_ATTR_RESTORE);
 	if (err)
 		return err;
-
-	if (restore->type != type ||
-	    restore->mmap_offset[0] % PAGE_SIZE ||
-	    restore->mmap_offset[1] % PAGE_SIZE ||
-	    restore->mmap_offset[0] >= MAX_MMAP_OFFSET ||
-	    restore->mmap_offset[1] >= MAX_MMAP_OFFSET)
+	if (restore.reserved)
 		return -EINVAL;
 
-	to_migr_uc(attrs->context)->restored = true;
-	return 0;
+	muc = to_migr_uc(attrs->context);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	err = read_record(muc, type, restore.handle, wanted);
+	mutex_unlock(&muc->lock);
+
+	return err;
 }
 
 /* as __rxe_add_to_pool(), but at a given index */
@@ -116,19 +165,19 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	int err;
 
-	err = get_restore(udata, RXE_MIGR_QP, &m->restore);
+	err = get_wanted(udata, RXE_MIGR_QP, &m->wanted);
 	if (err)
 		return err;
 
 	rxe_migr_proto_init_qp(m);
 
-	if (!m->restore.type)
+	if (!m->wanted.type)
 		return rxe_add_to_pool(&rxe->qp_pool, qp);
 
 	if (qp_type(qp) != IB_QPT_RC || qp->ibqp.srq)
 		return -EOPNOTSUPP;
 
-	return add_at(&rxe->qp_pool, &qp->elem, m->restore.index);
+	return add_at(&rxe->qp_pool, &qp->elem, m->wanted.index);
 }
 
 /**
@@ -144,14 +193,14 @@ int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata)
 	struct rxe_create_qp_resp __user *resp;
 	int err;
 
-	if (!m->restore.type)
+	if (!m->wanted.type)
 		return 0;
 
 	resp = udata->outbuf;
-	err = force_offset(qp->sq.queue, m->restore.mmap_offset[0],
+	err = force_offset(qp->sq.queue, m->wanted.mmap_offset[0],
 			   &resp->sq_mi);
 	if (!err)
-		err = force_offset(qp->rq.queue, m->restore.mmap_offset[1],
+		err = force_offset(qp->rq.queue, m->wanted.mmap_offset[1],
 				   &resp->rq_mi);
 	if (err)
 		return err;
@@ -173,15 +222,15 @@ int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata)
 int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata)
 {
 	struct rxe_create_cq_resp __user *resp;
-	struct rxe_migr_restore restore;
+	struct rxe_migr_wanted wanted;
 	int err;
 
-	err = get_restore(udata, RXE_MIGR_CQ, &restore);
-	if (err || !restore.type)
+	err = get_wanted(udata, RXE_MIGR_CQ, &wanted);
+	if (err || !wanted.type)
 		return err;
 
 	resp = udata->outbuf;
-	return force_offset(cq->queue, restore.mmap_offset[0], &resp->mi);
+	return force_offset(cq->queue, wanted.mmap_offset[0], &resp->mi);
 }
 
 /**
@@ -189,23 +238,23 @@ int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata)
  * @rxe: the device
  * @mr: the new MR, all zero
  * @udata: the command
- * @restore: receives the wanted identity, for rxe_migr_mr_init()
+ * @wanted: receives what its record says, for rxe_migr_mr_init()
  *
  * Return: 0, -EBUSY if the index of the wanted key is taken, or another error
  */
 int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
-		    struct ib_udata *udata, struct rxe_migr_restore *restore)
+		    struct ib_udata *udata, struct rxe_migr_wanted *wanted)
 {
 	int err;
 
-	err = get_restore(udata, RXE_MIGR_MR, restore);
+	err = get_wanted(udata, RXE_MIGR_MR, wanted);
 	if (err)
 		return err;
 
-	if (!restore->type)
+	if (!wanted->type)
 		return rxe_add_to_pool(&rxe->mr_pool, mr);
 
-	return add_at(&rxe->mr_pool, &mr->elem, restore->index >> 8);
+	return add_at(&rxe->mr_pool, &mr->elem, wanted->index >> 8);
 }
 
 static void set_key(struct rxe_mr *mr, u32 key)
@@ -223,7 +272,7 @@ static void set_key(struct rxe_mr *mr, u32 key)
  * @length: bytes
  * @access: enum ib_access_flags
  * @mr: the new MR
- * @restore: what rxe_migr_add_mr() has found
+ * @wanted: what rxe_migr_add_mr() has found
  *
  * A restored MR becomes a shell: when this runs the application's memory is
  * not there yet. The start address waits in page_mask, which
@@ -232,15 +281,19 @@ static void set_key(struct rxe_mr *mr, u32 key)
  * Return: 0 or an error
  */
 int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
-		     struct rxe_mr *mr, const struct rxe_migr_restore *restore)
+		     struct rxe_mr *mr, const struct rxe_migr_wanted *wanted)
 {
-	if (!restore->type)
+	if (!wanted->type)
 		return rxe_mr_init_user(rxe, start, length, access, mr);
+
+	if (start != wanted->start || length != wanted->length ||
+	    access != wanted->access)
+		return -EINVAL;
 
 	rxe_mr_init(access, mr);
 	mr->ibmr.type = IB_MR_TYPE_USER;
 	mr->page_mask = start;
-	set_key(mr, restore->index);
+	set_key(mr, wanted->index);
 
 	return 0;
 }
@@ -320,6 +373,46 @@ int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st)
 	return err;
 }
 
+/*
+ * Has the peer been restored here, and was it connected to this QP when both
+ * were dumped? Then it is where the QP looks for it, though no image says so.
+ */
+static bool peer_is_here(struct rxe_migr_qp *m, const union ib_gid *dgid)
+{
+	struct rxe_dev *rxe = to_rdev(m->qp.ibqp.device);
+	struct rxe_migr_qp *peer;
+	union ib_gid sgid;
+	struct rxe_qp *qp;
+	bool is;
+
+	qp = rxe_pool_get_index(&rxe->qp_pool, m->qp.attr.dest_qp_num);
+	if (!qp)
+		return false;
+
+	peer = to_migr_qp(qp);
+	mutex_lock(&peer->lock);
+	rxe_migr_sgid(&qp->pri_av, sgid.raw);
+	is = peer->refilled && rxe_migr_connected(qp) &&
+	     qp->attr.dest_qp_num == qp_num(&m->qp) &&
+	     !memcmp(&sgid, dgid, sizeof(sgid)) &&
+	     !memcmp(&peer->old_gid[0], &m->old_gid[1], sizeof(sgid)) &&
+	     !memcmp(&peer->old_gid[1], &m->old_gid[0], sizeof(sgid));
+	mutex_unlock(&peer->lock);
+	rxe_put(qp);
+
+	return is;
+}
+
+/* may the QP sign for its connection to whom it has been given as a peer? */
+static bool peer_is_right(struct rxe_migr_qp *m)
+{
+	const union ib_gid *dgid = (void *)m->qp.pri_av.grh.dgid.raw;
+
+	return !rxe_migr_connected(&m->qp) ||
+	       !memcmp(dgid, &m->old_gid[1], sizeof(*dgid)) ||
+	       peer_is_here(m, dgid);
+}
+
 static int chk_resumable(struct ib_ucontext *uc, struct rxe_qp **qps,
 			 unsigned int n, struct rxe_migr_status *st)
 {
@@ -332,14 +425,14 @@ static int chk_resumable(struct ib_ucontext *uc, struct rxe_qp **qps,
 	for (i = 0; i < n; i++) {
 		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
 
-		if (m->restore.type && !m->refilled) {
-			st->why = RXE_MIGR_WHY_QP_STATE;
-			st->type = RXE_MIGR_QP;
-			st->handle =
-				((struct ib_uobject *)qps[i]->ibqp.uobject)->id;
-			st->qpn = qp_num(qps[i]);
-			return -EINVAL;
-		}
+		if (!m->wanted.type || (m->refilled && peer_is_right(m)))
+			continue;
+		st->why = m->refilled ? RXE_MIGR_WHY_ELSEWHERE :
+					RXE_MIGR_WHY_QP_STATE;
+		st->type = RXE_MIGR_QP;
+		st->handle = ((struct ib_uobject *)qps[i]->ibqp.uobject)->id;
+		st->qpn = qp_num(qps[i]);
+		return -EINVAL;
 	}
 
 	return 0;
@@ -371,11 +464,12 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st)
 		goto out;
 
 	to_migr_uc(uc)->resumed = true;
+	rxe_migr_unload(to_migr_uc(uc));
 	for (i = 0; i < n; i++) {
 		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
 
 		mutex_lock(&m->lock);
-		if (m->restore.type && qps[i]->migr == RXE_MIGR_STOPPED) {
+		if (m->wanted.type && qps[i]->migr == RXE_MIGR_STOPPED) {
 			m->peer = RXE_MIGR_PEER_CAPABLE; /* STOP has asked */
 			rxe_enable_task(&qps[i]->recv_task);
 			rxe_enable_task(&qps[i]->send_task);

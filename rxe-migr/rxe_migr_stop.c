@@ -233,7 +233,7 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 		why = RXE_MIGR_WHY_SRQ;
 	else if (qp_state(qp) > IB_QPS_SQD && qp_state(qp) != IB_QPS_ERR)
 		why = RXE_MIGR_WHY_QP_STATE;
-	else if (to_migr_qp(qp)->restore.type &&
+	else if (to_migr_qp(qp)->wanted.type &&
 		 !to_migr_uc(uobj->context)->resumed)
 		why = RXE_MIGR_WHY_QP_STATE;
 	else if (!qp->sq.queue->ip || !qp->rq.queue->ip)

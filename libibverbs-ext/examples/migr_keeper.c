@@ -252,6 +252,9 @@ static void back(const char *file)
 
 	if (ibv_migr_image_check(dump, image.iov_len, text, sizeof(text)))
 		die("image", text);
+	/* the kernel wants to see what a kernel has signed, before it changes */
+	if (ibv_migr_load(ctx, dump, image.iov_len))
+		die("image", ibv_migr_error_str());
 	/* this host's addresses instead of the old one's */
 	if (ibv_migr_relocate(ctx, &image, 1))
 		die("addresses", ibv_migr_error_str());

@@ -96,16 +96,30 @@ static int dealloc_pd(struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
+/* the record that the RESTORE attribute names, of the image that was loaded */
+static const void *wanted(struct ib_uverbs_ioctl_hdr *hdr, uint32_t type)
+{
+	struct rxe_migr_restore *r = in(hdr, RXE_MIGR_ATTR_RESTORE);
+	const struct rxe_migr_rec *rec;
+
+	if (!r || r->reserved || !fake.image)
+		return NULL;
+	rec = builder_find(fake.image, fake.image_length, r->handle);
+	return rec && rec->type == type ? rec : NULL;
+}
+
 static int create_cq(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_create_cq *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
 	struct ib_uverbs_create_cq_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
 	struct rxe_create_cq_resp *ring = out(hdr, UVERBS_ATTR_UHW_OUT);
-	struct rxe_migr_restore *r = in(hdr, RXE_MIGR_ATTR_RESTORE);
+	const struct rxe_migr_rec_cq *rec = wanted(hdr, RXE_MIGR_CQ);
 
-	if (!ring || !r || r->type != RXE_MIGR_CQ || cmd->comp_channel != -1)
+	if (!rec)
+		return -ENOENT;
+	if (!ring || cmd->comp_channel != -1)
 		return -EINVAL;
-	ring->mi.offset = r->mmap_offset[0];
+	ring->mi.offset = rec->ring.mmap_offset;
 	ring->mi.size = builder_mmap_size(cmd->cqe, 7);
 	if (new_handle(RXE_MIGR_CQ, 0, &resp->cq_handle))
 		return -ENOMEM;
@@ -117,14 +131,16 @@ static int reg_mr(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_reg_mr *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
 	struct ib_uverbs_reg_mr_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
-	struct rxe_migr_restore *r = in(hdr, RXE_MIGR_ATTR_RESTORE);
+	const struct rxe_migr_rec_mr *rec = wanted(hdr, RXE_MIGR_MR);
 
-	if (!r || r->type != RXE_MIGR_MR || !is(cmd->pd_handle, RXE_MIGR_PD))
+	if (!rec)
+		return -ENOENT;
+	if (!is(cmd->pd_handle, RXE_MIGR_PD))
 		return -EINVAL;
-	if (r->index == fake.taken_key)
+	if (rec->key == fake.taken_key)
 		return -EBUSY;
-	resp->lkey = resp->rkey = r->index;
-	return new_handle(RXE_MIGR_MR, r->index, &resp->mr_handle);
+	resp->lkey = resp->rkey = rec->key;
+	return new_handle(RXE_MIGR_MR, rec->key, &resp->mr_handle);
 }
 
 static int create_qp(struct ib_uverbs_ioctl_hdr *hdr)
@@ -132,26 +148,27 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *hdr)
 	struct ib_uverbs_create_qp *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
 	struct ib_uverbs_create_qp_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
 	struct rxe_create_qp_resp *rings = out(hdr, UVERBS_ATTR_UHW_OUT);
-	struct rxe_migr_restore *r = in(hdr, RXE_MIGR_ATTR_RESTORE);
+	const struct rxe_migr_rec_qp *rec = wanted(hdr, RXE_MIGR_QP);
 	size_t send, recv;
 
-	if (!rings || !r || r->type != RXE_MIGR_QP ||
-	    !is(cmd->pd_handle, RXE_MIGR_PD) ||
+	if (!rec)
+		return -ENOENT;
+	if (!rings || !is(cmd->pd_handle, RXE_MIGR_PD) ||
 	    !is(cmd->send_cq_handle, RXE_MIGR_CQ) ||
 	    !is(cmd->recv_cq_handle, RXE_MIGR_CQ))
 		return -EINVAL;
-	if (r->index == fake.taken_qpn)
+	if (rec->qpn == fake.taken_qpn)
 		return -EBUSY;
 	send = builder_send_size(cmd->max_send_sge, cmd->max_inline_data);
 	recv = builder_recv_size(cmd->max_recv_sge);
-	rings->sq_mi.offset = r->mmap_offset[0];
-	rings->rq_mi.offset = r->mmap_offset[1];
+	rings->sq_mi.offset = rec->sq.mmap_offset;
+	rings->rq_mi.offset = rec->rq.mmap_offset;
 	rings->sq_mi.size =
 		builder_mmap_size(cmd->max_send_wr, builder_log2_elem(send));
 	rings->rq_mi.size =
 		builder_mmap_size(cmd->max_recv_wr, builder_log2_elem(recv));
-	resp->qpn = r->index;
-	return new_handle(RXE_MIGR_QP, r->index, &resp->qp_handle);
+	resp->qpn = rec->qpn;
+	return new_handle(RXE_MIGR_QP, rec->qpn, &resp->qp_handle);
 }
 
 static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
@@ -172,12 +189,13 @@ static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
 static int refill(struct ib_uverbs_ioctl_hdr *hdr, uint32_t type)
 {
 	struct ib_uverbs_attr *handle = find(hdr, RXE_MIGR_ATTR_REFILL_HANDLE);
-	struct rxe_migr_buf *buf = in(hdr, RXE_MIGR_ATTR_REFILL_RECORD);
-	struct rxe_migr_rec *rec = (void *)(uintptr_t)buf->addr;
 
 	if (!is((uint32_t)handle->data, type) || handle->len ||
-	    rec->handle != handle->data || rec->length != buf->length)
+	    hdr->num_attrs != 1)
 		return -EINVAL;
+	if (!fake.image || !builder_find(fake.image, fake.image_length,
+					 (uint32_t)handle->data))
+		return -ENOENT;
 	fake.object[handle->data].filled = true;
 	return 0;
 }
@@ -250,6 +268,17 @@ static int dump(struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
+static int load(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct rxe_migr_buf *buf = in(hdr, RXE_MIGR_ATTR_IN);
+
+	if (!fake.context)
+		return -EINVAL;
+	fake.image = (void *)(uintptr_t)buf->addr;
+	fake.image_length = buf->length;
+	return 0;
+}
+
 static int migr_method(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct rxe_migr_status *st = out(hdr, RXE_MIGR_ATTR_OUT);
@@ -264,7 +293,14 @@ static int migr_method(struct ib_uverbs_ioctl_hdr *hdr)
 		}
 		return -fake.fail_err;
 	}
-	return hdr->method_id == RXE_MIGR_METHOD_DUMP ? dump(hdr) : 0;
+	switch (hdr->method_id) {
+	case RXE_MIGR_METHOD_DUMP:
+		return dump(hdr);
+	case RXE_MIGR_METHOD_LOAD:
+		return load(hdr);
+	default:
+		return 0;
+	}
 }
 
 static int invoke(struct ib_uverbs_ioctl_hdr *hdr)

@@ -29,6 +29,8 @@ struct fake {
 	struct fake_object object[FAKE_HANDLES];
 	unsigned int calls, in_use;
 	bool context;
+	void *image; /* that was loaded; the caller's memory */
+	size_t image_length;
 	/* knobs */
 	int stock; /* a driver without migration */
 	uint32_t taken_qpn, taken_key;

@@ -143,6 +143,7 @@ void builder_mr(struct builder *b, uint32_t handle, uint32_t pd, uint32_t key)
 
 	mr->pd = pd;
 	mr->key = key;
+	mr->wire_key = key;
 	mr->access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		     IBV_ACCESS_REMOTE_READ;
 	mr->start = 0x7f1234561040ULL;
@@ -225,6 +226,7 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->send_cq = q->send_cq;
 	qp->recv_cq = q->recv_cq;
 	qp->qpn = q->qpn;
+	qp->wire_qpn = q->qpn;
 	qp->qp_type = IBV_QPT_RC;
 	qp->max_send_wr = qp->max_recv_wr = S_WR;
 	qp->max_send_sge = qp->max_recv_sge = S_SGE;
@@ -297,7 +299,8 @@ void builder_sample(struct builder *b)
 	builder_cq(b, S_CQ, 3, 7);
 	builder_cq(b, S_CQ_WRAPPED, 14, 2);
 	builder_mr(b, S_MR, S_PD, 0x4321ab);
-	builder_add(b, 1000, S_MAX_HANDLE + 5, 40); /* of a later time */
+	builder_add(b, 1000 | RXE_MIGR_SKIPPABLE, S_MAX_HANDLE + 5,
+		    40); /* of a later time */
 	builder_mr(b, S_MR_EARLY, S_PD2, 0x1ff);
 	builder_mr(b, S_MR2, S_PD2, 0x2ff);
 	for (i = 0; i < sizeof(qps) / sizeof(qps[0]); i++)

@@ -93,7 +93,7 @@ static void test_texts(void)
 	migr_status_text(NULL, -ENOKEY, &e);
 	CHECK(!strcmp(e.text, "context: no cluster key is set on this host"),
 	      "%s", e.text);
-	for (i = 0; i <= RXE_MIGR_WHY_INVALIDATE; i++)
+	for (i = 0; i <= RXE_MIGR_WHY_ELSEWHERE; i++)
 		CHECK(strcmp(migr_why_text(i), "unknown reason"), "%u", i);
 	for (i = RXE_MIGR_CONTEXT; i <= RXE_MIGR_ASYNC_FD; i++)
 		CHECK(strcmp(migr_type_text(i), "object"), "%u", i);
@@ -167,7 +167,7 @@ static void test_needed(void)
 	CHECK(!memcmp(hdr.magic, RXE_MIGR_MAGIC, 8), "magic");
 	CHECK(!ibv_migr_dump_size(&ctx, &length) && length == 4096, "%zu",
 	      length);
-	CHECK(strstr(ibv_migr_error_str(), "4096 bytes, there are 32"), "%s",
+	CHECK(strstr(ibv_migr_error_str(), "4096 bytes, there are 72"), "%s",
 	      ibv_migr_error_str());
 }
 
@@ -244,6 +244,20 @@ static void test_arguments(void)
 		      EINVAL,
 	      "ok");
 	CHECK(object == &b, "touched");
+	CHECK(RESTORE(RXE_MIGR_CQ, IBV_RESTORE_CREATE, cq, cq->length) ==
+		      ENOENT,
+	      "ok");
+	CHECK(strstr(ibv_migr_error_str(), "CQ 1: the image that was loaded"),
+	      "%s", ibv_migr_error_str());
+	CHECK(ibv_migr_load(&ctx, b.data, 10) == EINVAL, "ok");
+	fake.fail_method = RXE_MIGR_METHOD_LOAD;
+	fake.fail_err = EBADMSG;
+	CHECK(ibv_migr_load(&ctx, b.data, b.length) == EBADMSG, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "not signed"), "%s",
+	      ibv_migr_error_str());
+	fake.fail_method = 0;
+	CHECK(!ibv_migr_load(&ctx, b.data, b.length), "%s",
+	      ibv_migr_error_str());
 	CHECK(!RESTORE(RXE_MIGR_CQ, IBV_RESTORE_CREATE, cq, cq->length), "%s",
 	      ibv_migr_error_str());
 	CHECK(object == (void *)(uintptr_t)cq->user_handle, "%p", object);

@@ -31,10 +31,10 @@ struct row {
 /* clang-format off */
 static const struct row rows[] = {
 	HDR(magic), HDR(version), HDR(hdr_length), HDR(length), HDR(count),
-	HDR(crc32),
+	HDR(crc32), HDR(key_id), HDR(reserved), HDR(mac),
 	REC(type), REC(length), REC(handle), REC(reserved), REC(user_handle),
-	CTX(device), CTX(gid), CTX(max_handle), CTX(reserved),
-	MR(pd), MR(key), MR(access), MR(reserved), MR(start), MR(size),
+	CTX(device), CTX(max_handle), CTX(reserved),
+	MR(pd), MR(key), MR(access), MR(wire_key), MR(start), MR(size),
 	MR(iova),
 	RING(mmap_offset), RING(mmap_size), RING(log2_elem), RING(index_mask),
 	RING(producer), RING(consumer), RING(slots),
@@ -57,7 +57,7 @@ static const struct row rows[] = {
 	QP(resp_res_head), QP(resp_va), QP(resp_offset), QP(wqe.valid),
 	QP(wqe.num_sge), QP(wqe.wr_id), QP(wqe.length), QP(wqe.resid),
 	QP(wqe.cur_sge), QP(wqe.sge_offset), QP(wqe.sge), QP(sq), QP(rq),
-	QP(events_reported), QP(reserved),
+	QP(events_reported), QP(wire_qpn),
 	RES(kind), RES(first_psn), RES(last_psn), RES(cur_psn), RES(rkey),
 	RES(length), RES(value), RES(flush_type), RES(flush_level),
 };
@@ -129,8 +129,8 @@ int main(int argc, char **argv)
 	fclose(f);
 	CHECK(next == N_ROWS, "%zu of %zu fields described", next, N_ROWS);
 	CHECK(sizes == 5, "the sizes of %u types", sizes);
-	CHECK(sizeof(struct rxe_migr_image_hdr) == 32, "header");
-	CHECK(sizeof(struct rxe_migr_rec_context) == 112, "CONTEXT");
+	CHECK(sizeof(struct rxe_migr_image_hdr) == 72, "header");
+	CHECK(sizeof(struct rxe_migr_rec_context) == 96, "CONTEXT");
 	CHECK(sizeof(struct rxe_migr_rec_pd) == 24, "PD");
 	CHECK(sizeof(struct rxe_migr_rec_cq) == 80, "CQ");
 	CHECK(sizeof(struct rxe_migr_rec_mr) == 64, "MR");

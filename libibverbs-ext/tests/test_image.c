@@ -124,6 +124,32 @@ static void test_corruptions(const struct builder *b)
 	CHECK(corruption_count >= 60, "only %zu", corruption_count);
 }
 
+/* numbers that two objects have; on the wire as well */
+static void test_twice(void)
+{
+	struct rxe_migr_rec_mr *mr;
+	struct rxe_migr_rec_qp *qp;
+	struct migr_error err;
+	struct builder b;
+
+	builder_sample(&b);
+	mr = (void *)builder_find(b.data, b.length, S_MR);
+	mr->key = mr->wire_key = 0x133;
+	builder_seal(b.data, b.length);
+	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
+	CHECK(strstr(err.text, "key index 0x1 is also that of"), "%s",
+	      err.text);
+	builder_free(&b);
+
+	builder_sample(&b);
+	qp = (void *)builder_find(b.data, b.length, S_QP_RTS);
+	qp->qpn = qp->wire_qpn = 0x13;
+	builder_seal(b.data, b.length);
+	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
+	CHECK(strstr(err.text, "qpn 0x13 is also that of"), "%s", err.text);
+	builder_free(&b);
+}
+
 static void test_checksum_text(const struct builder *b)
 {
 	struct migr_error err;
@@ -198,6 +224,7 @@ int main(void)
 	test_valid(&b);
 	test_truncated(&b);
 	test_corruptions(&b);
+	test_twice();
 	test_checksum_text(&b);
 	test_long_header(&b);
 	test_empty();

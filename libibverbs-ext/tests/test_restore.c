@@ -238,6 +238,7 @@ static void test_single(void)
 	fake_reset();
 	fake.context = true;
 	migr_restore_init(&r, FAKE_FD, &err);
+	MUST(!migr_cmd_load(FAKE_FD, b.data, b.length));
 	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		ret = migr_place_object(&r, builder_find(b.data, b.length,
 							 order[i]));

@@ -23,6 +23,7 @@ enum rxe_migr_device_methods {
 	RXE_MIGR_METHOD_RESOLVE,
 	RXE_MIGR_METHOD_ATTACH,
 	RXE_MIGR_METHOD_RESUME,
+	RXE_MIGR_METHOD_LOAD,
 };
 
 enum rxe_migr_qp_methods { RXE_MIGR_METHOD_QP_REFILL = RXE_MIGR_NS };
@@ -34,10 +35,9 @@ enum rxe_migr_attrs {
 	RXE_MIGR_ATTR_OUT,
 };
 
-/* attributes of the REFILL methods */
+/* attribute of the REFILL methods */
 enum rxe_migr_refill_attrs {
 	RXE_MIGR_ATTR_REFILL_HANDLE = RXE_MIGR_NS,
-	RXE_MIGR_ATTR_REFILL_RECORD, /* struct rxe_migr_buf */
 };
 
 /* attribute of UVERBS_METHOD_INVOKE_WRITE; after the two UHW attributes */
@@ -91,6 +91,9 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_MR_TYPE,	/* MR that is not plain user memory */
 	RXE_MIGR_WHY_PIN,	/* ATTACH: pages of an MR cannot be pinned */
 	RXE_MIGR_WHY_INVALIDATE,/* SEND with invalidate in the send queue */
+	RXE_MIGR_WHY_ELSEWHERE,	/* RESUME: the partner is not where it was, and
+				 * was not restored here
+				 */
 };
 
 /* OUT of STOP, ATTACH and RESUME; filled on success and on failure */
@@ -112,8 +115,8 @@ struct rxe_migr_status {
  */
 
 /*
- * DUMP: write the image of the context (rxe_migr_image.h). All QPs must be
- * Stopped (EINVAL). IN: struct rxe_migr_buf; OUT: struct rxe_migr_dump_resp,
+ * DUMP: write the image of the context (rxe_migr_image.h), signed with the
+ * cluster key (ENOKEY). All QPs must be Stopped (EINVAL). IN: struct rxe_migr_buf; OUT: struct rxe_migr_dump_resp,
  * filled also with ENOSPC, when `length` is smaller than `needed`. EAGAIN:
  * objects were created or destroyed meanwhile, or there is one by now that STOP
  * would refuse; STOP says which.
@@ -139,26 +142,40 @@ struct rxe_migr_resolve_resp {
 };
 
 /*
+ * LOAD: give the context an image, from which objects can then be restored. IN:
+ * struct rxe_migr_buf. The context becomes a restored one and keeps a copy of
+ * the image until RESUME; another LOAD replaces it, but not after ATTACH (EBUSY).
+ *
+ * EPROTO	another version of images
+ * EBADMSG	not signed by a kernel of this cluster, or changed since
+ * ENOKEY	signed with a key that is not set here
+ * EINVAL	not a chain of records; the kernel log says where
+ * EFBIG	larger than RXE_MIGR_MAX_IMAGE
+ */
+#define RXE_MIGR_MAX_IMAGE (1U << 30) /* bytes */
+
+/*
  * RESTORE attribute of the create commands (INVOKE_WRITE of CREATE_CQ,
- * CREATE_QP, REG_MR): wanted identities. The context becomes a restored one.
- * EBUSY: index or key index taken. ERANGE: index outside the device's range.
+ * CREATE_QP, REG_MR): which record of the image says what the object was. It
+ * gets the identities of the record. ENOENT: there is no such record of this
+ * type. EBUSY: index or key index taken. ERANGE: index outside the device's
+ * range. EINVAL: the command asks for another object than the record.
  *
  * REG_MR makes a shell: keys and range, no pages, no access, until ATTACH.
  * A QP is created Stopped.
  */
 struct rxe_migr_restore {
-	__u32 type;	       /* enum rxe_migr_type */
-	__u32 index;	       /* QP: QPN; MR: key; CQ: 0 */
-	__aligned_u64 mmap_offset[2]; /* CQ: [0]; QP: SQ, RQ */
+	__u32 handle;	/* of the record */
+	__u32 reserved; /* 0 */
 };
 
 /*
- * REFILL (QP, CQ): fill a restored object from its image record. The record is
- * checked whole first; EINVAL names the bad field in the kernel log. EBUSY: not
- * a restored object, or one in use. A QP must be in the verbs state that the
- * record demands, or in RTS for SQD, or in INIT or RESET for ERR. The MRs of its
- * PD come first: a READ of anything else that might be asked for again is
- * forgotten.
+ * REFILL (QP, CQ): fill a restored object from the record of its handle, which
+ * is checked whole first; EINVAL names the bad field in the kernel log. ENOENT:
+ * no such record. EBUSY: not a restored object, or one in use. A QP must be in
+ * the verbs state that the record demands, or in RTS for SQD, or in INIT or
+ * RESET for ERR, and connected to the same peer. The MRs of its PD come first: a
+ * READ of anything else that might be asked for again is forgotten.
  */
 
 /*
@@ -174,8 +191,10 @@ struct rxe_migr_attach {
 
 /*
  * RESUME: start the restored QPs: each connected one sends RESUME until its
- * partner acknowledges. EINVAL: a shell without pages, a QP without REFILL,
- * not a restored context; ENOKEY: no cluster key. OUT: status.
+ * partner acknowledges. The partner is where the image says, or has been
+ * restored on this host as well. EINVAL: a shell without pages, a QP without
+ * REFILL or with a partner elsewhere (RXE_MIGR_WHY_ELSEWHERE), not a restored
+ * context; ENOKEY: no cluster key. OUT: status.
  */
 
 #endif /* RXE_MIGR_ABI_H */

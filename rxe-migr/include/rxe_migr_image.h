@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
 /*
- * The image of a verbs context, as DUMP writes it and REFILL reads it.
+ * The image of a verbs context, as DUMP writes and signs it and LOAD reads it.
  * docs/image-format.md describes every field.
  *
  * One header, then records. All integers are little-endian. Each record starts
@@ -14,7 +14,8 @@
 #include <linux/types.h>
 
 #define RXE_MIGR_MAGIC "RXEMIGR" /* with its NUL: 8 bytes */
-#define RXE_MIGR_IMAGE_VERSION 2
+#define RXE_MIGR_IMAGE_VERSION 3
+#define RXE_MIGR_IMAGE_MAC_BYTES 32
 
 enum rxe_migr_type {
 	RXE_MIGR_CONTEXT = 1,
@@ -37,7 +38,14 @@ struct rxe_migr_image_hdr {
 	__aligned_u64 length; /* bytes of the whole image */
 	__u32 count;	      /* records, without the CONTEXT record */
 	__u32 crc32;	      /* CRC-32 (IEEE, as zlib) with this field 0 */
+	__u8 key_id;	      /* of the cluster key that signed it */
+	__u8 reserved[7];     /* 0 */
+	/* HMAC-SHA-256 of the whole image with this field and crc32 0 */
+	__u8 mac[RXE_MIGR_IMAGE_MAC_BYTES];
 };
+
+/* bit of a record's type: who does not know the type can do without it */
+#define RXE_MIGR_SKIPPABLE (1U << 31)
 
 struct rxe_migr_rec {
 	__u32 type;	      /* enum rxe_migr_type */
@@ -51,7 +59,6 @@ struct rxe_migr_rec {
 struct rxe_migr_rec_context {
 	struct rxe_migr_rec rec;
 	char device[64];   /* name of the ibdev, NUL-terminated */
-	__u8 gid[16];	   /* not used, 0 */
 	__u32 max_handle;  /* largest handle in use */
 	__u32 reserved;
 };
@@ -96,7 +103,7 @@ struct rxe_migr_rec_mr {
 	__u32 pd;     /* handle */
 	__u32 key;    /* lkey = rkey */
 	__u32 access; /* enum ib_access_flags */
-	__u32 reserved;
+	__u32 wire_key; /* what peers use; equal to key */
 	__aligned_u64 start; /* address in the application */
 	__aligned_u64 size;  /* bytes */
 	__aligned_u64 iova;
@@ -215,7 +222,7 @@ struct rxe_migr_rec_qp {
 	struct rxe_migr_ring sq;
 	struct rxe_migr_ring rq;
 	__u32 events_reported; /* that the application has read */
-	__u32 reserved;	       /* 0 */
+	__u32 wire_qpn;	       /* what peers use; equal to qpn */
 	/* max_dest_rd_atomic times struct rxe_migr_res, SQ slots, RQ slots */
 };
 

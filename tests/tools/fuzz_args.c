@@ -165,13 +165,9 @@ static void order(struct rig *rig, struct side *s)
 	EXPECT(dump(fd, 0, 0, &resp), -EINVAL);
 	EXPECT(migr_cmd_attach(fd, &st), -EINVAL);
 	EXPECT(migr_cmd_resume(fd, &st), -EINVAL);
-	EXPECT(refill_qp(fd, s->qp[0]->handle, rig->qp[0],
-			 rig->qp[0]->rec.length),
-	       -EBUSY, -EINVAL);
-	EXPECT(refill_qp(fd, 0xffffffff, rig->qp[0], rig->qp[0]->rec.length),
-	       -ENOENT, -EINVAL);
-	EXPECT(refill_qp(fd, s->cq->handle, rig->qp[0], rig->qp[0]->rec.length),
-	       -ENOENT, -EINVAL);
+	EXPECT(refill_qp(fd, s->qp[0]->handle), -EBUSY, -EINVAL);
+	EXPECT(refill_qp(fd, 0xffffffff), -ENOENT, -EINVAL);
+	EXPECT(refill_qp(fd, s->cq->handle), -ENOENT, -EINVAL);
 	EXPECT(migr_cmd_stop(fd, RXE_MIGR_STOP_CHECK_ONLY, 0, &st), 0);
 	EXPECT(st.guard_fd, -1);
 	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
@@ -396,13 +392,9 @@ static void moves_well(struct rig *rig, struct side *s)
 	rig_take(&moved, s);
 	copy_open(&moved, &c);
 	copy_create(&moved, &c);
-	EXPECT(refill_cq(c.fd, moved.cq->rec.handle, moved.cq,
-			 moved.cq->rec.length),
-	       0);
+	EXPECT(refill_cq(c.fd, moved.cq->rec.handle), 0);
 	for (int i = 0; i < N_QPS; i++)
-		EXPECT(refill_qp(c.fd, moved.qp[i]->rec.handle, moved.qp[i],
-				 moved.qp[i]->rec.length),
-		       0);
+		EXPECT(refill_qp(c.fd, moved.qp[i]->rec.handle), 0);
 	copy_close(&c);
 	migr_image_free(&moved.img);
 	free(moved.image);

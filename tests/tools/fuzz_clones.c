@@ -39,7 +39,9 @@ static void clone_open(struct rig *rig, struct copy *c)
 		rec[i]->dest_qpn = NOBODY;
 		must(c, migr_create_object(&c->r, &rec[i]->rec));
 		must(c, migr_connect_qp(&c->r, &rec[i]->rec));
-		EXPECT(refill_qp(c->fd, rec[i]->rec.handle, rec[i], length), 0);
+		EXPECT(refill_as(rig, c->fd, UVERBS_OBJECT_QP,
+				 rec[i]->rec.handle, rec[i], length),
+		       0);
 	}
 	EXPECT(migr_cmd_attach(c->fd, &st), 0);
 	EXPECT(migr_cmd_resume(c->fd, &st), 0);

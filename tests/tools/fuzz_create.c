@@ -5,9 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -21,9 +20,9 @@
 #define FREE_KEY 0x1a007
 #define OFFSET 0x100000000ULL
 
-/* what a create command can say */
+/* what a record can say, and a create command */
 struct want {
-	uint32_t type, index;
+	uint32_t index;
 	uint64_t offset[2];
 	uint32_t qp_type;
 	bool no_driver_out, bad_driver_out;
@@ -32,10 +31,11 @@ struct want {
 /*
  * ---- creation by hand: migr_create_object() says what a record of a checked
  * image says; these say what no such record could, and keep the kernel's word.
+ * The make_ functions use the image as it has been loaded.
  * ----
  */
 
-static int create_qp(struct rig *rig, int fd, struct want w)
+static int make_qp(struct rig *rig, int fd, uint32_t record, struct want w)
 {
 	const struct rxe_migr_rec_qp *qp = rig->qp[0];
 	const struct ib_uverbs_create_qp in = {
@@ -48,11 +48,7 @@ static int create_qp(struct rig *rig, int fd, struct want w)
 		.max_recv_sge = 1,
 		.qp_type = (uint8_t)w.qp_type,
 	};
-	const struct rxe_migr_restore restore = {
-		.type = w.type,
-		.index = w.index,
-		.mmap_offset = { w.offset[0], w.offset[1] },
-	};
+	const struct rxe_migr_restore restore = { .handle = record };
 	struct ib_uverbs_create_qp_resp out = {};
 	struct rxe_create_qp_resp rings = {};
 	const struct migr_write cmd = {
@@ -76,21 +72,37 @@ static int create_qp(struct rig *rig, int fd, struct want w)
 	return ret;
 }
 
+static int create_qp(struct rig *rig, int fd, struct want w)
+{
+	const struct rxe_migr_rec_qp *good = rig->qp[0];
+	struct rxe_migr_rec_qp *rec = malloc(good->rec.length);
+	int ret;
+
+	MUST(rec);
+	memcpy(rec, good, good->rec.length);
+	rec->qpn = rec->wire_qpn = w.index;
+	rec->sq.mmap_offset = w.offset[0];
+	rec->rq.mmap_offset = w.offset[1];
+	ret = load_as(rig, fd, rec->rec.handle, rec, rec->rec.length);
+	if (!ret)
+		ret = make_qp(rig, fd, rec->rec.handle, w);
+	free(rec);
+	return ret;
+}
+
 static int rc_qp(struct rig *rig, int fd, uint32_t qpn, uint64_t sq,
 		 uint64_t rq)
 {
 	return create_qp(rig, fd,
-			 (struct want){ .type = RXE_MIGR_QP,
-					.index = qpn,
+			 (struct want){ .index = qpn,
 					.offset = { sq, rq },
 					.qp_type = IBV_QPT_RC });
 }
 
-static int create_cq(int fd, uint32_t type, uint64_t offset)
+static int make_cq(int fd, uint32_t record)
 {
 	const struct ib_uverbs_create_cq in = { .cqe = 4, .comp_channel = -1 };
-	const struct rxe_migr_restore restore = { .type = type,
-						  .mmap_offset = { offset } };
+	const struct rxe_migr_restore restore = { .handle = record };
 	struct ib_uverbs_create_cq_resp out = {};
 	struct rxe_create_cq_resp ring = {};
 	const struct migr_write cmd = {
@@ -107,9 +119,23 @@ static int create_cq(int fd, uint32_t type, uint64_t offset)
 	return migr_write_run(fd, &cmd);
 }
 
-static int reg_mr_as(int fd, const struct rxe_migr_restore *restore,
-		     uint32_t pd, uint64_t start, uint64_t length,
-		     uint32_t access, struct ib_uverbs_reg_mr_resp *out)
+static int create_cq(struct rig *rig, int fd, uint64_t offset)
+{
+	struct rxe_migr_rec_cq *rec = malloc(rig->cq->rec.length);
+	int ret;
+
+	MUST(rec);
+	memcpy(rec, rig->cq, rig->cq->rec.length);
+	rec->ring.mmap_offset = offset;
+	ret = load_as(rig, fd, rec->rec.handle, rec, rec->rec.length);
+	if (!ret)
+		ret = make_cq(fd, rec->rec.handle);
+	free(rec);
+	return ret;
+}
+
+static int make_mr(int fd, uint32_t record, uint32_t pd, uint64_t start,
+		   uint64_t length, uint32_t access)
 {
 	const struct ib_uverbs_reg_mr in = {
 		.start = start,
@@ -118,33 +144,39 @@ static int reg_mr_as(int fd, const struct rxe_migr_restore *restore,
 		.pd_handle = pd,
 		.access_flags = access,
 	};
+	const struct rxe_migr_restore restore = { .handle = record };
+	struct ib_uverbs_reg_mr_resp out = {};
 	const struct migr_write cmd = {
 		.command = IB_USER_VERBS_CMD_REG_MR,
 		.in = &in,
 		.in_length = sizeof(in),
-		.out = out,
-		.out_length = sizeof(*out),
-		.restore = restore,
+		.out = &out,
+		.out_length = sizeof(out),
+		.restore = &restore,
 	};
 
 	return migr_write_run(fd, &cmd);
 }
 
-static int reg_mr(int fd, uint32_t type, uint32_t key, uint32_t pd,
+static int reg_mr(struct rig *rig, int fd, uint32_t key, uint32_t pd,
 		  uint64_t start, uint64_t length, uint32_t access)
 {
-	const struct rxe_migr_restore restore = { .type = type, .index = key };
-	struct ib_uverbs_reg_mr_resp out = {};
+	struct rxe_migr_rec_mr rec = *rig->mr;
+	int ret;
 
-	return reg_mr_as(fd, &restore, pd, start, length, access, &out);
+	rec.key = rec.wire_key = key;
+	rec.start = start;
+	rec.size = length;
+	rec.access = access;
+	ret = load_as(rig, fd, rec.rec.handle, &rec, sizeof(rec));
+	return ret ?: make_mr(fd, rec.rec.handle, pd, start, length, access);
 }
 
 static void identities(struct rig *rig, int fd)
 {
 	const struct rxe_migr_rec_qp *qp = rig->qp[0];
 	const struct rxe_migr_rec_mr *mr = rig->mr;
-	struct want w = { .type = RXE_MIGR_QP,
-			  .index = FREE_QPN,
+	struct want w = { .index = FREE_QPN,
 			  .offset = { OFFSET, 2 * OFFSET },
 			  .qp_type = IBV_QPT_RC };
 
@@ -167,12 +199,15 @@ static void identities(struct rig *rig, int fd)
 	EXPECT(rc_qp(rig, fd, FREE_QPN, qp->sq.mmap_offset, 0), 0, -EINVAL,
 	       -EBUSY);
 
-	for (uint32_t type = 0; type < 12; type++) {
-		w.type = type;
-		if (type != RXE_MIGR_QP)
-			EXPECT(create_qp(rig, fd, w), -EINVAL);
-	}
-	w.type = RXE_MIGR_QP;
+	/* the record of another type, or of nothing */
+	MUST(!load_good(rig, fd));
+	EXPECT(make_qp(rig, fd, rig->cq->rec.handle, w), -ENOENT);
+	EXPECT(make_qp(rig, fd, mr->rec.handle, w), -ENOENT);
+	EXPECT(make_qp(rig, fd, mr->pd, w), -ENOENT);
+	EXPECT(make_qp(rig, fd, 0xffff, w), -ENOENT);
+	EXPECT(make_qp(rig, fd, 0xffffffff, w), -ENOENT);
+	EXPECT(make_cq(fd, qp->rec.handle), -ENOENT);
+	EXPECT(make_mr(fd, qp->rec.handle, mr->pd, mr->start, MSG, 1), -ENOENT);
 	for (w.qp_type = IBV_QPT_UC; w.qp_type < 16; w.qp_type++)
 		EXPECT(create_qp(rig, fd, w), -EOPNOTSUPP, -EINVAL, -EPERM);
 	w.qp_type = IBV_QPT_RC;
@@ -184,110 +219,87 @@ static void identities(struct rig *rig, int fd)
 	w.bad_driver_out = false;
 	EXPECT(create_qp(rig, fd, w), 0);
 
-	EXPECT(create_cq(fd, RXE_MIGR_QP, OFFSET), -EINVAL);
-	EXPECT(create_cq(fd, RXE_MIGR_CQ, OFFSET + 1), -EINVAL);
-	EXPECT(create_cq(fd, RXE_MIGR_CQ, 1ULL << 63), -EINVAL);
-	EXPECT(create_cq(fd, RXE_MIGR_CQ, OFFSET), 0);
+	EXPECT(create_cq(rig, fd, OFFSET + 1), -EINVAL);
+	EXPECT(create_cq(rig, fd, 1ULL << 63), -EINVAL);
+	EXPECT(create_cq(rig, fd, OFFSET), 0);
 
-	EXPECT(reg_mr(fd, RXE_MIGR_MR, mr->key, mr->pd, mr->start, MSG, 1),
+	EXPECT(reg_mr(rig, fd, mr->key, mr->pd, mr->start, MSG, 1), -EBUSY);
+	EXPECT(reg_mr(rig, fd, mr->key ^ 1, mr->pd, mr->start, MSG, 1), -EBUSY);
+	EXPECT(reg_mr(rig, fd, rig->peer.mr->rkey, mr->pd, mr->start, MSG, 1),
 	       -EBUSY);
-	EXPECT(reg_mr(fd, RXE_MIGR_MR, mr->key ^ 1, mr->pd, mr->start, MSG, 1),
-	       -EBUSY);
-	EXPECT(reg_mr(fd, RXE_MIGR_MR, rig->peer.mr->rkey, mr->pd, mr->start,
-		      MSG, 1),
-	       -EBUSY);
-	EXPECT(reg_mr(fd, RXE_MIGR_MR, 0, mr->pd, mr->start, MSG, 1), -ERANGE);
-	EXPECT(reg_mr(fd, RXE_MIGR_MR, ~0U, mr->pd, mr->start, MSG, 1),
-	       -ERANGE);
-	EXPECT(reg_mr(fd, RXE_MIGR_QP, FREE_KEY, mr->pd, mr->start, MSG, 1),
+	EXPECT(reg_mr(rig, fd, 0, mr->pd, mr->start, MSG, 1), -ERANGE);
+	EXPECT(reg_mr(rig, fd, ~0U, mr->pd, mr->start, MSG, 1), -ERANGE);
+	EXPECT(reg_mr(rig, fd, FREE_KEY, 0xffff, mr->start, MSG, 1) < 0, 1);
+	EXPECT(reg_mr(rig, fd, FREE_KEY, mr->pd, mr->start, MSG, ~0U) < 0, 1);
+}
+
+/* a command that is not about the object of its record */
+static void another_mr(struct rig *rig, int fd)
+{
+	const struct rxe_migr_rec_mr *mr = rig->mr;
+	struct rxe_migr_rec_mr rec = *mr;
+
+	rec.key = rec.wire_key = FREE_KEY;
+	MUST(!load_as(rig, fd, rec.rec.handle, &rec, sizeof(rec)));
+	EXPECT(make_mr(fd, rec.rec.handle, mr->pd, mr->start + 4096, mr->size,
+		       mr->access),
 	       -EINVAL);
-	EXPECT(reg_mr(fd, RXE_MIGR_MR, FREE_KEY, 0xffff, mr->start, MSG, 1) < 0,
-	       1);
-	EXPECT(reg_mr(fd, RXE_MIGR_MR, FREE_KEY, mr->pd, mr->start, MSG, ~0U) <
-		       0,
-	       1);
-}
-
-static struct rxe_migr_restore flipping = { .type = RXE_MIGR_MR,
-					    .index = FREE_KEY };
-static atomic_bool flip;
-
-static void *flipper(void *arg)
-{
-	(void)arg;
-	while (flip)
-		*(volatile uint32_t *)&flipping.index ^= 0x100;
-	return NULL;
-}
-
-/* a wanted key that changes while the kernel looks: it looks once */
-static void fickle(struct rig *rig, int fd)
-{
-	struct ib_uverbs_reg_mr_resp out;
-	pthread_t t;
-
-	flip = true;
-	MUST(!pthread_create(&t, NULL, flipper, NULL));
-	for (int i = 0; i < 500 && !fuzz_failures; i++) {
-		MUST(!reg_mr_as(fd, &flipping, rig->mr->pd, rig->mr->start, MSG,
-				1, &out));
-		EXPECT(reg_mr(fd, RXE_MIGR_MR, out.lkey, rig->mr->pd,
-			      rig->mr->start, MSG, 1),
-		       -EBUSY);
-		EXPECT(raw_dereg_mr(fd, out.mr_handle), 0);
-	}
-	flip = false;
-	MUST(!pthread_join(t, NULL));
+	EXPECT(make_mr(fd, rec.rec.handle, mr->pd, mr->start, mr->size + 1,
+		       mr->access),
+	       -EINVAL);
+	EXPECT(make_mr(fd, rec.rec.handle, mr->pd, mr->start, mr->size,
+		       mr->access ^ IBV_ACCESS_REMOTE_READ),
+	       -EINVAL);
+	EXPECT(make_mr(fd, rec.rec.handle, mr->pd, mr->start, mr->size,
+		       mr->access),
+	       0);
+	rec.wire_key ^= 1;
+	MUST(!load_as(rig, fd, rec.rec.handle, &rec, sizeof(rec)));
+	EXPECT(make_mr(fd, rec.rec.handle, mr->pd, mr->start, mr->size,
+		       mr->access),
+	       -EINVAL);
 }
 
 /* REFILL and RESUME when it is not their time */
 static void order(struct rig *rig)
 {
 	const struct rxe_migr_rec_qp *qp = rig->qp[0];
-	size_t length = qp->rec.length;
 	uint32_t handle = qp->rec.handle;
 	struct rxe_migr_status st;
 	struct copy c;
 
 	copy_open(rig, &c);
-	EXPECT(refill_qp(c.fd, handle, qp, length), -ENOENT, -EINVAL);
-	EXPECT(migr_cmd_attach(c.fd, &st), -EINVAL); /* nothing restored */
+	EXPECT(refill_qp(c.fd, handle), -ENOENT, -EINVAL);
 	for (unsigned int i = 0; i < rig->img.count; i++)
 		MUST(!migr_create_object(&c.r, rig->img.records[i]));
-	EXPECT(refill_qp(c.fd, handle, qp, length), -EINVAL); /* in RESET */
+	EXPECT(refill_qp(c.fd, handle), -EINVAL); /* in RESET */
 	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
 	MUST(!migr_connect_qp(&c.r, &qp->rec));
-	EXPECT(refill_qp(c.fd, handle, (void *)16, length), -EFAULT);
-	EXPECT(refill_qp(c.fd, handle, NULL, length), -EFAULT);
-	EXPECT(refill_qp(c.fd, handle, qp, 0), -EINVAL);
-	EXPECT(refill_qp(c.fd, handle, qp, 1 << 29), -EINVAL);
-	EXPECT(refill_qp(c.fd, handle, qp, 1 << 30), -EINVAL);
-	EXPECT(refill_qp(c.fd, handle, qp, ~0ULL), -EINVAL);
-	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq, 1 << 29), -EINVAL);
-	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq, 1 << 30), -EINVAL);
-	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq, ~0ULL), -EINVAL);
-	EXPECT(refill_qp(c.fd, handle, rig->qp[1], rig->qp[1]->rec.length),
+	/* of another QP, of none */
+	EXPECT(refill_as(rig, c.fd, UVERBS_OBJECT_QP, handle, rig->qp[1],
+			 rig->qp[1]->rec.length),
 	       -EINVAL);
-	EXPECT(refill_qp(c.fd, handle, rig->cq, rig->cq->rec.length), -EINVAL);
-	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, qp, length), -EINVAL);
-	EXPECT(refill_qp(c.fd, handle, qp, length), 0);
-	EXPECT(refill_qp(c.fd, handle, qp, length), -EBUSY);
+	EXPECT(refill_as(rig, c.fd, UVERBS_OBJECT_QP, handle, NULL, 0),
+	       -ENOENT);
+	EXPECT(refill_as(rig, c.fd, UVERBS_OBJECT_CQ, rig->cq->rec.handle, NULL,
+			 0),
+	       -ENOENT);
+	MUST(!load_good(rig, c.fd));
+	EXPECT(refill_qp(c.fd, handle), 0);
+	EXPECT(refill_qp(c.fd, handle), -EBUSY);
 	EXPECT(migr_cmd_stop(c.fd, 0, 0, &st), -EOPNOTSUPP);
 	EXPECT(migr_cmd_attach(c.fd, &st), 0);
 	EXPECT(migr_cmd_attach(c.fd, &st), -EALREADY);
-	EXPECT(refill_cq(c.fd, rig->cq->rec.handle, rig->cq,
-			 rig->cq->rec.length),
-	       -EBUSY);
+	EXPECT(load_good(rig, c.fd), -EBUSY);
+	EXPECT(refill_cq(c.fd, rig->cq->rec.handle), -EBUSY);
 	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL); /* the other QP */
 	MUST(!migr_connect_qp(&c.r, &rig->qp[1]->rec));
-	EXPECT(refill_qp(c.fd, rig->qp[1]->rec.handle, rig->qp[1],
-			 rig->qp[1]->rec.length),
-	       0);
+	EXPECT(refill_qp(c.fd, rig->qp[1]->rec.handle), 0);
 	EXPECT(migr_cmd_resume(c.fd, &st), 0);
 	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
-	EXPECT(refill_qp(c.fd, handle, qp, length), -EBUSY);
-	/* one more restored QP can never be started, but destroyed */
-	EXPECT(rc_qp(rig, c.fd, FREE_QPN, OFFSET, 2 * OFFSET), 0);
+	/* there is no image any more */
+	EXPECT(refill_qp(c.fd, handle), -ENOENT);
+	EXPECT(make_cq(c.fd, rig->cq->rec.handle), -ENOENT);
 	copy_close(&c);
 }
 
@@ -323,9 +335,8 @@ static void attach(struct rig *rig)
 	/* an impossible range stays a shell */
 	copy_open(rig, &c);
 	copy_create(rig, &c);
-	reg_mr(c.fd, RXE_MIGR_MR, FREE_KEY, rig->mr->pd, ~0ULL - MSG, MSG, 1);
-	reg_mr(c.fd, RXE_MIGR_MR, FREE_KEY + 0x100, rig->mr->pd, 4096,
-	       1ULL << 62, 1);
+	reg_mr(rig, c.fd, FREE_KEY, rig->mr->pd, ~0ULL - MSG, MSG, 1);
+	reg_mr(rig, c.fd, FREE_KEY + 0x100, rig->mr->pd, 4096, 1ULL << 62, 1);
 	EXPECT(migr_cmd_attach(c.fd, &st) < 0, 1);
 	copy_close(&c);
 }
@@ -340,7 +351,7 @@ static void shell_in_dump(struct rig *rig)
 
 	side_open(rig, &s);
 	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
-	EXPECT(reg_mr(s.ctx->cmd_fd, RXE_MIGR_MR, FREE_KEY, s.pd->handle,
+	EXPECT(reg_mr(rig, s.ctx->cmd_fd, FREE_KEY, s.pd->handle,
 		      (uintptr_t)s.mem, MSG, 1),
 	       0);
 	EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf, sizeof(buf), &resp),
@@ -357,7 +368,7 @@ void attack_restore(struct rig *rig)
 	copy_open(rig, &c);
 	copy_create(rig, &c);
 	identities(rig, c.fd);
-	fickle(rig, c.fd);
+	another_mr(rig, c.fd);
 	copy_close(&c);
 	order(rig);
 	attach(rig);
@@ -380,14 +391,15 @@ static int as_nobody(struct rig *rig, struct copy *c, int live)
 	EXPECT(migr_cmd_dump_once(live, NULL, 0, &resp), -EPERM);
 	EXPECT(migr_cmd_resolve(live, live, &what), -EPERM);
 	EXPECT(migr_cmd_resume(c->fd, &st), -EPERM);
-	EXPECT(refill_qp(c->fd, qp->rec.handle, qp, qp->rec.length), -EPERM);
-	EXPECT(refill_cq(c->fd, rig->cq->rec.handle, rig->cq,
-			 rig->cq->rec.length),
+	EXPECT(load_good(rig, c->fd), -EPERM);
+	EXPECT(refill_qp(c->fd, qp->rec.handle), -EPERM);
+	EXPECT(refill_cq(c->fd, rig->cq->rec.handle), -EPERM);
+	EXPECT(make_qp(rig, c->fd, qp->rec.handle,
+		       (struct want){ .qp_type = IBV_QPT_RC }),
 	       -EPERM);
-	EXPECT(rc_qp(rig, c->fd, FREE_QPN, OFFSET, 2 * OFFSET), -EPERM);
-	EXPECT(create_cq(c->fd, RXE_MIGR_CQ, OFFSET), -EPERM);
-	EXPECT(reg_mr(c->fd, RXE_MIGR_MR, FREE_KEY, rig->mr->pd, rig->mr->start,
-		      MSG, 1),
+	EXPECT(make_cq(c->fd, rig->cq->rec.handle), -EPERM);
+	EXPECT(make_mr(c->fd, rig->mr->rec.handle, rig->mr->pd, rig->mr->start,
+		       rig->mr->size, rig->mr->access),
 	       -EPERM);
 	EXPECT(migr_cmd_attach(live, &st), -EINVAL); /* not restored */
 	EXPECT(open("/sys/module/rdma_rxe/parameters/migr_key", O_WRONLY), -1);

@@ -72,9 +72,7 @@ void attack_events(struct rig *rig)
 	copy_open(&moved, &c);
 	copy_create(&moved, &c);
 	for (int i = 0; i < N_QPS; i++)
-		EXPECT(refill_qp(c.fd, moved.qp[i]->rec.handle, moved.qp[i],
-				 moved.qp[i]->rec.length),
-		       0);
+		EXPECT(refill_qp(c.fd, moved.qp[i]->rec.handle), 0);
 	for (int i = 0; i < N_QPS; i++) {
 		uint32_t events = 0;
 

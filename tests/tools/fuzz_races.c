@@ -183,7 +183,7 @@ static void *restorer(void *arg)
 	while (!over(r)) {
 		if (!migr_create_object(&m, &qp->rec))
 			migr_connect_qp(&m, &qp->rec);
-		refill_qp(r->c.fd, qp->rec.handle, qp, qp->rec.length);
+		refill_qp(r->c.fd, qp->rec.handle);
 		migr_cmd_attach(r->c.fd, &st);
 		migr_cmd_resume(r->c.fd, &st);
 		raw_destroy_qp(r->c.fd, qp->rec.handle);

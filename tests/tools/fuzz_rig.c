@@ -314,15 +314,12 @@ void copy_close(struct copy *c)
 
 /* ---- raw commands ---- */
 
-int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
-	       size_t length)
+int raw_refill(int fd, uint16_t object, uint32_t handle)
 {
-	const struct rxe_migr_buf buf = { (uintptr_t)record, length };
 	struct migr_ioctl cmd;
 
 	migr_ioctl_init(&cmd, object, RXE_MIGR_METHOD_QP_REFILL);
 	migr_ioctl_handle(&cmd, RXE_MIGR_ATTR_REFILL_HANDLE, handle);
-	migr_ioctl_in(&cmd, RXE_MIGR_ATTR_REFILL_RECORD, &buf, sizeof(buf));
 	return migr_ioctl_run(fd, &cmd);
 }
 

@@ -92,9 +92,7 @@ void attack_rings(struct rig *rig)
 	copy_open(rig, &c);
 	copy_create(rig, &c);
 	for (int i = 0; i < N_QPS; i++) {
-		EXPECT(refill_qp(c.fd, rig->qp[i]->rec.handle, rig->qp[i],
-				 rig->qp[i]->rec.length),
-		       0);
+		EXPECT(refill_qp(c.fd, rig->qp[i]->rec.handle), 0);
 		rig_renew_peer(rig, i);
 	}
 	EXPECT(migr_cmd_attach(c.fd, &st), 0);

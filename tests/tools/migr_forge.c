@@ -28,9 +28,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <linux/if_alg.h>
 #include <sys/socket.h>
 
+#include "cluster_key.h"
 #include "rxe_migr_wire.h"
 
 #define BTH_BYTES 12
@@ -44,7 +44,6 @@ static struct {
 	uint32_t psn, epoch, old, new, version, keyid, port, length, count;
 	uint32_t qpn, opcode, kind, syndrome;
 	uint8_t gid[16];
-	uint8_t key[MIGR_KEY_BYTES];
 	bool sign;
 	struct in_addr src, dst;
 } o = {
@@ -91,19 +90,6 @@ static void parse_gid(const char *text)
 		errx(2, "not an address: %s", text);
 }
 
-static void read_key(const char *path)
-{
-	FILE *f = fopen(path, "r");
-
-	if (!f || fscanf(f, "%u:", &o.keyid) != 1)
-		errx(2, "no key in %s", path);
-	for (int i = 0; i < MIGR_KEY_BYTES; i++)
-		if (fscanf(f, "%2hhx", &o.key[i]) != 1)
-			errx(2, "no key in %s", path);
-	fclose(f);
-	o.sign = true;
-}
-
 static void parse_word(char *word)
 {
 	char *value = strchr(word, '=');
@@ -134,34 +120,15 @@ static void parse_word(char *word)
 	}
 }
 
-/* by the kernel, so that no library is needed on the node */
-static void hmac(const void *in, size_t length, uint8_t *digest)
-{
-	struct sockaddr_alg a = { .salg_family = AF_ALG,
-				  .salg_type = "hash",
-				  .salg_name = "hmac(sha256)" };
-	int fd = socket(AF_ALG, SOCK_SEQPACKET, 0), op;
-
-	if (fd < 0 || bind(fd, (void *)&a, sizeof(a)) ||
-	    setsockopt(fd, SOL_ALG, ALG_SET_KEY, o.key, sizeof(o.key)))
-		err(2, "hmac(sha256)");
-	op = accept(fd, NULL, 0);
-	if (op < 0 || write(op, in, length) != (ssize_t)length ||
-	    read(op, digest, 32) != 32)
-		err(2, "hmac(sha256)");
-	close(op);
-	close(fd);
-}
-
 static void put_mac(uint8_t *aeth)
 {
 	uint8_t *meth = aeth + AETH_BYTES;
-	uint8_t in[MIGR_MAC_INPUT_BYTES], digest[32];
+	uint8_t in[MIGR_MAC_INPUT_BYTES], digest[CLUSTER_KEY_MAC];
 
 	put32(in + 3, o.psn); /* 24 bits: the first byte is overwritten */
 	put32(in, o.opcode << 24 | o.qpn);
 	memcpy(in + 7, aeth, AETH_BYTES + MIGR_METH_BYTES);
-	hmac(in, sizeof(in), digest);
+	cluster_key_mac(in, sizeof(in), digest);
 	memcpy(meth + MIGR_METH_MAC, digest, MIGR_MAC_BYTES);
 	if (!o.sign)
 		meth[MIGR_METH_MAC] ^= 1;
@@ -285,10 +252,12 @@ int main(int argc, char **argv)
 			parse_gid(optarg);
 		else if (c == 'q')
 			o.qpn = strtoul(optarg, NULL, 0);
-		else if (c == 'k')
-			read_key(optarg);
-		else
+		else if (c == 'k') {
+			cluster_key_read(optarg, &o.keyid);
+			o.sign = true;
+		} else {
 			return 2;
+		}
 	}
 	if (!o.dst.s_addr)
 		errx(2, "usage: migr_forge -d DST -q QPN [-k KEYFILE] "

@@ -2,13 +2,14 @@
 /*
  * migr_fuzz - what the kernel makes of bad images and bad commands
  *
- *   migr_fuzz [-p PART] [-t SECONDS] [-s SEED] [-d DEVICE] [ATTACK...]
+ *   migr_fuzz [-p PART] [-t SECONDS] [-s SEED] [-d DEVICE] [-k KEYFILE] [ATTACK...]
  *
  *   -p  of the bad records try one in PART (1: all), drawn with the seed
  *   -t  how long races and lives go on each, which could for ever (10)
  *   -s  the seed of what is left to chance; one is drawn, and printed
+ *   -k  the cluster's key, for images that are signed (/opt/migr/cluster.key)
  *
- * ATTACK: records, crafted, arguments, restore, unprivileged, doorbell, events,
+ * ATTACK: images, records, crafted, arguments, restore, unprivileged, doorbell, events,
  * clones, rings, flush, sqd, races, lives; all if none is given. User space's own
  * checks are bypassed. The kernel has to refuse, or to survive what it accepted;
  * whether it did, its log says. Exit code: 0, 1 if a command ended as it should not.
@@ -20,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster_key.h"
 #include "migr_fuzz.h"
 
 int fuzz_failures;
@@ -71,14 +73,14 @@ static void say(const char *name)
 
 int main(int argc, char **argv)
 {
-	const char *device = "rxe0";
+	const char *device = "rxe0", *key = "/opt/migr/cluster.key";
 	unsigned int seed = (unsigned int)time(NULL);
 	double seconds = 10;
 	size_t part = 1;
 	struct rig rig = {};
 	int c;
 
-	while ((c = getopt(argc, argv, "p:t:s:d:")) != -1) {
+	while ((c = getopt(argc, argv, "p:t:s:d:k:")) != -1) {
 		if (c == 't')
 			seconds = atof(optarg);
 		else if (c == 'p')
@@ -87,6 +89,8 @@ int main(int argc, char **argv)
 			seed = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (c == 'd')
 			device = optarg;
+		else if (c == 'k')
+			key = optarg;
 		else
 			return 2;
 	}
@@ -96,6 +100,7 @@ int main(int argc, char **argv)
 	srandom(seed);
 	printf("seed %u\n", seed);
 
+	cluster_key_read(key, &fuzz_key_id);
 	rig_open(&rig, device);
 	if (wanted(argv, "arguments")) {
 		say("arguments");
@@ -132,6 +137,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "sqd")) {
 		say("sqd");
 		attack_sqd(&rig);
+	}
+	if (wanted(argv, "images")) {
+		say("images");
+		attack_images(&rig);
 	}
 	if (wanted(argv, "crafted")) {
 		say("crafted");

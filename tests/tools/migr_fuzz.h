@@ -92,10 +92,38 @@ void copy_create(struct rig *rig, struct copy *c);
 void copy_renew_qp(struct rig *rig, struct copy *c, int i);
 void copy_close(struct copy *c);
 
+/* ---- images (fuzz_images.c): 0 or -errno ---- */
+
+extern uint32_t fuzz_key_id; /* of the cluster's key */
+
+/* sign, as a kernel of the cluster would, what is otherwise complete */
+void image_sign(void *image, size_t length);
+/* LOAD the rig's image, but with this record in the place of that of `handle` */
+int load_as(struct rig *rig, int fd, uint32_t handle, const void *record,
+	    size_t length);
+/* the same, and the object is filled from it */
+int refill_as(struct rig *rig, int fd, uint16_t object, uint32_t handle,
+	      const void *record, size_t length);
+/* and as it is */
+int load_good(struct rig *rig, int fd);
+
+/* ---- records (fuzz_records.c) ---- */
+
+#define VICTIM (N_QPS - 1) /* the QP with work in its send queue */
+
+/* fill all but the victim */
+void refill_others(struct rig *rig, struct copy *c);
+/*
+ * Fill the victim from such a record, and if it is accepted, start it if `go`;
+ * then all is as it was before
+ */
+int try_record(struct rig *rig, struct copy *c, const void *record,
+	       size_t length, bool go);
+
 /* ---- raw commands (fuzz_rig.c): 0 or -errno ---- */
 
-int raw_refill(int fd, uint16_t object, uint32_t handle, const void *record,
-	       size_t length);
+/* from the image that was loaded */
+int raw_refill(int fd, uint16_t object, uint32_t handle);
 int raw_destroy_qp(int fd, uint32_t handle);
 /* and how many events the kernel says the QP had */
 int raw_destroy_qp_events(int fd, uint32_t handle, uint32_t *events);
@@ -107,22 +135,21 @@ int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
 int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,
 	      size_t out_length);
 
-static inline int refill_qp(int fd, uint32_t handle, const void *rec,
-			    size_t length)
+static inline int refill_qp(int fd, uint32_t handle)
 {
-	return raw_refill(fd, UVERBS_OBJECT_QP, handle, rec, length);
+	return raw_refill(fd, UVERBS_OBJECT_QP, handle);
 }
 
-static inline int refill_cq(int fd, uint32_t handle, const void *rec,
-			    size_t length)
+static inline int refill_cq(int fd, uint32_t handle)
 {
-	return raw_refill(fd, UVERBS_OBJECT_CQ, handle, rec, length);
+	return raw_refill(fd, UVERBS_OBJECT_CQ, handle);
 }
 
 /* ---- attacks ---- */
 
 void attack_records(struct rig *rig, size_t part);  /* fuzz_records.c */
-void attack_crafted(struct rig *rig);		    /* fuzz_records.c */
+void attack_crafted(struct rig *rig);		    /* fuzz_crafted.c */
+void attack_images(struct rig *rig);		    /* fuzz_images.c */
 void attack_arguments(struct rig *rig);		    /* fuzz_args.c */
 void attack_restore(struct rig *rig);		    /* fuzz_create.c */
 void attack_unprivileged(struct rig *rig);	    /* fuzz_create.c */

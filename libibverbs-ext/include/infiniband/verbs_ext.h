@@ -39,9 +39,16 @@ int ibv_dump_context(struct ibv_context *ctx, int *count, void *dump,
 		     size_t length);
 
 /*
+ * Give a context the image from which objects are to be restored in it. The
+ * kernel takes a copy and believes only what a kernel of the same cluster has
+ * signed: EBADMSG, ENOKEY, EPROTO.
+ */
+int ibv_migr_load(struct ibv_context *ctx, const void *image, size_t length);
+
+/*
  * Execute a restore command for one object of enum rxe_migr_type. `args` is
- * the object's record from an image, `length` the size of the memory that
- * holds it. *object (may be NULL) gets the application's pointer to the
+ * the object's record from the image that was loaded, `length` the size of the
+ * memory that holds it. *object (may be NULL) gets the application's pointer to the
  * object, NULL if the image has none.
  */
 int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,

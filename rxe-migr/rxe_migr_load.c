@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * LOAD: the image from which a context is restored. The kernel has a copy of its
+ * own, and believes it only if a kernel of the same cluster has signed it: what
+ * is restored from it will be signed for in turn, in RESUME.
+ *
+ * The signature says who wrote the image, not that it is right: whatever is used
+ * of a record is checked where it is used.
+ */
+#include <linux/crc32.h>
+#include <linux/vmalloc.h>
+
+#include "rxe.h"
+
+/**
+ * struct rxe_migr_loaded - an image
+ * @records: those of known types but CONTEXT, by handle
+ * @hdr: the whole image
+ */
+struct rxe_migr_loaded {
+	struct xarray			records;
+	struct rxe_migr_image_hdr	*hdr;
+};
+
+/* the fixed part of a record, which lookups promise to be there */
+static size_t fixed_size(u32 type)
+{
+	switch (type) {
+	case RXE_MIGR_CONTEXT:
+		return sizeof(struct rxe_migr_rec_context);
+	case RXE_MIGR_PD:
+		return sizeof(struct rxe_migr_rec_pd);
+	case RXE_MIGR_CQ:
+		return sizeof(struct rxe_migr_rec_cq);
+	case RXE_MIGR_MR:
+		return sizeof(struct rxe_migr_rec_mr);
+	case RXE_MIGR_QP:
+		return sizeof(struct rxe_migr_rec_qp);
+	default:
+		return 0;	/* not known */
+	}
+}
+
+static int bad(struct rxe_migr_uc *muc, size_t at, const char *what)
+{
+	rxe_err_uc(&muc->uc, "image: bad %s at %zu\n", what, at);
+	return -EINVAL;
+}
+
+static int chk_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec,
+		      size_t at, size_t left)
+{
+	size_t fixed;
+
+	if (left < sizeof(*rec) || rec->length < sizeof(*rec) ||
+	    rec->length % 8 || rec->length > left)
+		return bad(muc, at, "length");
+	if (rec->reserved)
+		return bad(muc, at, "reserved");
+	fixed = fixed_size(rec->type);
+	if (fixed ? rec->length < fixed : !(rec->type & RXE_MIGR_SKIPPABLE))
+		return bad(muc, at, fixed ? "length" : "type");
+
+	return 0;
+}
+
+/* the header has been checked */
+static int index_records(struct rxe_migr_uc *muc, struct rxe_migr_loaded *l)
+{
+	size_t length = l->hdr->length;
+	size_t at = l->hdr->hdr_length;
+	struct rxe_migr_rec *rec;
+	int err;
+
+	for (; at < length; at += rec->length) {
+		rec = (void *)l->hdr + at;
+		err = chk_record(muc, rec, at, length - at);
+		if (err)
+			return err;
+		if ((rec->type == RXE_MIGR_CONTEXT) !=
+		    (at == l->hdr->hdr_length))
+			return bad(muc, at, "CONTEXT");
+		if (rec->type == RXE_MIGR_CONTEXT ||
+		    rec->type & RXE_MIGR_SKIPPABLE)
+			continue;
+		err = xa_insert(&l->records, rec->handle, rec, GFP_KERNEL);
+		if (err)
+			return err == -EBUSY ? bad(muc, at, "handle") : err;
+		cond_resched();
+	}
+
+	return 0;
+}
+
+/* The MAC is that of the image without it and without the checksum */
+static int chk_signature(struct rxe_migr_image_hdr *hdr)
+{
+	u8 mac[RXE_MIGR_IMAGE_MAC_BYTES];
+
+	memcpy(mac, hdr->mac, sizeof(mac));
+	memset(hdr->mac, 0, sizeof(hdr->mac));
+	hdr->crc32 = 0;
+
+	return rxe_migr_key_check(hdr->key_id, hdr, hdr->length, mac,
+				  sizeof(mac));
+}
+
+/**
+ * rxe_migr_sign - sign an image and give it its checksum
+ * @hdr: the image, complete but for key_id, mac and crc32, which are 0
+ *
+ * Context: process; sleeps.
+ * Return: 0, -ENOKEY or an error of the crypto layer
+ */
+int rxe_migr_sign(struct rxe_migr_image_hdr *hdr)
+{
+	u8 mac[RXE_MIGR_IMAGE_MAC_BYTES];
+	int err;
+
+	err = rxe_migr_key_sign(&hdr->key_id, hdr, hdr->length, mac,
+				sizeof(mac));
+	if (err)
+		return err;
+	memcpy(hdr->mac, mac, sizeof(mac));
+	hdr->crc32 = ~crc32_le(~0, (u8 *)hdr, hdr->length);
+
+	return 0;
+}
+
+static int chk_header(struct rxe_migr_uc *muc, struct rxe_migr_image_hdr *hdr,
+		      u64 length)
+{
+	if (memcmp(hdr->magic, RXE_MIGR_MAGIC, sizeof(hdr->magic)))
+		return bad(muc, 0, "magic");
+	if (hdr->version != RXE_MIGR_IMAGE_VERSION)
+		return -EPROTO;
+	if (memchr_inv(hdr->reserved, 0, sizeof(hdr->reserved)))
+		return bad(muc, 0, "reserved");
+	if (hdr->length != length)
+		return bad(muc, 0, "length");
+	if (hdr->hdr_length < sizeof(*hdr) || hdr->hdr_length % 8 ||
+	    hdr->hdr_length >= length)
+		return bad(muc, 0, "hdr_length");
+
+	return chk_signature(hdr);
+}
+
+static void loaded_free(struct rxe_migr_loaded *l)
+{
+	if (!l)
+		return;
+	xa_destroy(&l->records);
+	vfree(l->hdr);
+	kfree(l);
+}
+
+/**
+ * rxe_migr_unload - forget the image of a context
+ * @muc: the context; its lock is held, or nobody else has it
+ */
+void rxe_migr_unload(struct rxe_migr_uc *muc)
+{
+	loaded_free(muc->loaded);
+	muc->loaded = NULL;
+}
+
+/**
+ * rxe_migr_load - give a context the image from which it is to be restored
+ * @muc: the context; its lock is held
+ * @buf: the image in user space
+ *
+ * Context: process; sleeps.
+ * Return: 0, or an error as rxe_migr_abi.h says
+ */
+int rxe_migr_load(struct rxe_migr_uc *muc, const struct rxe_migr_buf *buf)
+{
+	struct rxe_migr_loaded *l;
+	int err;
+
+	if (muc->attached)
+		return -EBUSY;
+	if (buf->length < sizeof(*l->hdr))
+		return bad(muc, 0, "length");
+	if (buf->length > RXE_MIGR_MAX_IMAGE)
+		return -EFBIG;
+
+	l = kzalloc(sizeof(*l), GFP_KERNEL);
+	if (!l)
+		return -ENOMEM;
+	xa_init(&l->records);
+	l->hdr = __vmalloc(buf->length, GFP_KERNEL_ACCOUNT);
+	if (!l->hdr)
+		err = -ENOMEM;
+	else if (copy_from_user(l->hdr, u64_to_user_ptr(buf->addr),
+				buf->length))
+		err = -EFAULT;
+	else
+		err = chk_header(muc, l->hdr, buf->length);
+	if (!err)
+		err = index_records(muc, l);
+	if (err) {
+		loaded_free(l);
+		return err;
+	}
+
+	rxe_migr_unload(muc);
+	muc->loaded = l;
+	muc->restored = true;
+
+	return 0;
+}
+
+/**
+ * rxe_migr_record - a record of the image of a context
+ * @muc: the context; its lock is held for as long as the record is used
+ * @type: enum rxe_migr_type
+ * @handle: of the object
+ *
+ * Return: the record, at least its fixed part, or NULL
+ */
+const void *rxe_migr_record(struct rxe_migr_uc *muc, u32 type, u32 handle)
+{
+	const struct rxe_migr_rec *rec = NULL;
+
+	if (muc->loaded)
+		rec = xa_load(&muc->loaded->records, handle);
+
+	return rec && rec->type == type ? rec : NULL;
+}
