@@ -7,7 +7,6 @@
 #include <criu/criu-plugin.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +107,33 @@ static int write_task(struct dump_context *c, unsigned int number)
 	return err;
 }
 
+/* An event file that is open, but not in the task, would be lost */
+static int check_event_files(const struct dump_context *c)
+{
+	const struct rxe_migr_rec_comp_channel *rec;
+	size_t k;
+
+	for (unsigned int i = 0; i < c->img.count; i++) {
+		rec = (const void *)c->img.records[i];
+		if (rec->rec.type == RXE_MIGR_ASYNC_FD && c->async < 0) {
+			rp_err("pid %d, fd %d (%s): its asynchronous event file is open elsewhere only",
+			       c->task->pid, c->number, c->dev.ibdev);
+			return -EOPNOTSUPP;
+		}
+		if (rec->rec.type != RXE_MIGR_COMP_CHANNEL)
+			continue;
+		for (k = 0; k < c->nr_channels; k++)
+			if (c->channels[k] == rec->cq)
+				break;
+		if (k == c->nr_channels) {
+			rp_err("pid %d, fd %d (%s): the completion channel of CQ %u is open elsewhere only",
+			       c->task->pid, c->number, c->dev.ibdev, rec->cq);
+			return -EOPNOTSUPP;
+		}
+	}
+	return 0;
+}
+
 static int write_context(struct dump_context *c, unsigned int number)
 {
 	struct migr_error why;
@@ -124,6 +150,9 @@ static int write_context(struct dump_context *c, unsigned int number)
 		       c->number, c->dev.ibdev, why.text);
 		return err;
 	}
+	err = check_event_files(c);
+	if (err)
+		return err;
 	snprintf(name, sizeof(name), "rdma-ctx-%u.img", number);
 	err = rp_write_file(criu_get_image_dir(), name, c->data, length);
 	if (err)
@@ -155,7 +184,7 @@ static int write_all(void)
 }
 
 /* What is the file to which context? NULL: nothing */
-static struct dump_context *identify(int lfd, uint32_t *type)
+static struct dump_context *identify(int lfd, struct rp_file_image *img)
 {
 	struct rxe_migr_resolve_resp resp;
 	char path[32], link[64];
@@ -163,7 +192,8 @@ static struct dump_context *identify(int lfd, uint32_t *type)
 	ssize_t n;
 
 	c = dump_find_context(lfd);
-	*type = RXE_MIGR_CONTEXT;
+	img->type = RXE_MIGR_CONTEXT;
+	img->channel = RXE_MIGR_NO_HANDLE;
 	if (c)
 		return c;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", lfd);
@@ -174,7 +204,9 @@ static struct dump_context *identify(int lfd, uint32_t *type)
 	for (c = dump_contexts; c; c = c->next) {
 		if (migr_cmd_resolve(c->fd, lfd, &resp))
 			continue;
-		*type = resp.type;
+		img->type = resp.type;
+		if (resp.type == RXE_MIGR_COMP_CHANNEL)
+			img->channel = resp.handle;
 		return c;
 	}
 	return NULL;
@@ -183,21 +215,13 @@ static struct dump_context *identify(int lfd, uint32_t *type)
 int rp_dump_file(int lfd, uint32_t id)
 {
 	struct rp_file_image img = { .flags = 0 };
-	struct pollfd p = { .fd = lfd, .events = POLLIN };
 	struct dump_context *c, *i;
 	char name[32];
 	int err;
 
-	c = dump_contexts ? identify(lfd, &img.type) : NULL;
+	c = dump_contexts ? identify(lfd, &img) : NULL;
 	if (!c)
 		return RP_NOT_OURS;
-	/* CHECKPOINT_DEVICES has seen it, but events can come at any time */
-	if (img.type != RXE_MIGR_CONTEXT &&
-	    (img.type != RXE_MIGR_ASYNC_FD || poll(&p, 1, 0) > 0)) {
-		rp_err("pid %d: a completion channel, or an asynchronous event that the application has not read",
-		       c->task->pid);
-		return -EOPNOTSUPP;
-	}
 	if (!written) {
 		err = write_all();
 		if (err)

@@ -8,9 +8,11 @@
 struct dump_context {
 	struct rp_task *task;
 	struct rp_device dev;
-	int number;    /* of its fd in the task, the smallest */
-	int fd;	       /* the same file, ours */
-	int async;     /* its asynchronous event file, -1: closed */
+	int number;	    /* of its fd in the task, the smallest */
+	int fd;		    /* the same file, ours */
+	int async;	    /* its asynchronous event file, -1: closed */
+	uint32_t *channels; /* names of its completion channels in the task */
+	size_t nr_channels;
 	int guard;     /* -1: not stopped */
 	uint32_t *fds; /* all numbers in the task that are this context's */
 	size_t nr_fds;

@@ -67,10 +67,12 @@ static const char *check_file(const struct rp_file_image *img, size_t length)
 {
 	if (length != sizeof(*img))
 		return "wrong length";
-	if (img->type != RXE_MIGR_CONTEXT && img->type != RXE_MIGR_ASYNC_FD)
+	if (img->type != RXE_MIGR_CONTEXT && img->type != RXE_MIGR_ASYNC_FD &&
+	    img->type != RXE_MIGR_COMP_CHANNEL)
 		return "unknown type of file";
-	if (img->reserved)
-		return "reserved field is set";
+	if (img->type != RXE_MIGR_COMP_CHANNEL &&
+	    img->channel != RXE_MIGR_NO_HANDLE)
+		return "a channel's name in a file that is none";
 	return NULL;
 }
 

@@ -106,7 +106,7 @@ int rp_device_probe(const struct rp_device *dev, struct migr_gids *gids);
 /* ---- image files (images.c) ---- */
 
 #define RP_IMAGE_MAGIC "RDMACRIU" /* without NUL */
-#define RP_IMAGE_VERSION 1
+#define RP_IMAGE_VERSION 2
 
 /*
  * Where the restore keeps its files in a task: above the task's own numbers and
@@ -139,9 +139,10 @@ struct rp_image_hdr {
 struct rp_file_image {
 	struct rp_image_hdr hdr;
 	uint32_t context; /* number of its rdma-ctx-<n>.img */
-	uint32_t type;	  /* RXE_MIGR_CONTEXT or RXE_MIGR_ASYNC_FD */
+	uint32_t type;	  /* RXE_MIGR_CONTEXT, _ASYNC_FD or _COMP_CHANNEL */
 	uint32_t flags;	  /* F_GETFL */
-	uint32_t reserved;
+	/* a channel: the CQ by which the context's image knows it; else none */
+	uint32_t channel;
 };
 
 struct rp_vma {
@@ -212,11 +213,8 @@ struct rp_context {
 	struct rp_device dev;
 	struct migr_gids gids; /* of the device; in its first context only */
 	bool has_file;	       /* there is an image of the context's file */
-	bool has_async;	       /* and one of its async event file */
 	/* in the restored task */
 	bool open;
-	int fd; /* until handed out, else -1 */
-	int async_fd;
 	/* in the master */
 	int late_fd; /* attached, to be resumed; -1 */
 };

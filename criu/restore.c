@@ -25,6 +25,7 @@ unsigned int rp_nr_contexts;
 static struct file {
 	uint32_t id;
 	struct rp_file_image *img;
+	int fd; /* in the restored task, until it is handed out; -1 */
 } *files;
 static unsigned int nr_files;
 
@@ -122,14 +123,53 @@ static int read_tasks(int dir)
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < rp_nr_contexts; i++)
-		rp_contexts[i].fd = rp_contexts[i].async_fd =
-			rp_contexts[i].late_fd = -1;
+		rp_contexts[i].late_fd = -1;
 	return rp_for_each_image(dir, "rdma-task-", 10, read_task);
+}
+
+static struct file *find_file(uint32_t context, uint32_t type, uint32_t channel)
+{
+	struct file *f;
+
+	for (f = files; f < files + nr_files; f++)
+		if (f->img->context == context && f->img->type == type &&
+		    f->img->channel == channel)
+			return f;
+	return NULL;
+}
+
+/* Does the context's image know the channel? */
+static bool knows_channel(const struct migr_image *img, uint32_t channel)
+{
+	const struct rxe_migr_rec_comp_channel *rec;
+
+	for (unsigned int i = 0; i < img->count; i++) {
+		rec = (const void *)img->records[i];
+		if (rec->rec.type == RXE_MIGR_COMP_CHANNEL &&
+		    rec->cq == channel)
+			return true;
+	}
+	return false;
+}
+
+static int check_file(const char *name, const struct rp_file_image *img)
+{
+	bool nameless = img->type == RXE_MIGR_COMP_CHANNEL &&
+			img->channel == RXE_MIGR_NO_HANDLE;
+
+	if (img->context >= rp_nr_contexts)
+		return bad(name, "a file of no context");
+	/* of channels without CQs there can be any number */
+	if (!nameless && find_file(img->context, img->type, img->channel))
+		return bad(name, "a second file of the same object");
+	if (img->channel != RXE_MIGR_NO_HANDLE &&
+	    !knows_channel(&rp_contexts[img->context].img, img->channel))
+		return bad(name, "a completion channel of no CQ");
+	return 0;
 }
 
 static int read_file(int dir, const char *name, uint32_t id)
 {
-	struct rp_context *c;
 	struct file *f;
 	void *img;
 	int err;
@@ -137,6 +177,11 @@ static int read_file(int dir, const char *name, uint32_t id)
 	err = read_checked(dir, name, RP_IMAGE_FILE, &img);
 	if (err)
 		return err;
+	err = check_file(name, img);
+	if (err) {
+		free(img);
+		return err;
+	}
 	f = reallocarray(files, nr_files + 1, sizeof(*f));
 	if (!f) {
 		free(img);
@@ -144,17 +189,32 @@ static int read_file(int dir, const char *name, uint32_t id)
 	}
 	files = f;
 	f += nr_files++;
-	f->id = id;
-	f->img = img;
-	if (f->img->context >= rp_nr_contexts)
-		return bad(name, "a file of no context");
-	c = rp_contexts + f->img->context;
-	if (f->img->type == RXE_MIGR_ASYNC_FD ? c->has_async : c->has_file)
-		return bad(name, "a second file of the same type");
-	if (f->img->type == RXE_MIGR_ASYNC_FD)
-		c->has_async = true;
-	else
-		c->has_file = true;
+	*f = (struct file){ .id = id, .img = img, .fd = -1 };
+	if (f->img->type == RXE_MIGR_CONTEXT)
+		rp_contexts[f->img->context].has_file = true;
+	return 0;
+}
+
+/* What the context's image says was open has a file */
+static int check_files(const struct rp_context *c)
+{
+	const uint32_t number = c - rp_contexts;
+	const struct rxe_migr_rec_comp_channel *rec;
+	struct file *f;
+
+	for (unsigned int i = 0; i < c->img.count; i++) {
+		rec = (const void *)c->img.records[i];
+		if (rec->rec.type == RXE_MIGR_COMP_CHANNEL)
+			f = find_file(number, rec->rec.type, rec->cq);
+		else if (rec->rec.type == RXE_MIGR_ASYNC_FD)
+			f = find_file(number, rec->rec.type,
+				      RXE_MIGR_NO_HANDLE);
+		else
+			continue;
+		if (!f)
+			return bad("images",
+				   "that of an event file is missing");
+	}
 	return 0;
 }
 
@@ -177,6 +237,8 @@ static int find_devices(void)
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
 		if (!c->task || !c->has_file)
 			return bad("images", "an image is missing");
+		if (check_files(c))
+			return -EINVAL;
 		known = first_on_device(c);
 		if (known < c) {
 			c->dev = known->dev;
@@ -276,60 +338,89 @@ static int move_high(const struct rp_context *c, int fd)
 	return high;
 }
 
+/* Each file of the context gets what has been made for it */
+static int take_files(struct rp_context *c, int fd, struct migr_files *made)
+{
+	struct file *f;
+	int *from, new;
+
+	for (f = files; f < files + nr_files; f++) {
+		if (rp_contexts + f->img->context != c)
+			continue;
+		if (f->img->type == RXE_MIGR_CONTEXT) {
+			f->fd = fd;
+			continue;
+		}
+		from = &new;
+		if (f->img->type == RXE_MIGR_ASYNC_FD)
+			from = &made->async_fd;
+		else if (f->img->channel != RXE_MIGR_NO_HANDLE)
+			from = migr_files_channel(made, f->img->channel);
+		else
+			new = migr_cmd_new_channel(fd);
+		if (*from < 0) {
+			rp_err("file %#x: no completion channel: %s", f->id,
+			       strerror(-*from));
+			return -1;
+		}
+		f->fd = move_high(c, *from);
+		*from = -1;
+		if (f->fd < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int open_context(struct rp_context *c)
 {
 	unsigned int number = c - rp_contexts;
+	struct migr_files made;
 	struct migr_error why;
-	int async;
+	int fd, err;
 
-	c->fd = rp_device_open(&c->dev);
-	if (c->fd >= 0)
-		c->fd = move_high(c, c->fd);
-	if (c->fd < 0)
+	fd = rp_device_open(&c->dev);
+	if (fd >= 0)
+		fd = move_high(c, fd);
+	if (fd < 0)
 		return -1;
-	if (migr_restore_context(c->fd, &c->img, &async, &why)) {
+	err = migr_restore_context(fd, &c->img, &made, &why);
+	if (err)
 		rp_err("context %u (%s): %s", number, c->dev.ibdev, why.text);
-		goto err;
-	}
-	if (c->has_async) {
-		c->async_fd = move_high(c, async);
-		if (c->async_fd < 0)
-			goto err;
-	} else {
-		close(async); /* the application has closed its own */
+	else
+		err = take_files(c, fd, &made);
+	/* what the application has closed */
+	migr_files_close(&made);
+	if (err) {
+		close(fd);
+		return -1;
 	}
 	c->open = true;
 	rp_info("context %u (%s): %u objects made", number, c->dev.ibdev,
 		c->img.count);
 	return 0;
-err:
-	close(c->fd);
-	c->fd = -1;
-	return -1;
 }
 
 int rp_restore_file(uint32_t id)
 {
 	struct rp_context *c;
-	unsigned int i;
-	int *slot, fd;
+	struct file *f;
+	int fd;
 
-	for (i = 0; i < nr_files; i++)
-		if (files[i].id == id)
+	for (f = files; f < files + nr_files; f++)
+		if (f->id == id)
 			break;
-	if (i == nr_files)
+	if (f == files + nr_files)
 		return RP_NOT_OURS;
-	c = rp_contexts + files[i].img->context;
+	c = rp_contexts + f->img->context;
 	if (!c->open && open_context(c))
 		return -1;
-	slot = files[i].img->type == RXE_MIGR_ASYNC_FD ? &c->async_fd : &c->fd;
-	fd = *slot;
-	*slot = -1;
+	fd = f->fd;
+	f->fd = -1;
 	if (fd < 0) {
 		rp_err("file %#x is asked for twice", id);
 		return -1;
 	}
-	if (fcntl(fd, F_SETFL, files[i].img->flags)) {
+	if (fcntl(fd, F_SETFL, f->img->flags)) {
 		rp_err("file %#x: cannot set its flags: %s", id,
 		       strerror(errno));
 		close(fd);

@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,15 +33,20 @@ struct dump_context *dump_find_context(int fd)
 	return NULL;
 }
 
-static int note_number(struct dump_context *c, int fd)
+static int note(uint32_t **list, size_t *n, uint32_t number)
 {
-	uint32_t *p = reallocarray(c->fds, c->nr_fds + 1, sizeof(*p));
+	uint32_t *p = reallocarray(*list, *n + 1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	c->fds = p;
-	c->fds[c->nr_fds++] = fd;
+	*list = p;
+	p[(*n)++] = number;
 	return 0;
+}
+
+static int note_number(struct dump_context *c, int fd)
+{
+	return note(&c->fds, &c->nr_fds, fd);
 }
 
 static int new_context(struct rp_task *task, const struct rp_fd *f,
@@ -108,16 +112,9 @@ static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 /* The restore makes one, and which QP belongs to which file is not known */
 static int check_async(struct dump_context *c, const struct rp_fd *f, int fd)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
 	if (c->async >= 0 && !rp_same_file(c->async, fd)) {
 		rp_err("pid %d, fd %d: a second asynchronous event file of a context (fd %d) cannot be migrated",
 		       c->task->pid, f->fd, c->number);
-		return -EOPNOTSUPP;
-	}
-	if (poll(&p, 1, 0) > 0) {
-		rp_err("pid %d, fd %d: asynchronous events that the application has not read cannot be migrated yet",
-		       c->task->pid, f->fd);
 		return -EOPNOTSUPP;
 	}
 	if (c->async < 0)
@@ -152,12 +149,10 @@ static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
 			       f->fd, strerror(-err));
 			return err;
 		}
-		if (resp.type == RXE_MIGR_COMP_CHANNEL) {
-			rp_err("pid %d, fd %d: completion channels cannot be migrated yet",
-			       task->pid, f->fd);
-			return -EOPNOTSUPP;
-		}
-		return check_async(c, f, fd);
+		if (resp.type != RXE_MIGR_COMP_CHANNEL)
+			return check_async(c, f, fd);
+		err = note(&c->channels, &c->nr_channels, resp.handle);
+		return err ?: note_number(c, f->fd);
 	}
 	if (has_foreign(task)) {
 		rp_warn("pid %d, fd %d: verbs events of no context on rdma_rxe",
@@ -281,6 +276,7 @@ void dump_release_all(void)
 		migr_image_free(&c->img);
 		free(c->data);
 		free(c->fds);
+		free(c->channels);
 		free(c);
 	}
 	contexts_end = &dump_contexts;

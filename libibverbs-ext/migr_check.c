@@ -30,9 +30,15 @@
 /* as the driver: larger than any device hands out */
 #define MAX_MMAP_OFFSET (1ULL << 44)
 
-bool migr_type_known(uint32_t type)
+bool migr_type_is_object(uint32_t type)
 {
 	return type >= RXE_MIGR_PD && type <= RXE_MIGR_QP;
+}
+
+bool migr_type_known(uint32_t type)
+{
+	return migr_type_is_object(type) || type == RXE_MIGR_COMP_CHANNEL ||
+	       type == RXE_MIGR_ASYNC_FD;
 }
 
 static uint64_t load(const struct rxe_migr_rec *rec,
@@ -193,8 +199,6 @@ static int check_cq(const struct migr_index *index,
 {
 	static const struct migr_field fields[] = {
 		MIGR_FIELD(rxe_migr_rec_cq, cqe, 1, MAX_CQE),
-		MIGR_FIELD(rxe_migr_rec_cq, comp_channel, RXE_MIGR_NO_HANDLE,
-			   RXE_MIGR_NO_HANDLE),
 		MIGR_FIELD(rxe_migr_rec_cq, comp_vector, 0, 0xffff),
 		MIGR_FIELD(rxe_migr_rec_cq, notify, 0, 3),
 	};
@@ -209,8 +213,9 @@ static int check_cq(const struct migr_index *index,
 		(cq->ring.producer - cq->ring.consumer) & cq->ring.index_mask;
 	int ret;
 
-	(void)index;
 	ret = migr_check_fields(rec, fields, N_ELEM(fields), err);
+	if (!ret)
+		ret = migr_check_channel_of(index, cq, err);
 	if (!ret)
 		ret = migr_check_ring(rec, &ring, err);
 	if (!ret)
@@ -297,6 +302,10 @@ static const struct {
 	[RXE_MIGR_CQ] = { sizeof(struct rxe_migr_rec_cq), check_cq },
 	[RXE_MIGR_MR] = { sizeof(struct rxe_migr_rec_mr), check_mr },
 	[RXE_MIGR_QP] = { sizeof(struct rxe_migr_rec_qp), migr_check_qp },
+	[RXE_MIGR_COMP_CHANNEL] = { sizeof(struct rxe_migr_rec_comp_channel),
+				    migr_check_channel },
+	[RXE_MIGR_ASYNC_FD] = { sizeof(struct rxe_migr_rec_async_fd),
+				migr_check_async },
 };
 
 int migr_check_record(const struct migr_index *index,

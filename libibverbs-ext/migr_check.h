@@ -14,7 +14,7 @@ __attribute__((format(printf, 3, 4))) int
 migr_bad(struct migr_error *err, const struct rxe_migr_rec *rec,
 	 const char *format, ...);
 
-/* Known records by ascending handle */
+/* Objects by ascending handle */
 struct migr_index {
 	const struct rxe_migr_rec **by_handle;
 	unsigned int count;
@@ -23,12 +23,15 @@ struct migr_index {
 int migr_index_init(struct migr_index *index, const struct migr_image *img);
 void migr_index_free(struct migr_index *index);
 
-/* NULL if no known record has this handle */
+/* NULL if no object has this handle */
 const struct rxe_migr_rec *migr_index_find(const struct migr_index *index,
 					   uint32_t handle);
 
 /* Is the record one that an image may hold, besides CONTEXT? */
 bool migr_type_known(uint32_t type);
+
+/* Objects have handles; event files have none */
+bool migr_type_is_object(uint32_t type);
 
 /* what max_handle of a context may be at most */
 #define MIGR_MAX_HANDLE ((1U << 20) - 1)
@@ -83,6 +86,15 @@ static inline uint64_t migr_ring_bytes(const struct rxe_migr_ring *ring)
 {
 	return (uint64_t)ring->slots << ring->log2_elem;
 }
+
+/* migr_check_event.c */
+int migr_check_channel(const struct migr_index *index,
+		       const struct rxe_migr_rec *rec, struct migr_error *err);
+int migr_check_async(const struct migr_index *index,
+		     const struct rxe_migr_rec *rec, struct migr_error *err);
+int migr_check_channel_of(const struct migr_index *index,
+			  const struct rxe_migr_rec_cq *cq,
+			  struct migr_error *err);
 
 int migr_check_qp(const struct migr_index *index,
 		  const struct rxe_migr_rec *rec, struct migr_error *err);

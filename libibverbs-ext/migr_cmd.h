@@ -178,18 +178,37 @@ int migr_relocate(const struct migr_place *places, size_t n,
 
 /* ---- restore (migr_restore.c) ---- */
 
+/* The files that a context has beside its own; -1: none */
+struct migr_files {
+	int async_fd;
+	struct migr_channel {
+		uint32_t cq; /* by which the image knows the channel */
+		int fd;
+	} *channel;
+	unsigned int channels;
+};
+
+/* Close what is not -1, and forget all */
+void migr_files_close(struct migr_files *files);
+
+/* The place of a channel's file, NULL: there is no such channel */
+int *migr_files_channel(const struct migr_files *files, uint32_t cq);
+
+/* A channel without CQs, of which images do not know: its file, or -errno */
+int migr_cmd_new_channel(int fd);
+
 /*
  * Make the objects of an image on a freshly opened uverbs cdev: the context,
  * then every object at its old handle and with its old identities. QPs are
  * taken to their state and refilled but stay Stopped, MRs are shells without
  * pages. After that: ATTACH in the restored task, then RESUME.
  *
- * On success *async_fd is the context's async event file. On failure `err`
- * names the object and the reason, *async_fd is -1, and closing `cdev_fd`
- * undoes everything. -EBUSY: an identity is taken on this host.
+ * On success `files` are the context's event files. On failure `err` names the
+ * object and the reason, `files` are none, and closing `cdev_fd` undoes
+ * everything. -EBUSY: an identity is taken on this host.
  */
 int migr_restore_context(int cdev_fd, const struct migr_image *img,
-			 int *async_fd, struct migr_error *err);
+			 struct migr_files *files, struct migr_error *err);
 
 #ifdef __cplusplus
 }

@@ -194,17 +194,18 @@ static int by_handle(const void *a, const void *b)
 
 int migr_index_init(struct migr_index *index, const struct migr_image *img)
 {
-	size_t n = img->count;
+	unsigned int i;
 
 	index->count = 0;
-	index->by_handle = calloc(n ? n : 1, sizeof(*index->by_handle));
+	index->by_handle =
+		calloc((size_t)img->count + 1, sizeof(*index->by_handle));
 	if (!index->by_handle)
 		return -ENOMEM;
-	index->count = img->count;
-	if (n)
-		memcpy(index->by_handle, img->records,
-		       n * sizeof(*index->by_handle));
-	qsort(index->by_handle, n, sizeof(*index->by_handle), by_handle);
+	for (i = 0; i < img->count; i++)
+		if (migr_type_is_object(img->records[i]->type))
+			index->by_handle[index->count++] = img->records[i];
+	qsort(index->by_handle, index->count, sizeof(*index->by_handle),
+	      by_handle);
 	return 0;
 }
 
@@ -262,6 +263,8 @@ static int check_claims(struct claim *claims, size_t n, const char *what,
 /* each adds up to two claims; returns how many */
 static int claim_handle(const struct rxe_migr_rec *rec, struct claim *c)
 {
+	if (!migr_type_is_object(rec->type))
+		return 0;
 	c[0] = (struct claim){ rec->handle, 1, rec };
 	return 1;
 }
@@ -282,6 +285,24 @@ static int claim_key(const struct rxe_migr_rec *rec, struct claim *c)
 	/* the low byte is a random tag, the index above it must be unique */
 	c[0] = (struct claim){ ((const struct rxe_migr_rec_mr *)rec)->key >> 8,
 			       1, rec };
+	return 1;
+}
+
+static int claim_channel(const struct rxe_migr_rec *rec, struct claim *c)
+{
+	if (rec->type != RXE_MIGR_COMP_CHANNEL)
+		return 0;
+	c[0] = (struct claim){
+		((const struct rxe_migr_rec_comp_channel *)rec)->cq, 1, rec
+	};
+	return 1;
+}
+
+static int claim_async(const struct rxe_migr_rec *rec, struct claim *c)
+{
+	if (rec->type != RXE_MIGR_ASYNC_FD)
+		return 0;
+	c[0] = (struct claim){ 0, 1, rec };
 	return 1;
 }
 
@@ -330,6 +351,24 @@ static int check_unique(const struct migr_image *img, const char *what,
 
 /* ---- all of it ---- */
 
+/* every channel that a CQ names has a record */
+static int check_channels(const struct migr_image *img, struct migr_error *err)
+{
+	const struct rxe_migr_rec_cq *cq;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < img->count; i++) {
+		cq = (const void *)img->records[i];
+		if (cq->rec.type == RXE_MIGR_COMP_CHANNEL)
+			n++;
+		else if (cq->rec.type == RXE_MIGR_CQ &&
+			 cq->comp_channel == cq->rec.handle)
+			n--;
+	}
+	return n ? migr_bad(err, NULL, "a completion channel has no record")
+		 : 0;
+}
+
 static int check_records(const struct migr_image *img, struct migr_error *err)
 {
 	struct migr_index index;
@@ -353,6 +392,12 @@ static int check_records(const struct migr_image *img, struct migr_error *err)
 		ret = check_unique(img, "key index", claim_key, err);
 	if (!ret)
 		ret = check_unique(img, "mmap_offset", claim_mmap, err);
+	if (!ret)
+		ret = check_unique(img, "cq", claim_channel, err);
+	if (!ret)
+		ret = check_unique(img, "context", claim_async, err);
+	if (!ret)
+		ret = check_channels(img, err);
 	return ret;
 }
 

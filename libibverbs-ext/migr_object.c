@@ -108,9 +108,30 @@ static int create_pd(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	return check_handle(r, rec, handle);
 }
 
+/* The file of the CQ's channel, -1: it has none */
+static int find_channel(struct migr_restore *r,
+			const struct rxe_migr_rec_cq *cq, int *fd)
+{
+	int *place = NULL;
+
+	*fd = -1;
+	if (cq->comp_channel == RXE_MIGR_NO_HANDLE)
+		return 0;
+	if (r->files)
+		place = migr_files_channel(r->files, cq->comp_channel);
+	if (place) {
+		*fd = *place;
+		return 0;
+	}
+	migr_bad(r->err, &cq->rec,
+		 "comp_channel: a CQ with one cannot be restored alone");
+	return -EOPNOTSUPP;
+}
+
 static int create_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_cq *cq = (const void *)rec;
+	int channel, ret = find_channel(r, cq, &channel);
 	const struct ib_uverbs_create_cq in = {
 		.user_handle = rec->user_handle,
 		.cqe = cq->cqe,
@@ -118,7 +139,7 @@ static int create_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.comp_vector = r->comp_vectors
 				       ? cq->comp_vector % r->comp_vectors
 				       : cq->comp_vector,
-		.comp_channel = -1,
+		.comp_channel = channel,
 	};
 	const struct rxe_migr_restore restore = { .handle = rec->handle };
 	struct ib_uverbs_create_cq_resp out = {};
@@ -134,8 +155,10 @@ static int create_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.restore = &restore,
 	};
 	char identity[48];
-	int ret = migr_write_run(r->fd, &cmd);
 
+	if (ret)
+		return ret;
+	ret = migr_write_run(r->fd, &cmd);
 	if (ret) {
 		snprintf(identity, sizeof(identity), "mmap_offset %#llx",
 			 (unsigned long long)cq->ring.mmap_offset);

@@ -128,9 +128,8 @@ out:
 
 /* ---- all of it ---- */
 
-static int get_context(struct migr_restore *r, int *async_fd)
+static int get_context(struct migr_restore *r)
 {
-	const struct ib_uverbs_attr *fd;
 	struct migr_ioctl cmd;
 	int ret;
 
@@ -142,8 +141,90 @@ static int get_context(struct migr_restore *r, int *async_fd)
 		migr_bad(r->err, NULL, "context: %s",
 			 ret == -EINVAL ? "the file has one already"
 					: migr_errno_text(ret));
-		return ret;
 	}
+	return ret;
+}
+
+void migr_files_close(struct migr_files *files)
+{
+	unsigned int i;
+
+	if (files->async_fd >= 0)
+		close(files->async_fd);
+	for (i = 0; i < files->channels; i++)
+		if (files->channel[i].fd >= 0)
+			close(files->channel[i].fd);
+	free(files->channel);
+	*files = (struct migr_files){ .async_fd = -1 };
+}
+
+static int by_cq(const void *a, const void *b)
+{
+	const struct migr_channel *x = a, *y = b;
+
+	return (x->cq > y->cq) - (x->cq < y->cq);
+}
+
+int *migr_files_channel(const struct migr_files *files, uint32_t cq)
+{
+	const struct migr_channel key = { .cq = cq };
+	struct migr_channel *c;
+
+	if (!files->channels)
+		return NULL;
+	c = bsearch(&key, files->channel, files->channels, sizeof(key), by_cq);
+	return c ? &c->fd : NULL;
+}
+
+int migr_cmd_new_channel(int fd)
+{
+	const struct ib_uverbs_create_comp_channel in = {};
+	struct ib_uverbs_create_comp_channel_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+	int ret = migr_write_run(fd, &cmd);
+
+	return ret ? ret : (int)out.fd;
+}
+
+static int make_channels(struct migr_restore *r, const struct migr_image *img,
+			 struct migr_files *files)
+{
+	const struct rxe_migr_rec_comp_channel *rec;
+	unsigned int i;
+	int fd;
+
+	files->channel =
+		calloc((size_t)img->count + 1, sizeof(*files->channel));
+	if (!files->channel) {
+		migr_bad(r->err, NULL, "no memory");
+		return -ENOMEM;
+	}
+	for (i = 0; i < img->count; i++) {
+		rec = (const void *)img->records[i];
+		if (rec->rec.type != RXE_MIGR_COMP_CHANNEL)
+			continue;
+		fd = migr_cmd_new_channel(r->fd);
+		if (fd < 0)
+			return migr_restore_error(r, &rec->rec, "creation", fd);
+		files->channel[files->channels++] =
+			(struct migr_channel){ .cq = rec->cq, .fd = fd };
+	}
+	qsort(files->channel, files->channels, sizeof(*files->channel), by_cq);
+	return 0;
+}
+
+static int make_files(struct migr_restore *r, const struct migr_image *img,
+		      struct migr_files *files)
+{
+	const struct ib_uverbs_attr *fd;
+	struct migr_ioctl cmd;
+	int ret;
 
 	migr_ioctl_init(&cmd, UVERBS_OBJECT_ASYNC_EVENT,
 			UVERBS_METHOD_ASYNC_EVENT_ALLOC);
@@ -154,8 +235,8 @@ static int get_context(struct migr_restore *r, int *async_fd)
 			 migr_errno_text(ret));
 		return ret;
 	}
-	*async_fd = (int)fd->data_s64;
-	return 0;
+	files->async_fd = (int)fd->data_s64;
+	return make_channels(r, img, files);
 }
 
 /* The kernel takes its own copy, and what is restored from then on, from it */
@@ -307,25 +388,26 @@ static int refill_all(struct migr_restore *r, const struct migr_image *img)
 }
 
 int migr_restore_context(int cdev_fd, const struct migr_image *img,
-			 int *async_fd, struct migr_error *err)
+			 struct migr_files *files, struct migr_error *err)
 {
 	struct migr_error ignored;
 	struct migr_restore r;
 	int ret;
 
 	migr_restore_init(&r, cdev_fd, err ? err : &ignored);
-	*async_fd = -1;
-	ret = get_context(&r, async_fd);
+	r.files = files;
+	*files = (struct migr_files){ .async_fd = -1 };
+	ret = get_context(&r);
 	if (!ret)
 		ret = load(&r, img);
+	if (!ret)
+		ret = make_files(&r, img, files);
 	if (!ret)
 		ret = create_all(&r, img);
 	if (!ret)
 		ret = refill_all(&r, img);
-	if (ret && *async_fd >= 0) {
-		close(*async_fd);
-		*async_fd = -1;
-	}
+	if (ret)
+		migr_files_close(files);
 	migr_restore_release(&r);
 	return ret;
 }

@@ -17,6 +17,7 @@ struct migr_restore {
 	struct migr_gids gids; /* of this device, asked for once */
 	/* of the QP that is refilled next; NULL: as its record says */
 	const struct migr_address *address;
+	const struct migr_files *files; /* channels for CQs; NULL: none */
 	struct migr_error *err;
 };
 

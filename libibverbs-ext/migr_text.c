@@ -23,8 +23,6 @@ static const char *const why_texts[] = {
 	[RXE_MIGR_WHY_SRQ] = "shared receive queues cannot be migrated",
 	[RXE_MIGR_WHY_AH] = "address handles cannot be migrated",
 	[RXE_MIGR_WHY_MW] = "memory windows cannot be migrated",
-	[RXE_MIGR_WHY_CHANNEL] =
-		"CQs with a completion channel cannot be migrated",
 	[RXE_MIGR_WHY_QP_STATE] = "in a state that cannot be carried",
 	[RXE_MIGR_WHY_MR_TYPE] = "not plain user memory",
 	[RXE_MIGR_WHY_PIN] = "pages cannot be pinned",

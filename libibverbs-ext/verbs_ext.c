@@ -98,7 +98,7 @@ static int check_args(int object_type, const void *args, size_t length)
 	if (object_type < 0 || rec->type != (uint32_t)object_type)
 		return failed(EINVAL,
 			      "args: the record is of another object_type");
-	if (!migr_type_known(rec->type))
+	if (!migr_type_is_object(rec->type) && rec->type != RXE_MIGR_ASYNC_FD)
 		return failed(EOPNOTSUPP,
 			      "object_type: cannot be restored alone");
 	ret = migr_check_frame(rec, MIGR_MAX_HANDLE, &last_error);
@@ -132,6 +132,8 @@ int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
 		return ret;
 	if (commands[cmd].only_type && commands[cmd].only_type != rec->type)
 		return failed(EINVAL, "cmd: not for this object_type");
+	if (rec->type == RXE_MIGR_ASYNC_FD)
+		return 0; /* every context has one */
 
 	migr_restore_init(&r, ctx->cmd_fd, &last_error);
 	r.comp_vectors = (uint32_t)ctx->num_comp_vectors;

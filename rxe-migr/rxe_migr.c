@@ -408,8 +408,8 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
 	muc = to_migr_uc(uc);
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
-	err = muc->stopped ? rxe_migr_dump(uc, buf.length, &image, &resp) :
-			     -EINVAL;
+	err = muc->stopped ? rxe_migr_dump(uc, attrs->ufile, buf.length, &image,
+					   &resp) : -EINVAL;
 	mutex_unlock(&muc->lock);
 
 	if (!err && copy_to_user(u64_to_user_ptr(buf.addr), image,
@@ -434,9 +434,31 @@ static bool is_event_file(struct file *file, struct file *own)
 	       !strcmp(file->f_path.dentry->d_name.name, "[infinibandevent]");
 }
 
+/* the CQ by which DUMP would name the channel: the first one that it meets */
+static u32 channel_name(struct ib_ucontext *uc, struct ib_uobject *channel)
+{
+	void *wanted = rxe_migr_file_channel(channel);
+	struct rxe_pool *pool = &to_rdev(uc->device)->cq_pool;
+	struct rxe_pool_elem *elem;
+	unsigned long index = 0;
+	u32 name = RXE_MIGR_NO_HANDLE;
+
+	while (name == RXE_MIGR_NO_HANDLE &&
+	       (elem = rxe_migr_next(pool, uc, &index))) {
+		struct rxe_cq *cq = elem->obj;
+
+		if (cq->ibcq.uobject && rxe_migr_channel(&cq->ibcq) == wanted)
+			name = rxe_migr_uobject(elem)->id;
+		__rxe_put(elem);
+	}
+
+	return name;
+}
+
 static int resolve(struct uverbs_attr_bundle *attrs, struct file *file,
 		   struct file *own, struct rxe_migr_resolve_resp *resp)
 {
+	struct ib_ucontext *uc;
 	struct ib_uobject *uobj;
 
 	if (file->private_data == attrs->ufile) {
@@ -451,8 +473,17 @@ static int resolve(struct uverbs_attr_bundle *attrs, struct file *file,
 	if (uobj->ufile != attrs->ufile)
 		return -ENOENT;
 
-	resp->type = uobj->uapi_object->id == UVERBS_OBJECT_COMP_CHANNEL ?
-		     RXE_MIGR_COMP_CHANNEL : RXE_MIGR_ASYNC_FD;
+	if (uobj->uapi_object->id != UVERBS_OBJECT_COMP_CHANNEL) {
+		resp->type = RXE_MIGR_ASYNC_FD;
+		return 0;
+	}
+
+	uc = ib_uverbs_get_ucontext(attrs);
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	resp->type = RXE_MIGR_COMP_CHANNEL;
+	resp->handle = channel_name(uc, uobj);
+
 	return 0;
 }
 
@@ -622,7 +653,7 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *att
 	muc = to_migr_uc(uc);
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
-	err = rxe_migr_resume(uc, &st);
+	err = rxe_migr_resume(uc, attrs->ufile, &st);
 	mutex_unlock(&muc->lock);
 
 	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &st, sizeof(st)))

@@ -209,14 +209,19 @@ void rxe_migr_uc_init(struct rxe_ucontext *uc);
 void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
 
 /* rxe_migr_dump.c */
-int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
-		  struct rxe_migr_dump_resp *resp);
+int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
+		  u64 length, void **image, struct rxe_migr_dump_resp *resp);
 
 /* rxe_migr_load.c */
 int rxe_migr_sign(struct rxe_migr_image_hdr *hdr);
 int rxe_migr_load(struct rxe_migr_uc *muc, const struct rxe_migr_buf *buf);
 void rxe_migr_unload(struct rxe_migr_uc *muc);
 const void *rxe_migr_record(struct rxe_migr_uc *muc, u32 type, u32 handle);
+const struct rxe_migr_rec *
+rxe_migr_next_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec);
+
+/* rxe_migr_replay.c */
+int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile);
 
 /* rxe_migr_restore.c: creation hooks */
 int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
@@ -229,7 +234,8 @@ int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
 		     struct rxe_mr *mr, const struct rxe_migr_wanted *wanted);
 struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr);
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st);
-int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st);
+int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
+		    struct rxe_migr_status *st);
 
 /* rxe_migr_refill.c */
 int rxe_migr_refill_qp(struct rxe_migr_uc *muc, struct rxe_qp *qp, u32 handle);
@@ -240,6 +246,14 @@ void rxe_migr_get_cq_events(struct ib_cq *cq, u32 *comp, u32 *async);
 void rxe_migr_set_cq_events(struct ib_cq *cq, u32 comp, u32 async);
 u32 rxe_migr_get_qp_events(struct ib_qp *qp);
 void rxe_migr_set_qp_events(struct ib_qp *qp, u32 async);
+void *rxe_migr_channel(struct ib_cq *cq);
+void *rxe_migr_file_channel(struct ib_uobject *uobj);
+u32 rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, u32 max);
+int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
+			      struct rxe_migr_event *events, int max);
+void rxe_migr_put_port_event(struct ib_uverbs_file *ufile,
+			     struct ib_device *device,
+			     const struct rxe_migr_event *event);
 
 /* rxe_migr_cred.c */
 int rxe_migr_open_doorbell(struct file *file);

@@ -18,8 +18,10 @@ struct out {
 	size_t	used;	/* bytes written or wanted */
 	u32	count;
 	u32	max_handle;
-	u32	objects; /* CRC-32 over the identities of all objects */
+	u32	objects; /* CRC-32 over all identities and events */
 	bool	changed; /* objects came after STOP */
+	int	err;
+	struct xarray channels; /* to the CQ by which each is known */
 };
 
 /* @n zeroed bytes at the end of the image, or NULL if there is no room */
@@ -36,21 +38,37 @@ static void *out_reserve(struct out *out, size_t n)
 	return p;
 }
 
+static void *out_record(struct out *out, enum rxe_migr_type type, size_t size)
+{
+	struct rxe_migr_rec *rec = out_reserve(out, size);
+
+	out->count++;
+	if (rec) {
+		rec->type = type;
+		rec->length = size;
+	}
+
+	return rec;
+}
+
 static void *out_object(struct out *out, enum rxe_migr_type type,
 			size_t fixed, size_t tail, struct ib_uobject *uobj)
 {
-	struct rxe_migr_rec *rec = out_reserve(out, fixed + tail);
+	struct rxe_migr_rec *rec = out_record(out, type, fixed + tail);
 
-	out->count++;
 	out->max_handle = max_t(u32, out->max_handle, uobj->id);
 	if (rec) {
-		rec->type = type;
-		rec->length = fixed + tail;
 		rec->handle = uobj->id;
 		rec->user_handle = uobj->user_handle;
 	}
 
 	return rec;
+}
+
+/* what must be the same in both passes */
+static void out_note(struct out *out, const void *data, size_t size)
+{
+	out->objects = crc32_le(out->objects, data, size);
 }
 
 /* ib_uobject is the first member of the core's private uobjects */
@@ -128,14 +146,59 @@ static void dump_pd(struct out *out, void *obj, struct ib_uobject *uobj)
 	out_object(out, RXE_MIGR_PD, sizeof(struct rxe_migr_rec_pd), 0, uobj);
 }
 
+static void dump_channel(struct out *out, struct ib_cq *cq, u32 handle)
+{
+	struct rxe_migr_rec_comp_channel *rec;
+	u32 n = rxe_migr_get_comp_events(cq, NULL, 0);
+
+	rec = out_record(out, RXE_MIGR_COMP_CHANNEL,
+			 sizeof(*rec) + ALIGN((u64)n * sizeof(u32), 8));
+	out_note(out, &n, sizeof(n));
+	if (!rec)
+		return;
+
+	rec->cq = handle;
+	rec->events = n;
+	if (rxe_migr_get_comp_events(cq, (u32 *)(rec + 1), n) != n)
+		out->changed = true;
+}
+
+/* the name of the CQ's channel, which comes with the first of its CQs */
+static u32 channel_of(struct out *out, struct ib_cq *cq, u32 handle)
+{
+	unsigned long channel = (unsigned long)rxe_migr_channel(cq);
+	void *known;
+
+	if (!channel)
+		return RXE_MIGR_NO_HANDLE;
+
+	known = xa_load(&out->channels, channel);
+	if (known)
+		return xa_to_value(known);
+
+	known = xa_store(&out->channels, channel, xa_mk_value(handle),
+			 GFP_KERNEL);
+	if (xa_is_err(known))
+		out->err = xa_err(known);
+	dump_channel(out, cq, handle);
+
+	return handle;
+}
+
 /* under the lock, because the application can still resize the CQ */
 static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 {
 	struct rxe_cq *cq = obj;
+	u32 channel = channel_of(out, &cq->ibcq, uobj->id);
+	u32 events[2];
 	struct rxe_queue *q = cq->queue;
 	struct rxe_migr_rec_cq *rec;
 	struct rxe_migr_ring ring;
 	unsigned long flags;
+
+	rxe_migr_get_cq_events(&cq->ibcq, &events[0], &events[1]);
+	out_note(out, &channel, sizeof(channel));
+	out_note(out, events, sizeof(events));
 
 	spin_lock_irqsave(&cq->cq_lock, flags);
 	if (!q->ip) { /* it was resized without an answer after STOP */
@@ -149,10 +212,10 @@ static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 		goto out;
 
 	rec->cqe = ring_request(q);
-	rec->comp_channel = RXE_MIGR_NO_HANDLE;
+	rec->comp_channel = channel;
 	rec->notify = cq->notify;
-	rxe_migr_get_cq_events(&cq->ibcq, &rec->comp_events_reported,
-			       &rec->events_reported);
+	rec->comp_events_reported = events[0];
+	rec->events_reported = events[1];
 	rec->ring = ring;
 	put_slots(q, (u8 *)(rec + 1), ring.consumer, ring.slots);
 out:
@@ -170,7 +233,7 @@ static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
 	xa_lock(xa);
 	pd = mr->ibmr.pd->uobject->id;
 	xa_unlock(xa);
-	out->objects = crc32_le(out->objects, (u8 *)&pd, sizeof(pd));
+	out_note(out, &pd, sizeof(pd));
 
 	rec = out_object(out, RXE_MIGR_MR, sizeof(*rec), 0, uobj);
 	if (!rec)
@@ -316,8 +379,10 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	struct rxe_migr_ring rq_ring = get_ring(rq);
 	struct rxe_migr_rec_qp *rec;
 	struct rxe_migr_res *res;
+	u32 events = rxe_migr_get_qp_events(&qp->ibqp);
 	u32 i;
 
+	out_note(out, &events, sizeof(events));
 	rec = out_object(out, RXE_MIGR_QP, sizeof(*rec),
 			 n_res * sizeof(*res) + slots_size(&sq_ring) +
 			 slots_size(&rq_ring), uobj);
@@ -341,7 +406,7 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec->sq = sq_ring;
 	rec->rq = rq_ring;
 	put_qp_tasks(qp, rec);
-	rec->events_reported = rxe_migr_get_qp_events(&qp->ibqp);
+	rec->events_reported = events;
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)
@@ -381,8 +446,7 @@ static void dump_pool(struct out *out, struct rxe_pool *pool,
 		if (uobj) {
 			u32 ids[] = { pool->type, elem->index, uobj->id };
 
-			out->objects = crc32_le(out->objects, (u8 *)ids,
-						sizeof(ids));
+			out_note(out, ids, sizeof(ids));
 			dump(out, elem->obj, uobj);
 		} else {
 			out->changed = true;	/* the core is at it */
@@ -392,7 +456,27 @@ static void dump_pool(struct out *out, struct rxe_pool *pool,
 	}
 }
 
-static void dump_context(struct out *out, struct ib_ucontext *uc)
+static void dump_async(struct out *out, struct ib_uverbs_file *ufile)
+{
+	int n = rxe_migr_get_async_events(ufile, NULL, 0);
+	struct rxe_migr_rec_async_fd *rec;
+
+	out_note(out, &n, sizeof(n));
+	if (n < 0)
+		return;
+
+	rec = out_record(out, RXE_MIGR_ASYNC_FD,
+			 sizeof(*rec) + n * sizeof(struct rxe_migr_event));
+	if (!rec)
+		return;
+
+	rec->events = n;
+	if (rxe_migr_get_async_events(ufile, (void *)(rec + 1), n) != n)
+		out->changed = true;
+}
+
+static void dump_context(struct out *out, struct ib_ucontext *uc,
+			 struct ib_uverbs_file *ufile)
 {
 	struct rxe_dev *rxe = to_rdev(uc->device);
 	struct rxe_migr_image_hdr *hdr = out_reserve(out, sizeof(*hdr));
@@ -402,8 +486,10 @@ static void dump_context(struct out *out, struct ib_ucontext *uc)
 	dump_pool(out, &rxe->cq_pool, uc, dump_cq);
 	dump_pool(out, &rxe->mr_pool, uc, dump_mr);
 	dump_pool(out, &rxe->qp_pool, uc, dump_qp);
+	dump_async(out, ufile);
+	xa_destroy(&out->channels);
 
-	if (out->changed || out->used > out->room)
+	if (out->err || out->changed || out->used > out->room)
 		return;
 
 	rec->rec.type = RXE_MIGR_CONTEXT;
@@ -443,6 +529,7 @@ static int chk_stopped(struct ib_ucontext *uc)
 /**
  * rxe_migr_dump - make the image of a context
  * @uc: the context
+ * @ufile: its file
  * @length: room for it, in bytes
  * @image: receives the image, to be given to vfree()
  * @resp: receives the size needed and the number of objects
@@ -456,8 +543,8 @@ static int chk_stopped(struct ib_ucontext *uc)
  * -ENOMEM, -EAGAIN if objects were created or destroyed meanwhile, or if there
  * are some that STOP would refuse, -ENOKEY if there is no key to sign it with
  */
-int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
-		  struct rxe_migr_dump_resp *resp)
+int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
+		  u64 length, void **image, struct rxe_migr_dump_resp *resp)
 {
 	struct out out = {};
 	u32 objects;
@@ -467,9 +554,12 @@ int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
 	if (err)
 		return err;
 
-	dump_context(&out, uc);
+	xa_init(&out.channels);
+	dump_context(&out, uc, ufile);
 	resp->needed = out.used;
 	resp->count = out.count;
+	if (out.err)
+		return out.err;
 	if (out.changed)
 		return -EAGAIN;
 	if (length < out.used)
@@ -481,10 +571,13 @@ int rxe_migr_dump(struct ib_ucontext *uc, u64 length, void **image,
 	if (!out.buf)
 		return -ENOMEM;
 
-	dump_context(&out, uc);
+	xa_init(&out.channels);
+	dump_context(&out, uc, ufile);
 	resp->needed = out.used;
 	resp->count = out.count;
-	if (out.changed || out.used > out.room || out.objects != objects)
+	if (out.err)
+		err = out.err;
+	else if (out.changed || out.used > out.room || out.objects != objects)
 		err = -EAGAIN;
 	else
 		err = chk_stopped(uc);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * How many events of an object the application has read.
+ * Event files, and how many events of an object the application has read.
  *
- * The answer to a destroy command says so, and libibverbs then waits until the
- * application has acknowledged as many. Its own count moves with its memory, so
- * the kernel's has to come along. The core keeps it to itself, and a driver has
- * no business with it otherwise: core_uverbs.h is the core's private header, of
- * the kernel for which this is built (rxe-migr/build).
+ * The answer to a destroy command says how many, and libibverbs then waits until
+ * the application has acknowledged as many. Its own count moves with its memory,
+ * so the kernel's has to come along, and so have the events that nobody has read.
+ * The core keeps both to itself, and a driver has no business with them otherwise:
+ * core_uverbs.h is the core's private header, of the kernel for which this is built
+ * (rxe-migr/build).
  *
- * Only read() on the event file changes a count. While it is fetched or set no
- * such event is on its way: the dump of a context with unread events is refused
- * by those who see the event file, and a restored object has had none.
+ * An application that runs while it is dumped can read an event between two looks.
+ * That changes a count and shortens a queue, and DUMP compares both.
  */
 #include "core_uverbs.h"
 #include "rxe.h"
@@ -35,4 +35,125 @@ u32 rxe_migr_get_qp_events(struct ib_qp *qp)
 void rxe_migr_set_qp_events(struct ib_qp *qp, u32 async)
 {
 	WRITE_ONCE(qp->uobject->uevent.events_reported, async);
+}
+
+/* --- completion channels --- */
+
+/**
+ * rxe_migr_channel - the completion channel of a CQ
+ * @cq: the CQ, of an application, with a reference
+ *
+ * A channel that the application has closed tells nobody anything, as none.
+ *
+ * Return: what tells channels apart, or NULL if there is none
+ */
+void *rxe_migr_channel(struct ib_cq *cq)
+{
+	struct ib_uverbs_event_queue *q = cq->cq_context;
+
+	return q && !READ_ONCE(q->is_closed) ? q : NULL;
+}
+
+/**
+ * rxe_migr_file_channel - the completion channel of an event file
+ * @uobj: its uobject
+ *
+ * Return: as rxe_migr_channel()
+ */
+void *rxe_migr_file_channel(struct ib_uobject *uobj)
+{
+	return &container_of(uobj, struct ib_uverbs_completion_event_file,
+			     uobj)->ev_queue;
+}
+
+/**
+ * rxe_migr_get_comp_events - the events in the completion channel of a CQ
+ * @cq: the CQ, with a reference, which has a channel
+ * @handles: receives the handles of the CQs that they tell of
+ * @max: how many at most
+ *
+ * Return: how many there are
+ */
+u32 rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, u32 max)
+{
+	struct ib_uverbs_event_queue *q = cq->cq_context;
+	struct ib_uverbs_event *event;
+	struct ib_ucq_object *uobj;
+	u32 n = 0;
+
+	spin_lock_irq(&q->lock);
+	list_for_each_entry(event, &q->event_list, list) {
+		uobj = container_of(event->counter, struct ib_ucq_object,
+				    comp_events_reported);
+		if (n++ < max)
+			handles[n - 1] = uobj->uevent.uobject.id;
+	}
+	spin_unlock_irq(&q->lock);
+
+	return n;
+}
+
+/* --- the asynchronous event file --- */
+
+/**
+ * rxe_migr_get_async_events - the events in the asynchronous event file
+ * @ufile: the context's file
+ * @events: receives them
+ * @max: how many at most
+ *
+ * Return: how many there are, or -ENOENT if the file is closed, or was never open
+ */
+int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
+			      struct rxe_migr_event *events, int max)
+{
+	struct ib_uverbs_async_event_file *file;
+	struct ib_uverbs_event *event;
+	struct ib_uevent_object *uobj;
+	int n = 0;
+
+	file = READ_ONCE(ufile->default_async_file);
+	if (!file)
+		return -ENOENT;
+
+	spin_lock_irq(&file->ev_queue.lock);
+	list_for_each_entry(event, &file->ev_queue.event_list, list) {
+		if (n++ >= max)
+			continue;
+		events[n - 1].type = event->desc.async.event_type;
+		if (event->counter) {
+			uobj = container_of(event->counter,
+					    struct ib_uevent_object,
+					    events_reported);
+			events[n - 1].handle = uobj->uobject.id;
+		} else {
+			events[n - 1].handle = event->desc.async.element;
+		}
+	}
+	if (file->ev_queue.is_closed)
+		n = -ENOENT;
+	spin_unlock_irq(&file->ev_queue.lock);
+
+	return n;
+}
+
+/**
+ * rxe_migr_put_port_event - an event that is of no object
+ * @ufile: the context's file
+ * @device: its device
+ * @event: the event
+ */
+void rxe_migr_put_port_event(struct ib_uverbs_file *ufile,
+			     struct ib_device *device,
+			     const struct rxe_migr_event *event)
+{
+	struct ib_uverbs_async_event_file *file;
+	struct ib_event ev = {
+		.device			= device,
+		.event			= event->type,
+		.element.port_num	= event->handle,
+	};
+
+	file = READ_ONCE(ufile->default_async_file);
+	if (file)
+		file->event_handler.handler(&file->event_handler, &ev);
 }

@@ -14,7 +14,7 @@
 
 /**
  * struct rxe_migr_loaded - an image
- * @records: those of known types but CONTEXT, by handle
+ * @records: of objects, by handle
  * @hdr: the whole image
  */
 struct rxe_migr_loaded {
@@ -36,6 +36,10 @@ static size_t fixed_size(u32 type)
 		return sizeof(struct rxe_migr_rec_mr);
 	case RXE_MIGR_QP:
 		return sizeof(struct rxe_migr_rec_qp);
+	case RXE_MIGR_COMP_CHANNEL:
+		return sizeof(struct rxe_migr_rec_comp_channel);
+	case RXE_MIGR_ASYNC_FD:
+		return sizeof(struct rxe_migr_rec_async_fd);
 	default:
 		return 0;	/* not known */
 	}
@@ -64,6 +68,13 @@ static int chk_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec,
 	return 0;
 }
 
+/* objects have handles; CONTEXT and event files have none */
+static bool is_object(const struct rxe_migr_rec *rec)
+{
+	return rec->type > RXE_MIGR_CONTEXT &&
+	       rec->type < RXE_MIGR_COMP_CHANNEL;
+}
+
 /* the header has been checked */
 static int index_records(struct rxe_migr_uc *muc, struct rxe_migr_loaded *l)
 {
@@ -80,8 +91,7 @@ static int index_records(struct rxe_migr_uc *muc, struct rxe_migr_loaded *l)
 		if ((rec->type == RXE_MIGR_CONTEXT) !=
 		    (at == l->hdr->hdr_length))
 			return bad(muc, at, "CONTEXT");
-		if (rec->type == RXE_MIGR_CONTEXT ||
-		    rec->type & RXE_MIGR_SKIPPABLE)
+		if (!is_object(rec))
 			continue;
 		err = xa_insert(&l->records, rec->handle, rec, GFP_KERNEL);
 		if (err)
@@ -226,4 +236,25 @@ const void *rxe_migr_record(struct rxe_migr_uc *muc, u32 type, u32 handle)
 		rec = xa_load(&muc->loaded->records, handle);
 
 	return rec && rec->type == type ? rec : NULL;
+}
+
+/**
+ * rxe_migr_next_record - all records of the image of a context
+ * @muc: the context; its lock is held for as long as the records are used
+ * @rec: the one before, or NULL
+ *
+ * Return: the next one, at least its fixed part, or NULL
+ */
+const struct rxe_migr_rec *
+rxe_migr_next_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec)
+{
+	struct rxe_migr_image_hdr *hdr;
+	size_t at;
+
+	if (!muc->loaded)
+		return NULL;
+	hdr = muc->loaded->hdr;
+	at = rec ? (void *)rec - (void *)hdr + rec->length : hdr->hdr_length;
+
+	return at < hdr->length ? (void *)hdr + at : NULL;
 }

@@ -86,7 +86,8 @@ static int chk_cq(struct rxe_cq *cq, const struct rxe_migr_rec_cq *rec)
 		{ ring_fits(cq->queue, &rec->ring), "ring" },
 		{ rec->rec.length == sizeof(*rec) + slots_size(&rec->ring),
 		  "length" },
-		{ rec->comp_channel == RXE_MIGR_NO_HANDLE, "comp_channel" },
+		{ (rec->comp_channel == RXE_MIGR_NO_HANDLE) ==
+		  !rxe_migr_channel(&cq->ibcq), "comp_channel" },
 		{ !(rec->notify & ~IB_CQ_SOLICITED_MASK), "notify" },
 		{ queue_empty(cq->queue, cq->queue->type), "order: in use" },
 	};

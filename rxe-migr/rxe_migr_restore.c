@@ -441,12 +441,14 @@ static int chk_resumable(struct ib_ucontext *uc, struct rxe_qp **qps,
 /**
  * rxe_migr_resume - start the QPs of a restored context
  * @uc: the context, attached
+ * @ufile: its file
  * @st: counts the QPs, or names the one that is not ready
  *
  * Context: process; sleeps.
- * Return: 0, -EINVAL, -ENOKEY or -ENOMEM
+ * Return: 0, -EINVAL, -ENOKEY, -EAGAIN or -ENOMEM
  */
-int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st)
+int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
+		    struct rxe_migr_status *st)
 {
 	struct rxe_qp **qps;
 	unsigned int n, i;
@@ -460,6 +462,8 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct rxe_migr_status *st)
 	for (i = 0; i < n && !err; i++)
 		if (rxe_migr_connected(qps[i]))
 			err = rxe_migr_key_active();
+	if (!err)
+		err = rxe_migr_replay(to_migr_uc(uc), ufile);
 	if (err)
 		goto out;
 

@@ -269,12 +269,6 @@ static int chk_pool(struct rxe_pool *pool, struct ib_ucontext *uc,
 	return err;
 }
 
-/* the core keeps the completion channel as the CQ's context */
-static bool bad_cq(void *obj)
-{
-	return ((struct rxe_cq *)obj)->ibcq.cq_context;
-}
-
 /* the driver has told nobody where the ring can be mapped */
 static bool unmapped_cq(void *obj)
 {
@@ -317,9 +311,6 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 	if (!err)
 		err = chk_pool(&rxe->mw_pool, uc, st, RXE_MIGR_MW,
 			       RXE_MIGR_WHY_MW, NULL);
-	if (!err)
-		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ,
-			       RXE_MIGR_WHY_CHANNEL, bad_cq);
 	if (!err)
 		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ,
 			       RXE_MIGR_WHY_QP_STATE, unmapped_cq);

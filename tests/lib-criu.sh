@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Dump and restore of criu/tests/contexts.c by plain CRIU, in /tmp/c of a node.
-# For tests that have sourced lib.sh, too.
+# Dump and restore of a program of criu/tests by plain CRIU, in /tmp/c of a node:
+# $program, contexts if nobody says otherwise. For tests that have sourced lib.sh,
+# too.
 #
 # shellcheck disable=SC2016 # what stands in single quotes is for the node
 # shellcheck disable=SC2154 # $lab is from lib.sh
 
 env='mkdir -p /tmp/c'
+program=contexts
 files=
 
 set_key() # NODE [HEX]
@@ -32,12 +34,12 @@ needs_migration() # NODE...
 # What RDMA files the processes have: number and kind.
 rdma_files() # NODE
 {
-	ask "$1" 'for p in $(pgrep -x contexts); do
+	ask "$1" "for p in \$(pgrep -x $program); do"'
 		ls -l /proc/$p/fd | awk "/infiniband|memfd/ { print \$9, \$11 }"
 	done'
 }
 
-processes() { ask "$1" 'pgrep -cx contexts' || true; } # NODE
+processes() { ask "$1" "pgrep -cx $program" || true; } # NODE
 # conditions, for the node's shell
 all_say() { echo "[ \$(grep -c '^$1' /tmp/c/out) = $count ]"; } # WORD
 no_objects="rdma res show | grep -q 'mr 0 ctx 0'"
@@ -55,8 +57,8 @@ start_contexts() # NODE [-u] [OPTION...]
 	count=1
 	[ "${1-}" != -p ] || count=$2
 	[ "${2-}" != -p ] || count=$3
-	ask "$node" "$env; pkill -9 -x contexts; rm -rf /tmp/c/*; mkdir /tmp/c/i
-		setsid $as contexts $* </dev/null >/tmp/c/out 2>&1 &"
+	ask "$node" "$env; pkill -9 -x $program; rm -rf /tmp/c/*; mkdir /tmp/c/i
+		setsid $as $program $* </dev/null >/tmp/c/out 2>&1 &"
 	poll_until 20 ask "$node" "$(all_say ready)"
 	# shellcheck disable=SC2034 # for tests
 	files=$(rdma_files "$node")
@@ -65,7 +67,7 @@ start_contexts() # NODE [-u] [OPTION...]
 criu_dump() # NODE [OPTION...]
 {
 	on "$1" "criu dump -D /tmp/c/i -o /tmp/c/log -v3 --shell-job \
-		-t \$(pgrep -ox contexts) ${*:2}" ||
+		-t \$(pgrep -ox $program) ${*:2}" ||
 		fail "dump: $(ask "$1" "grep -h 'rdma: \|Error' /tmp/c/log")"
 }
 
@@ -84,9 +86,9 @@ criu_restore() # NODE
 
 use_contexts() # NODE: they work, and go away in order
 {
-	ask "$1" 'pkill -CONT -x contexts; pkill -USR1 -x contexts' || true
+	ask "$1" "pkill -CONT -x $program; pkill -USR1 -x $program" || true
 	poll_until 60 ask "$1" "$(all_say PASS)"
-	ask "$1" 'pkill -9 -x contexts' || true # what does not end by itself
+	ask "$1" "pkill -9 -x $program" || true # what does not end by itself
 }
 
 none_left() # NODE: neither tasks nor objects

@@ -13,7 +13,7 @@
  * had events by then, of which the last one is acknowledged only afterwards.
  * "ready" and "PASS" or "FAIL: reason" go to stdout, one line per process.
  *
- * EXTRA is something that cannot be moved: "channel", "events" (a second
+ * EXTRA is something that cannot be moved: "events" (a second
  * asynchronous event file), "shared" (a context that a child has, too),
  * "orphan" (a child that has only the mapping).
  */
@@ -283,11 +283,9 @@ static void make_event_file(struct ibv_context *verbs)
 
 static void make_extra(const char *extra, struct ctx *c)
 {
-	if (!strcmp(extra, "channel"))
-		NEED(ibv_create_comp_channel(c->verbs));
-	else if (!strcmp(extra, "events"))
+	if (!strcmp(extra, "events")) {
 		make_event_file(c->verbs);
-	else if (!strcmp(extra, "shared")) {
+	} else if (!strcmp(extra, "shared")) {
 		if (!fork())
 			wait_forever();
 	} else if (!strcmp(extra, "orphan")) {

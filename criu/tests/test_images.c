@@ -43,7 +43,8 @@ static void round_trip(void)
 {
 	struct rp_file_image file = { .context = 2,
 				      .type = RXE_MIGR_ASYNC_FD,
-				      .flags = O_RDWR | O_NONBLOCK };
+				      .flags = O_RDWR | O_NONBLOCK,
+				      .channel = RXE_MIGR_NO_HANDLE };
 	struct stat st;
 	size_t length;
 	void *back;

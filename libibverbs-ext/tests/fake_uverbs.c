@@ -117,13 +117,24 @@ static int create_cq(struct ib_uverbs_ioctl_hdr *hdr)
 
 	if (!rec)
 		return -ENOENT;
-	if (!ring || cmd->comp_channel != -1)
+	if (!ring || (rec->comp_channel == RXE_MIGR_NO_HANDLE) !=
+			     (cmd->comp_channel == -1))
 		return -EINVAL;
 	ring->mi.offset = rec->ring.mmap_offset;
 	ring->mi.size = builder_mmap_size(cmd->cqe, 7);
 	if (new_handle(RXE_MIGR_CQ, 0, &resp->cq_handle))
 		return -ENOMEM;
 	fake.object[resp->cq_handle].comp_vector = cmd->comp_vector;
+	fake.object[resp->cq_handle].channel = cmd->comp_channel;
+	return 0;
+}
+
+static int create_channel(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_create_comp_channel_resp *resp =
+		out(hdr, UVERBS_ATTR_CORE_OUT);
+
+	resp->fd = (uint32_t)open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return 0;
 }
 
@@ -314,6 +325,8 @@ static int invoke(struct ib_uverbs_ioctl_hdr *hdr)
 		return alloc_pd(hdr);
 	case IB_USER_VERBS_CMD_DEALLOC_PD:
 		return dealloc_pd(hdr);
+	case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL:
+		return create_channel(hdr);
 	case IB_USER_VERBS_CMD_CREATE_CQ:
 		return create_cq(hdr);
 	case IB_USER_VERBS_CMD_REG_MR:

@@ -22,6 +22,7 @@ struct fake_object {
 	uint32_t sgid_index;
 	uint8_t dgid[16];
 	uint32_t comp_vector;
+	int channel; /* a CQ's; -1: none */
 	bool filled;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -134,6 +135,48 @@ void builder_cq(struct builder *b, uint32_t handle, uint32_t consumer,
 	for (i = 0; i < slots; i++)
 		memset((char *)(cq + 1) + (i << cq->ring.log2_elem), 0x40 + i,
 		       sizeof(struct ib_uverbs_wc));
+}
+
+/* both CQs of the sample have one channel, known by the first */
+static void builder_events(struct builder *b)
+{
+	static const uint32_t comp[] = { S_CQ_WRAPPED, S_CQ, S_CQ_WRAPPED };
+	static const struct rxe_migr_event events[] = {
+		{ IBV_EVENT_CQ_ERR, S_CQ },
+		{ IBV_EVENT_SQ_DRAINED, S_QP_SQD },
+		{ IBV_EVENT_PORT_ACTIVE, 1 },
+	};
+	struct rxe_migr_rec_comp_channel *channel;
+	struct rxe_migr_rec_async_fd *async;
+	struct rxe_migr_rec_cq *cq;
+
+	cq = (void *)builder_find(b->data, b->length, S_CQ);
+	cq->comp_channel = S_CQ;
+	cq = (void *)builder_find(b->data, b->length, S_CQ_WRAPPED);
+	cq->comp_channel = S_CQ;
+	channel = builder_add(b, RXE_MIGR_COMP_CHANNEL, 0,
+			      sizeof(*channel) + sizeof(comp) + 4);
+	channel->cq = S_CQ;
+	channel->events = 3;
+	memcpy(channel + 1, comp, sizeof(comp));
+	async = builder_add(b, RXE_MIGR_ASYNC_FD, 0,
+			    sizeof(*async) + sizeof(events));
+	async->events = 3;
+	memcpy(async + 1, events, sizeof(events));
+}
+
+void builder_no_channel(struct builder *b)
+{
+	static const uint32_t cqs[] = { S_CQ, S_CQ_WRAPPED };
+	struct rxe_migr_rec_cq *cq;
+
+	for (int i = 0; i < 2; i++) {
+		cq = (void *)builder_find(b->data, b->length, cqs[i]);
+		cq->comp_channel = RXE_MIGR_NO_HANDLE;
+	}
+	builder_find_type(b->data, b->length, RXE_MIGR_COMP_CHANNEL)->type =
+		77 | RXE_MIGR_SKIPPABLE;
+	builder_seal(b->data, b->length);
 }
 
 void builder_mr(struct builder *b, uint32_t handle, uint32_t pd, uint32_t key)
@@ -305,6 +348,7 @@ void builder_sample(struct builder *b)
 	builder_mr(b, S_MR2, S_PD2, 0x2ff);
 	for (i = 0; i < sizeof(qps) / sizeof(qps[0]); i++)
 		builder_qp(b, &qps[i]);
+	builder_events(b);
 	builder_finish(b);
 }
 
@@ -314,16 +358,32 @@ void builder_free(struct builder *b)
 	memset(b, 0, sizeof(*b));
 }
 
-struct rxe_migr_rec *builder_find(void *data, size_t length, uint32_t handle)
+/* an object by its handle, or an event file by its type */
+static struct rxe_migr_rec *find(void *data, size_t length, uint32_t handle,
+				 uint32_t type)
 {
 	struct rxe_migr_image_hdr *hdr = data;
 	struct rxe_migr_rec *rec;
+	bool object;
 	size_t at;
 
 	for (at = hdr->hdr_length; at < length; at += rec->length) {
 		rec = (void *)((char *)data + at);
-		if (rec->type != RXE_MIGR_CONTEXT && rec->handle == handle)
+		object = rec->type != RXE_MIGR_CONTEXT &&
+			 rec->type != RXE_MIGR_COMP_CHANNEL &&
+			 rec->type != RXE_MIGR_ASYNC_FD;
+		if (type ? rec->type == type : object && rec->handle == handle)
 			return rec;
 	}
 	return NULL;
+}
+
+struct rxe_migr_rec *builder_find(void *data, size_t length, uint32_t handle)
+{
+	return find(data, length, handle, 0);
+}
+
+struct rxe_migr_rec *builder_find_type(void *data, size_t length, uint32_t type)
+{
+	return find(data, length, 0, type);
 }

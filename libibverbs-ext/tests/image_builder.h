@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Images for tests. The sample has every record type, QPs in three states,
- * rings that wrap, a gap in the handles, references to later handles and a
+ * two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
  * record of an unknown type.
  */
 #ifndef IMAGE_BUILDER_H
@@ -64,11 +64,16 @@ void builder_qp(struct builder *b, const struct builder_qp *q);
 void builder_finish(struct builder *b);
 void builder_sample(struct builder *b);
 void builder_free(struct builder *b);
+/* the sample without its channel */
+void builder_no_channel(struct builder *b);
 
 /* correct the checksum of a changed image */
 void builder_seal(void *data, size_t length);
 
-/* the record with this handle; NULL if there is none */
+/* the object with this handle; NULL if there is none */
 struct rxe_migr_rec *builder_find(void *data, size_t length, uint32_t handle);
+/* the first record of this type, an event file's */
+struct rxe_migr_rec *builder_find_type(void *data, size_t length,
+				       uint32_t type);
 
 #endif /* IMAGE_BUILDER_H */

@@ -344,7 +344,7 @@ static void take(struct side *s, struct side *peer, void **image,
 	CHECK(ret == ENOENT, "%d", ret);
 
 	ret = ibv_dump_context(s->ctx, &count, small, sizeof(small));
-	CHECK(ret == ENOSPC && count == n_qps + 3, "%d, count %d", ret, count);
+	CHECK(ret == ENOSPC && count == n_qps + 4, "%d, count %d", ret, count);
 	if (failing)
 		dump_failing(s);
 	start = now();
@@ -396,10 +396,10 @@ static int get_context(int fd, const struct migr_image *img,
 		       struct migr_error *err)
 {
 	struct migr_image none = *img;
-	int async_fd;
+	struct migr_files files;
 
 	none.count = 0;
-	return migr_restore_context(fd, &none, &async_fd, err);
+	return migr_restore_context(fd, &none, &files, err);
 }
 
 /* what must not change, whatever has been sent and received since */
@@ -471,18 +471,19 @@ static void dump_again(int fd, const struct migr_image *img)
 static void restore_failing(const char *path, const struct migr_image *img)
 {
 	struct migr_error err = {};
-	int fd, ret, async_fd, refused = 0;
+	int fd, ret, refused = 0;
+	struct migr_files files;
 	long n = 0, left;
 
 	do {
 		MUST((fd = open(path, O_RDWR | O_CLOEXEC)) >= 0);
 		fail_nth(++n);
-		ret = migr_restore_context(fd, img, &async_fd, &err);
+		ret = migr_restore_context(fd, img, &files, &err);
 		left = fail_nth(0);
 		if (ret)
 			refused++;
 		else
-			close(async_fd);
+			migr_files_close(&files);
 		close(fd);
 	} while (!left);
 	CHECK(!ret, "the restore is still refused: %s", err.text);
@@ -494,7 +495,8 @@ static int make(const char *path, const struct migr_image *img, bool single)
 {
 	struct rxe_migr_status st;
 	struct migr_error err = {};
-	int fd, ret, async_fd = -1;
+	struct migr_files files;
+	int fd, ret;
 	double start;
 
 	if (failing)
@@ -506,7 +508,7 @@ static int make(const char *path, const struct migr_image *img, bool single)
 		if (!ret)
 			restore_single(fd, img);
 	} else {
-		ret = migr_restore_context(fd, img, &async_fd, &err);
+		ret = migr_restore_context(fd, img, &files, &err);
 	}
 	CHECK(!ret, "%s", err.text);
 	if (ret)
@@ -553,10 +555,11 @@ static uint32_t completions(int fd, const struct migr_image *img)
 static void taken(const char *path, const struct migr_image *img)
 {
 	struct migr_error err = {};
-	int fd, async_fd, ret;
+	struct migr_files files;
+	int fd, ret;
 
 	MUST((fd = open(path, O_RDWR | O_CLOEXEC)) >= 0);
-	ret = migr_restore_context(fd, img, &async_fd, &err);
+	ret = migr_restore_context(fd, img, &files, &err);
 	CHECK(ret == -EBUSY && strstr(err.text, "is taken on this host"),
 	      "%d: %s", ret, err.text);
 	printf("a second time: %s\n", err.text);

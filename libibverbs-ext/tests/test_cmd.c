@@ -80,13 +80,12 @@ static void test_texts(void)
 	CHECK(!strcmp(e.text,
 		      "QP 5 (QPN 0x12, peer ::ffff:10.0.0.2 QPN 0x34): the peer runs a driver without migration"),
 	      "%s", e.text);
-	st = (struct rxe_migr_status){ .why = RXE_MIGR_WHY_CHANNEL,
+	st = (struct rxe_migr_status){ .why = RXE_MIGR_WHY_MW,
 				       .type = RXE_MIGR_CQ,
 				       .handle = 1 };
 	migr_status_text(&st, EOPNOTSUPP, &e);
-	CHECK(!strcmp(e.text,
-		      "CQ 1: CQs with a completion channel cannot be migrated"),
-	      "%s", e.text);
+	CHECK(!strcmp(e.text, "CQ 1: memory windows cannot be migrated"), "%s",
+	      e.text);
 	st = (struct rxe_migr_status){ .why = 999, .type = 999 };
 	migr_status_text(&st, EINVAL, &e);
 	CHECK(!strcmp(e.text, "object 0: unknown reason"), "%s", e.text);
@@ -244,6 +243,12 @@ static void test_arguments(void)
 		      EINVAL,
 	      "ok");
 	CHECK(object == &b, "touched");
+	CHECK(RESTORE(RXE_MIGR_CQ, IBV_RESTORE_CREATE, cq, cq->length) ==
+		      EOPNOTSUPP,
+	      "ok");
+	CHECK(strstr(ibv_migr_error_str(), "a CQ with one cannot be"), "%s",
+	      ibv_migr_error_str());
+	builder_no_channel(&b);
 	CHECK(RESTORE(RXE_MIGR_CQ, IBV_RESTORE_CREATE, cq, cq->length) ==
 		      ENOENT,
 	      "ok");

@@ -26,6 +26,22 @@
 #define INIT(member, v, text) \
 	AT(S_QP_INIT, rxe_migr_rec_qp, member, v, "QP 9: " text)
 
+#define CH(member, v, text)                                 \
+	AT(C_CHANNEL, rxe_migr_rec_comp_channel, member, v, \
+	   "completion channel 0: " text)
+#define AF(member, v, text) AT(C_ASYNC, rxe_migr_rec_async_fd, member, v, text)
+
+/* what follows their fixed parts */
+struct channel_event {
+	struct rxe_migr_rec_comp_channel channel;
+	uint32_t handle;
+};
+
+struct async_events {
+	struct rxe_migr_rec_async_fd async;
+	struct rxe_migr_event event[3];
+};
+
 /* behind the fixed part of the sample's QPs */
 #define RES_AT(i, member)                                                     \
 	(sizeof(struct rxe_migr_rec_qp) + (i) * sizeof(struct rxe_migr_res) + \
@@ -50,7 +66,7 @@ const struct corruption corruptions[] = {
 	HDR(hdr_length, 72 + 24, "record at 96"),
 	HDR(length, 0, "length"),
 	HDR(length, ~0ULL, "length"),
-	HDR(count, 10, "count is 10, there are 11"),
+	HDR(count, 10, "count is 10, there are 13"),
 	HDR(count, 0xffffffff, "count"),
 	HDR(reserved[6], 1, "reserved"),
 
@@ -60,12 +76,13 @@ const struct corruption corruptions[] = {
 	REC(S_PD, length, 25, "length is 25"),
 	REC(S_PD, length, 0xfffffff8, "length is 4294967288"),
 	REC(S_PD, length, 0x7fffffff, "length"),
-	REC(S_PD, length, 48, "count is 11, there are 10"),
+	REC(S_PD, length, 48, "count is 13, there are 12"),
 	REC(S_MR, length, 24, "length"),
 	REC(S_PD, type, RXE_MIGR_CONTEXT, "type CONTEXT a second time"),
 	REC(S_PD, type, 0, "type"),
 	REC(S_PD, type, RXE_MIGR_SRQ, "SRQ 0: type is not part"),
-	REC(S_PD, type, RXE_MIGR_ASYNC_FD, "async event file 0: type"),
+	REC(S_PD, type, RXE_MIGR_ASYNC_FD,
+	    "async event file 0: length is 24 bytes, less"),
 	REC(S_PD, type, RXE_MIGR_QP, "QP 0: length is 24 bytes, less"),
 	REC(S_PD, type, 77, "object 0: type is not part"),
 	REC(S_PD, type, 77 | RXE_MIGR_SKIPPABLE,
@@ -88,7 +105,11 @@ const struct corruption corruptions[] = {
 	CQ(cqe, 0, "cqe"),
 	CQ(cqe, 32768, "cqe"),
 	CQ(cqe, 16, "ring.index_mask"),
-	CQ(comp_channel, 0, "comp_channel"),
+	CQ(comp_channel, 0, "comp_channel is 0, by which no channel"),
+	CQ(comp_channel, S_CQ_WRAPPED, "comp_channel is 6, by which no"),
+	AT(S_CQ, rxe_migr_rec_cq, comp_channel, RXE_MIGR_NO_HANDLE,
+	   "CQ 6: comp_channel is 1, by which no channel is known"),
+	CQ(comp_channel, 8, "comp_channel is 8"),
 	CQ(comp_vector, 0x10000, "comp_vector"),
 	CQ(notify, 4, "notify"),
 	CQ(ring.index_mask, 14, "ring.index_mask"),
@@ -125,6 +146,27 @@ const struct corruption corruptions[] = {
 	MR(start, -4096ULL + 0x40, "size"),
 	MR(iova, -4096ULL + 0x40, "iova"),
 	MR(iova, 0x7f1234561041ULL, "iova"),
+
+	/* event files */
+	AT(C_CHANNEL, rxe_migr_rec_comp_channel, rec.handle, 1,
+	   "completion channel 1: a channel has no handle"),
+	CH(cq, S_CQ_WRAPPED, "cq is 6, which is no CQ with it"),
+	CH(cq, S_PD, "cq is 0"),
+	CH(events, 2, "length is 48 bytes, 2 events take 40"),
+	CH(events, 0xffffffff, "length"),
+	AT(C_CHANNEL, channel_event, handle, S_QP_RTS, "event 0 is of 4"),
+	AF(reserved, 1, "reserved"),
+	AF(rec.handle, 1, "handle"),
+	AF(events, 4, "length is 56 bytes, 4 events take 64"),
+	AF(events, 0x20000000, "length"),
+	AT(C_ASYNC, async_events, event[0].type, 99, "event 0 is of type 99"),
+	AT(C_ASYNC, async_events, event[0].type, IBV_EVENT_SRQ_ERR,
+	   "event 0 is of type 14"),
+	AT(C_ASYNC, async_events, event[0].handle, S_QP_RTS,
+	   "event's handle is 4, which is of type QP, not CQ"),
+	AT(C_ASYNC, async_events, event[1].handle, S_CQ,
+	   "event's handle is 1, which is of type CQ, not QP"),
+	AT(C_ASYNC, async_events, event[2].handle, 2, "event 2 is of port 2"),
 
 	/* QP: creation */
 	QP(pd, S_MR, "pd is 2, which is of type MR"),

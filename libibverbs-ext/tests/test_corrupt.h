@@ -5,12 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define C_CHANNEL 0xfffffffcU
+#define C_ASYNC 0xfffffffdU
 #define C_HEADER 0xfffffffeU
 #define C_CONTEXT 0xffffffffU
 
 /* one number in the sample image is changed: what must the refusal say? */
 struct corruption {
-	uint32_t handle; /* of the record, or C_HEADER, C_CONTEXT */
+	uint32_t handle; /* of the record, or one of these */
 	uint32_t offset; /* in the record */
 	uint32_t size;	 /* bytes */
 	uint64_t value;

@@ -26,6 +26,9 @@ struct row {
 #define RING(m) ROW("### Ring", rxe_migr_ring, m)
 #define CQ(m) ROW("### CQ", rxe_migr_rec_cq, m)
 #define QP(m) ROW("### QP", rxe_migr_rec_qp, m)
+#define CHANNEL(m) ROW("### COMP_CHANNEL", rxe_migr_rec_comp_channel, m)
+#define ASYNC(m) ROW("### ASYNC_FD", rxe_migr_rec_async_fd, m)
+#define EVENT(m) ROW("An event", rxe_migr_event, m)
 #define RES(m) ROW("A responder resource", rxe_migr_res, m)
 
 /* clang-format off */
@@ -60,6 +63,8 @@ static const struct row rows[] = {
 	QP(events_reported), QP(wire_qpn),
 	RES(kind), RES(first_psn), RES(last_psn), RES(cur_psn), RES(rkey),
 	RES(length), RES(value), RES(flush_type), RES(flush_level),
+	CHANNEL(cq), CHANNEL(events), ASYNC(events), ASYNC(reserved),
+	EVENT(type), EVENT(handle),
 };
 /* clang-format on */
 
@@ -97,14 +102,17 @@ static void check_size(const char *line, unsigned int *sizes)
 		[RXE_MIGR_CQ] = sizeof(struct rxe_migr_rec_cq),
 		[RXE_MIGR_MR] = sizeof(struct rxe_migr_rec_mr),
 		[RXE_MIGR_QP] = sizeof(struct rxe_migr_rec_qp),
+		[RXE_MIGR_COMP_CHANNEL] =
+			sizeof(struct rxe_migr_rec_comp_channel),
+		[RXE_MIGR_ASYNC_FD] = sizeof(struct rxe_migr_rec_async_fd),
 	};
 	unsigned int type;
 	size_t bytes;
 
-	if (sscanf(line, "| %u | %*[A-Z] | %*[^|] | %zu bytes", &type,
+	if (sscanf(line, "| %u | %*[A-Z_] | %*[^|] | %zu bytes", &type,
 		   &bytes) != 2)
 		return;
-	CHECK(type <= RXE_MIGR_QP && bytes == size[type],
+	CHECK(type <= RXE_MIGR_ASYNC_FD && bytes == size[type],
 	      "type %u has %zu bytes", type, bytes);
 	(*sizes)++;
 }
@@ -121,14 +129,15 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	while (fgets(line, sizeof(line), f)) {
-		if (line[0] == '#' || !strncmp(line, "A responder", 11))
+		if (line[0] == '#' || !strncmp(line, "A responder", 11) ||
+		    !strncmp(line, "An event", 8))
 			strcpy(section, line);
 		check_line(section, line, &next);
 		check_size(line, &sizes);
 	}
 	fclose(f);
 	CHECK(next == N_ROWS, "%zu of %zu fields described", next, N_ROWS);
-	CHECK(sizes == 5, "the sizes of %u types", sizes);
+	CHECK(sizes == 7, "the sizes of %u types", sizes);
 	CHECK(sizeof(struct rxe_migr_image_hdr) == 72, "header");
 	CHECK(sizeof(struct rxe_migr_rec_context) == 96, "CONTEXT");
 	CHECK(sizeof(struct rxe_migr_rec_pd) == 24, "PD");

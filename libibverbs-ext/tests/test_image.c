@@ -36,7 +36,7 @@ static void test_valid(const struct builder *b)
 	CHECK(!ret, "%s", err.text);
 	if (ret)
 		return;
-	CHECK(img.count == 10, "%u records", img.count);
+	CHECK(img.count == 12, "%u records", img.count);
 	CHECK(!strcmp(img.context->device, "rxe0"), "%s", img.context->device);
 	CHECK(img.records[0]->type == RXE_MIGR_PD, "%u", img.records[0]->type);
 	CHECK(img.records[9]->handle == S_QP_SQD, "%u", img.records[9]->handle);
@@ -90,6 +90,11 @@ static void apply(char *data, size_t length, const struct corruption *c)
 
 	if (c->handle == C_CONTEXT) {
 		at += sizeof(struct rxe_migr_image_hdr);
+	} else if (c->handle == C_CHANNEL || c->handle == C_ASYNC) {
+		at = (char *)builder_find_type(data, length,
+					       c->handle == C_ASYNC
+						       ? RXE_MIGR_ASYNC_FD
+						       : RXE_MIGR_COMP_CHANNEL);
 	} else if (c->handle != C_HEADER) {
 		rec = builder_find(data, length, c->handle);
 		if (!rec)
@@ -147,6 +152,38 @@ static void test_twice(void)
 	builder_seal(b.data, b.length);
 	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
 	CHECK(strstr(err.text, "qpn 0x13 is also that of"), "%s", err.text);
+	builder_free(&b);
+}
+
+/* event files that are there once too often, or not at all */
+static void test_event_files(void)
+{
+	static const uint32_t types[] = { RXE_MIGR_COMP_CHANNEL,
+					  RXE_MIGR_ASYNC_FD };
+	struct rxe_migr_rec *rec, *more;
+	struct migr_error err;
+	struct builder b;
+	uint32_t size;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		builder_sample(&b);
+		size = builder_find_type(b.data, b.length, types[i])->length;
+		more = builder_add(&b, types[i], 0, size);
+		rec = builder_find_type(b.data, b.length, types[i]);
+		memcpy(more, rec, size);
+		builder_finish(&b);
+		CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
+		CHECK(strstr(err.text, "is also that of"), "%s", err.text);
+		builder_free(&b);
+	}
+	builder_sample(&b);
+	builder_find_type(b.data, b.length, types[0])->type =
+		77 | RXE_MIGR_SKIPPABLE;
+	builder_seal(b.data, b.length);
+	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
+	CHECK(strstr(err.text, "a completion channel has no record"), "%s",
+	      err.text);
 	builder_free(&b);
 }
 
@@ -225,6 +262,7 @@ int main(void)
 	test_truncated(&b);
 	test_corruptions(&b);
 	test_twice();
+	test_event_files();
 	test_checksum_text(&b);
 	test_long_header(&b);
 	test_empty();

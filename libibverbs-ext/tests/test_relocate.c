@@ -128,7 +128,7 @@ static void test_together(void)
 	struct fake_object *made;
 	struct migr_error err;
 	struct builder b;
-	int async_fd;
+	struct migr_files files;
 
 	build(&b, qpn, 4);
 	connect_to(&b, 2, source, 0x41);
@@ -145,9 +145,9 @@ static void test_together(void)
 
 	/* whoever restores it has nothing to choose any more */
 	fake_reset();
-	CHECK(!migr_restore_context(FAKE_FD, &moved.img[0], &async_fd, &err),
-	      "%s", err.text);
-	close(async_fd);
+	CHECK(!migr_restore_context(FAKE_FD, &moved.img[0], &files, &err), "%s",
+	      err.text);
+	migr_files_close(&files);
 	CHECK(!fake.routes_asked, "%u", fake.routes_asked);
 	made = fake.object;
 	CHECK(made[2].sgid_index == 4 && made[5].sgid_index == 5, "%u, %u",

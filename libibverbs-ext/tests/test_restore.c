@@ -19,18 +19,28 @@
 static int restore(const struct builder *b, struct migr_error *err)
 {
 	struct migr_image img;
-	int async_fd = 77, ret;
+	struct migr_files files = { .async_fd = 77 };
+	int *channel, ret;
 
 	err->text[0] = '\0';
 	ret = migr_image_parse(b->data, b->length, &img, err);
 	CHECK(!ret, "%s", err->text);
 	if (ret)
 		return ret;
-	ret = migr_restore_context(FAKE_FD, &img, &async_fd, err);
-	CHECK((async_fd >= 0) == !ret, "async_fd %d, ret %d", async_fd, ret);
+	ret = migr_restore_context(FAKE_FD, &img, &files, err);
+	/* the channel of the sample */
+	channel = migr_files_channel(&files, S_CQ);
+	if (!ret && img.records[img.count - 1]->type == RXE_MIGR_ASYNC_FD)
+		CHECK(channel && *channel >= 0 &&
+			      fake.object[S_CQ].channel == *channel &&
+			      fake.object[S_CQ_WRAPPED].channel == *channel,
+		      "%d", fake.object[S_CQ].channel);
+	else
+		CHECK(!files.channels, "%u", files.channels);
+	CHECK((files.async_fd >= 0) == !ret, "async_fd %d, ret %d",
+	      files.async_fd, ret);
 	CHECK(!ret == !err->text[0], "%d, \"%s\"", ret, err->text);
-	if (async_fd >= 0)
-		close(async_fd);
+	migr_files_close(&files);
 	migr_image_free(&img);
 	return ret;
 }
@@ -235,6 +245,7 @@ static void test_single(void)
 	int ret;
 
 	builder_sample(&b);
+	builder_no_channel(&b);
 	fake_reset();
 	fake.context = true;
 	migr_restore_init(&r, FAKE_FD, &err);

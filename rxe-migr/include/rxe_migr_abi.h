@@ -84,7 +84,6 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_SRQ,	/* shared receive queue */
 	RXE_MIGR_WHY_AH,	/* address handle */
 	RXE_MIGR_WHY_MW,	/* memory window */
-	RXE_MIGR_WHY_CHANNEL,	/* CQ with a completion channel */
 	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried; QP or CQ
 				 * whose rings nobody can map
 				 */
@@ -138,7 +137,11 @@ struct rxe_migr_resolve {
 
 struct rxe_migr_resolve_resp {
 	__u32 type; /* enum rxe_migr_type: CONTEXT, ASYNC_FD or COMP_CHANNEL */
-	__u32 handle; /* 0: event files have none */
+	/*
+	 * COMP_CHANNEL: the CQ by which images know it, as long as CQs neither
+	 * come nor go; RXE_MIGR_NO_HANDLE: it has no CQ. Else 0
+	 */
+	__u32 handle;
 };
 
 /*
@@ -191,7 +194,8 @@ struct rxe_migr_attach {
 
 /*
  * RESUME: start the restored QPs: each connected one sends RESUME until its
- * partner acknowledges. The partner is where the image says, or has been
+ * partner acknowledges. Before that the events that nobody had read are in their
+ * files again. The partner is where the image says, or has been
  * restored on this host as well. EINVAL: a shell without pages, a QP without
  * REFILL or with a partner elsewhere (RXE_MIGR_WHY_ELSEWHERE), not a restored
  * context; ENOKEY: no cluster key. OUT: status.

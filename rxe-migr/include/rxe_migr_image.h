@@ -23,10 +23,11 @@ enum rxe_migr_type {
 	RXE_MIGR_CQ,
 	RXE_MIGR_MR,
 	RXE_MIGR_QP,
-	/* not in images, named in errors */
+	/* not in images yet, named in errors */
 	RXE_MIGR_SRQ,
 	RXE_MIGR_AH,
 	RXE_MIGR_MW,
+	/* event files have no handle */
 	RXE_MIGR_COMP_CHANNEL,
 	RXE_MIGR_ASYNC_FD,
 };
@@ -86,7 +87,7 @@ struct rxe_migr_ring {
 struct rxe_migr_rec_cq {
 	struct rxe_migr_rec rec;
 	__u32 cqe;	    /* to request, gives the same ring */
-	__u32 comp_channel; /* RXE_MIGR_NO_HANDLE: none */
+	__u32 comp_channel; /* a CQ that has the same; RXE_MIGR_NO_HANDLE: none */
 	__u32 comp_vector;
 	__u32 notify; /* armed: enum ib_cq_notify_flags */
 	struct rxe_migr_ring ring;
@@ -97,6 +98,27 @@ struct rxe_migr_rec_cq {
 };
 
 #define RXE_MIGR_NO_HANDLE 0xffffffffU
+
+/* an open completion channel with CQs; rec.handle is 0 */
+struct rxe_migr_rec_comp_channel {
+	struct rxe_migr_rec rec;
+	__u32 cq;     /* handle of the CQ by which it is known: its CQs name it */
+	__u32 events; /* completion events that nobody has read */
+	/* events times __u32: handle of the CQ, the oldest first; filled to 8 */
+};
+
+struct rxe_migr_event {
+	__u32 type;   /* enum ib_event_type */
+	__u32 handle; /* of the CQ, QP or SRQ; of other events the port, or 0 */
+};
+
+/* the asynchronous event file, unless it is closed; rec.handle is 0 */
+struct rxe_migr_rec_async_fd {
+	struct rxe_migr_rec rec;
+	__u32 events; /* that nobody has read */
+	__u32 reserved;
+	/* events times struct rxe_migr_event, the oldest first */
+};
 
 struct rxe_migr_rec_mr {
 	struct rxe_migr_rec rec;

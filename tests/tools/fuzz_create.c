@@ -271,7 +271,8 @@ static void order(struct rig *rig)
 	copy_open(rig, &c);
 	EXPECT(refill_qp(c.fd, handle), -ENOENT, -EINVAL);
 	for (unsigned int i = 0; i < rig->img.count; i++)
-		MUST(!migr_create_object(&c.r, rig->img.records[i]));
+		if (rig->img.records[i]->type != RXE_MIGR_ASYNC_FD)
+			MUST(!migr_create_object(&c.r, rig->img.records[i]));
 	EXPECT(refill_qp(c.fd, handle), -EINVAL); /* in RESET */
 	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
 	MUST(!migr_connect_qp(&c.r, &qp->rec));

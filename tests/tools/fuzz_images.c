@@ -192,6 +192,61 @@ static void bad_buffers(struct rig *rig, int fd)
 	EXPECT(migr_cmd_load(fd, image, ~0ULL), -EFBIG);
 }
 
+/* events of what is not there, of no type, or more than there are bytes */
+static void bad_events(struct rig *rig)
+{
+	const uint32_t cq = rig->cq->rec.handle, qp = rig->qp[0]->rec.handle;
+	const struct {
+		struct rxe_migr_event event;
+		uint32_t type, count; /* of the record */
+	} cases[] = {
+		{ { IBV_EVENT_CQ_ERR, qp }, RXE_MIGR_ASYNC_FD, 1 },
+		{ { IBV_EVENT_SQ_DRAINED, cq }, RXE_MIGR_ASYNC_FD, 1 },
+		{ { IBV_EVENT_SQ_DRAINED, 0xffff }, RXE_MIGR_ASYNC_FD, 1 },
+		{ { IBV_EVENT_SRQ_ERR, qp }, RXE_MIGR_ASYNC_FD, 1 },
+		{ { 77, 0 }, RXE_MIGR_ASYNC_FD, 1 },
+		{ { IBV_EVENT_PORT_ERR, 1 }, RXE_MIGR_ASYNC_FD, 0 },
+		{ { IBV_EVENT_PORT_ERR, 1 }, RXE_MIGR_ASYNC_FD, 2 },
+		{ { IBV_EVENT_PORT_ERR, 1 }, RXE_MIGR_ASYNC_FD, ~0U },
+		{ { cq, 0 }, RXE_MIGR_COMP_CHANNEL, 1 }, /* it has none */
+		{ { qp, 0 }, RXE_MIGR_COMP_CHANNEL, 1 },
+		{ { 0xffff, 0 }, RXE_MIGR_COMP_CHANNEL, 1 },
+		{ { cq, cq }, RXE_MIGR_COMP_CHANNEL, 3 },
+		{ { cq, cq }, RXE_MIGR_COMP_CHANNEL, ~0U },
+	};
+	struct {
+		struct rxe_migr_rec_mr mr;
+		struct rxe_migr_rec_async_fd file;
+		struct rxe_migr_event event;
+	} rec = { .mr = *rig->mr,
+		  .file.rec.length = sizeof(rec.file) + sizeof(rec.event) };
+	struct rxe_migr_status st;
+	struct copy c;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		rec.file.rec.type = cases[i].type;
+		rec.file.events = cases[i].count;
+		rec.event = cases[i].event;
+		if (cases[i].type == RXE_MIGR_COMP_CHANNEL) {
+			/* `events` is where the other has `reserved` */
+			rec.file.events = cq;
+			rec.file.reserved = cases[i].count;
+		} else {
+			rec.file.reserved = 0;
+		}
+		copy_open(rig, &c);
+		copy_create(rig, &c);
+		EXPECT(load_as(rig, c.fd, rig->mr->rec.handle, &rec,
+			       sizeof(rec)),
+		       0);
+		refill_others(rig, &c);
+		EXPECT(refill_qp(c.fd, rig->qp[VICTIM]->rec.handle), 0);
+		EXPECT(migr_cmd_attach(c.fd, &st), 0);
+		EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
+		copy_close(&c);
+	}
+}
+
 /* what is restored goes on where it was connected to, and nowhere else */
 static void another_peer(struct rig *rig)
 {
@@ -230,4 +285,5 @@ void attack_images(struct rig *rig)
 	copy_create(rig, &c);
 	copy_close(&c);
 	another_peer(rig);
+	bad_events(rig);
 }

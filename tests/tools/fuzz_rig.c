@@ -277,7 +277,7 @@ void copy_open(struct rig *rig, struct copy *c)
 
 	none.count = 0;
 	MUST((c->fd = open(rig->cdev, O_RDWR | O_CLOEXEC)) >= 0);
-	ret = migr_restore_context(c->fd, &none, &c->async_fd, &c->err);
+	ret = migr_restore_context(c->fd, &none, &c->files, &c->err);
 	MUST(!ret);
 	migr_restore_init(&c->r, c->fd, &c->err);
 }
@@ -293,7 +293,9 @@ static void copy_must(struct copy *c, int ret)
 void copy_create(struct rig *rig, struct copy *c)
 {
 	for (unsigned int i = 0; i < rig->img.count; i++)
-		copy_must(c, migr_create_object(&c->r, rig->img.records[i]));
+		if (rig->img.records[i]->type != RXE_MIGR_ASYNC_FD)
+			copy_must(c, migr_create_object(&c->r,
+							rig->img.records[i]));
 	for (int i = 0; i < N_QPS; i++)
 		copy_must(c, migr_connect_qp(&c->r, &rig->qp[i]->rec));
 }
@@ -308,7 +310,7 @@ void copy_renew_qp(struct rig *rig, struct copy *c, int i)
 void copy_close(struct copy *c)
 {
 	migr_restore_release(&c->r);
-	close(c->async_fd);
+	migr_files_close(&c->files);
 	close(c->fd);
 }
 

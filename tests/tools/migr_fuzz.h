@@ -59,7 +59,8 @@ struct rig {
 };
 
 struct copy {
-	int fd, async_fd;
+	int fd;
+	struct migr_files files;
 	struct migr_restore r;
 	struct migr_error err;
 };

@@ -40,11 +40,11 @@ static int squat(int cdev, const struct migr_image *img, bool keys)
 	struct migr_image none = *img;
 	struct migr_error err = {};
 	struct migr_restore r;
-	int async_fd;
+	struct migr_files files;
 	int ret;
 
 	none.count = 0;
-	ret = migr_restore_context(cdev, &none, &async_fd, &err);
+	ret = migr_restore_context(cdev, &none, &files, &err);
 	migr_restore_init(&r, cdev, &err);
 	for (unsigned int i = 0; i < img->count && !ret; i++)
 		if (wanted(img->records[i]->type, keys))

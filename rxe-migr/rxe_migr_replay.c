@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Events that nobody had read when the context was dumped come into their files
+ * again, in their order, before the application runs.
+ */
+#include "rxe.h"
+
+/**
+ * struct replay - the objects to which events belong
+ * @cqs: by handle, each with a reference
+ * @qps: by handle, each with a reference
+ */
+struct replay {
+	struct xarray	cqs;
+	struct xarray	qps;
+};
+
+static int collect(struct xarray *xa, struct rxe_pool *pool,
+		   struct ib_ucontext *uc)
+{
+	struct rxe_pool_elem *elem;
+	struct ib_uobject *uobj;
+	unsigned long index = 0;
+	int err;
+
+	while ((elem = rxe_migr_next(pool, uc, &index))) {
+		uobj = rxe_migr_uobject(elem);
+		err = uobj ? xa_insert(xa, uobj->id, elem, GFP_KERNEL) :
+			     -EAGAIN;
+		if (err) {
+			__rxe_put(elem);
+			return err;
+		}
+	}
+
+	return 0;
+}
+
+static void release(struct xarray *xa)
+{
+	struct rxe_pool_elem *elem;
+	unsigned long index;
+
+	xa_for_each(xa, index, elem)
+		__rxe_put(elem);
+	xa_destroy(xa);
+}
+
+static int bad(struct rxe_migr_uc *muc, const char *what, u32 handle)
+{
+	rxe_err_uc(&muc->uc, "image: %s of %u, which is not there\n", what,
+		   handle);
+	return -EINVAL;
+}
+
+static int replay_comp(struct rxe_migr_uc *muc, struct replay *r,
+		       const struct rxe_migr_rec_comp_channel *rec)
+{
+	const u32 *handles = (const void *)(rec + 1);
+	struct rxe_pool_elem *elem;
+	struct rxe_cq *cq;
+	u32 i;
+
+	if (rec->rec.length != sizeof(*rec) +
+			       ALIGN((u64)rec->events * sizeof(*handles), 8))
+		return bad(muc, "completion events", rec->cq);
+
+	for (i = 0; i < rec->events; i++) {
+		elem = xa_load(&r->cqs, handles[i]);
+		cq = elem ? elem->obj : NULL;
+		if (!cq || !rxe_migr_channel(&cq->ibcq))
+			return bad(muc, "completion event", handles[i]);
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	}
+
+	return 0;
+}
+
+static int replay_cq(struct replay *r, const struct rxe_migr_event *e)
+{
+	struct rxe_pool_elem *elem = xa_load(&r->cqs, e->handle);
+	struct ib_event ev = { .event = e->type };
+	struct ib_cq *cq;
+
+	if (!elem)
+		return -ENOENT;
+	cq = &((struct rxe_cq *)elem->obj)->ibcq;
+	ev.device = cq->device;
+	ev.element.cq = cq;
+	cq->event_handler(&ev, cq->cq_context);
+
+	return 0;
+}
+
+static int replay_qp(struct replay *r, const struct rxe_migr_event *e)
+{
+	struct rxe_pool_elem *elem = xa_load(&r->qps, e->handle);
+	struct ib_event ev = { .event = e->type };
+	struct ib_qp *qp;
+
+	if (!elem)
+		return -ENOENT;
+	qp = &((struct rxe_qp *)elem->obj)->ibqp;
+	ev.device = qp->device;
+	ev.element.qp = qp;
+	qp->event_handler(&ev, qp->qp_context);
+
+	return 0;
+}
+
+static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
+			struct ib_uverbs_file *ufile,
+			const struct rxe_migr_rec_async_fd *rec)
+{
+	const struct rxe_migr_event *e = (const void *)(rec + 1);
+	int err = 0;
+	u32 i;
+
+	if (rec->rec.length != sizeof(*rec) + (u64)rec->events * sizeof(*e))
+		return bad(muc, "asynchronous events", 0);
+
+	for (i = 0; i < rec->events && !err; i++, e++) {
+		switch (e->type) {
+		case IB_EVENT_CQ_ERR:
+			err = replay_cq(r, e);
+			break;
+		case IB_EVENT_QP_FATAL:
+		case IB_EVENT_QP_REQ_ERR:
+		case IB_EVENT_QP_ACCESS_ERR:
+		case IB_EVENT_COMM_EST:
+		case IB_EVENT_SQ_DRAINED:
+		case IB_EVENT_PATH_MIG:
+		case IB_EVENT_PATH_MIG_ERR:
+		case IB_EVENT_QP_LAST_WQE_REACHED:
+			err = replay_qp(r, e);
+			break;
+		case IB_EVENT_DEVICE_FATAL:
+		case IB_EVENT_PORT_ACTIVE:
+		case IB_EVENT_PORT_ERR:
+		case IB_EVENT_LID_CHANGE:
+		case IB_EVENT_PKEY_CHANGE:
+		case IB_EVENT_SM_CHANGE:
+		case IB_EVENT_CLIENT_REREGISTER:
+		case IB_EVENT_GID_CHANGE:
+			rxe_migr_put_port_event(ufile, muc->uc.ibuc.device, e);
+			break;
+		default:
+			err = -EINVAL;
+			break;
+		}
+	}
+
+	return err ? bad(muc, "asynchronous event", e[-1].handle) : 0;
+}
+
+/**
+ * rxe_migr_replay - put back the events that nobody had read
+ * @muc: the context, with its image; the lock is held
+ * @ufile: its file
+ *
+ * Context: process; sleeps.
+ * Return: 0, -ENOMEM, -EAGAIN if an object is just being created, or -EINVAL
+ * with the event in the log
+ */
+int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
+{
+	struct rxe_dev *rxe = to_rdev(muc->uc.ibuc.device);
+	const struct rxe_migr_rec *rec = NULL;
+	struct replay r;
+	int err;
+
+	xa_init(&r.cqs);
+	xa_init(&r.qps);
+	err = collect(&r.cqs, &rxe->cq_pool, &muc->uc.ibuc);
+	if (!err)
+		err = collect(&r.qps, &rxe->qp_pool, &muc->uc.ibuc);
+
+	while (!err && (rec = rxe_migr_next_record(muc, rec))) {
+		if (rec->type == RXE_MIGR_COMP_CHANNEL)
+			err = replay_comp(muc, &r, (const void *)rec);
+		else if (rec->type == RXE_MIGR_ASYNC_FD)
+			err = replay_async(muc, &r, ufile, (const void *)rec);
+	}
+
+	release(&r.qps);
+	release(&r.cqs);
+	return err;
+}
