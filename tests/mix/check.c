@@ -167,12 +167,13 @@ static void check_next(struct traffic_qp *q, const struct op *op)
 	q->received++;
 }
 
+/* It lies in receive buffer @index of QP @owner, or of the SRQ. */
 static void check_message(struct traffic_qp *q, const struct op *op,
-			  uint64_t index)
+			  unsigned int owner, uint64_t index)
 {
 	const struct shape *s = q->in.shape;
 	const uint32_t cut[2] = { recv_cut(s, index), s->max };
-	const char *slot = local_recv(&q->t->memory, q->index, index);
+	const char *slot = local_recv(&q->t->memory, owner, index);
 	struct piece p[2];
 	unsigned int n;
 
@@ -189,22 +190,53 @@ static void check_message(struct traffic_qp *q, const struct op *op,
  * A receive has completed. The peer's stream says which operation that must
  * have been and what came before it.
  */
-void check_received(struct traffic_qp *q, const struct ibv_wc *wc)
+static void check_arrived(struct traffic_qp *q, const struct ibv_wc *wc,
+			  unsigned int owner, uint64_t index)
 {
-	uint64_t index = wr_id_index(wc->wr_id);
 	struct op op;
 
-	if (!rq_complete(&q->rq, wc))
-		return;
 	stream_op(&q->in, q->verified, &op);
 	while (!op_has(&op, F_RECV)) {
 		check_next(q, &op);
 		stream_op(&q->in, q->verified, &op);
 	}
+	q->t->solicited += op.solicited;
 	rq_check(&q->rq, wc, &op, q->qp_num);
-	check_message(q, &op, index);
+	check_message(q, &op, owner, index);
 	check_next(q, &op);
+}
+
+void check_received(struct traffic_qp *q, const struct ibv_wc *wc)
+{
+	if (!rq_complete(&q->rq, wc))
+		return;
+	check_arrived(q, wc, q->index, wr_id_index(wc->wr_id));
 	post_receive(q, q->rq.posted);
+}
+
+/* Of a message from the SRQ only its QP's number says whose it is. */
+void check_received_shared(struct traffic *t, const struct ibv_wc *wc)
+{
+	struct traffic_qp *q;
+	unsigned int i;
+	uint32_t at;
+
+	for (i = 0; i < t->shape.qps && t->qp[i].qp_num != wc->qp_num; i++)
+		;
+	if (!srq_complete(&t->srq, wc->wr_id, i, &at))
+		return;
+	if (i < t->shape.qps) {
+		q = &t->qp[i];
+		pthread_mutex_lock(&q->lock);
+		q->rq.done++;
+		check_arrived(q, wc, at / t->shape.window, at);
+		pthread_mutex_unlock(&q->lock);
+	} else {
+		violation(&t->verdict,
+			  "SRQ %" PRIu64 ": wc.qp_num 0x%x is no QP of ours",
+			  wr_id_index(wc->wr_id), wc->qp_num);
+	}
+	post_shared(t);
 }
 
 static void check_cell(struct traffic_qp *q, const char *what, uint64_t seen,

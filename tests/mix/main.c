@@ -25,7 +25,7 @@
 #include "traffic.h"
 #include "verbs.h"
 
-#define MAGIC 0x72635f6d69780002ULL /* "rc_mix", version 2 */
+#define MAGIC 0x72635f6d69780003ULL /* "rc_mix", version 3 */
 #define NS_PER_S 1000000000ULL
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
@@ -40,11 +40,16 @@ static void on_signal(int sig)
 		stop_signal = sig;
 }
 
-/* The client proposes, the server takes it, with the smaller MTU. */
-static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu)
+/*
+ * The client proposes, the server takes it, with the smaller MTU. Each says
+ * whether it is to be solicited (*@solicit), and learns it of the other.
+ */
+static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu,
+			  bool *solicit)
 {
 	uint64_t w[] = { MAGIC,	 s->seed,    s->qps, s->window,
-			 s->max, s->without, mtu };
+			 s->max, s->without, mtu,    *solicit };
+	const bool mine = *solicit;
 	const size_t n = sizeof(w) / sizeof(*w);
 
 	if (client && conn_send(fd, w, n))
@@ -63,7 +68,36 @@ static int agree_on_shape(struct shape *s, int fd, bool client, uint32_t mtu)
 	s->max = w[4];
 	s->without = w[5];
 	s->mtu = w[6];
+	*solicit = w[7];
+	w[7] = mine;
 	return client ? 0 : conn_send(fd, w, n);
+}
+
+/*
+ * Fewer receives than the peer may send messages, and nobody looks before one
+ * comes that solicits: it would never come.
+ */
+static int check_srq(const struct traffic *t, const struct options *o)
+{
+	if (!(o->verbs.events & EVENTS_SOLICITED) || !o->verbs.srq ||
+	    o->verbs.srq >= t->shape.qps)
+		return 0;
+	fprintf(stderr, "-e solicited needs an -R as large as -q\n");
+	return -1;
+}
+
+/* What there is beyond QPs that poll their own queues. */
+static int set_up_more(struct traffic *t, struct verbs *v,
+		       const struct options *o)
+{
+	bool hold = !(o->verbs.events & EVENTS_SOLICITED);
+
+	if (v->srq && srq_init(&t->srq, v->srq, v->srq_size, t->shape.qps, hold,
+			       &t->verdict))
+		return -1;
+	if (events_start(t, o->verbs.events, v->cq))
+		return -1;
+	return v->srq || o->verbs.events ? async_start(t, v->context) : 0;
 }
 
 static int set_up(struct traffic *t, struct verbs *v, const struct options *o,
@@ -71,16 +105,18 @@ static int set_up(struct traffic *t, struct verbs *v, const struct options *o,
 {
 	t->shape = o->shape;
 	t->side = !!o->host;
+	t->solicit = o->verbs.events & EVENTS_SOLICITED;
 	if (verbs_open(v, &o->verbs) ||
-	    agree_on_shape(&t->shape, fd, t->side, v->mtu) ||
-	    verbs_create(v, &o->verbs, &t->shape) ||
+	    agree_on_shape(&t->shape, fd, t->side, v->mtu, &t->solicit) ||
+	    check_srq(t, o) || verbs_create(v, &o->verbs, &t->shape) ||
 	    memory_alloc(&t->memory, &t->shape, t->side, o->pages) ||
 	    memory_register(&t->memory, v->pd))
 		return -1;
 	t->cqs = o->verbs.cqs;
 	memcpy(t->cq, v->cq, sizeof(t->cq));
 	t->max_inline = v->max_inline;
-	if (traffic_init(t, v->qp) || traffic_post_receives(t))
+	if (traffic_init(t, v->qp) || set_up_more(t, v, o) ||
+	    traffic_post_receives(t))
 		return -1;
 	return verbs_connect(v, &o->verbs, &t->shape, &t->memory, &t->remote,
 			     fd);
@@ -103,6 +139,15 @@ static void idle(unsigned int *rounds)
 	}
 	nap.tv_nsec <<= doubled < 8 ? doubled : 8;
 	nanosleep(&nap, NULL);
+}
+
+/* As idle(), but what completes ends it. */
+static void wait_for_events(struct traffic *t, unsigned int *rounds)
+{
+	unsigned int doubled = *rounds / 16;
+
+	(*rounds)++;
+	events_sleep(&t->events, 1 << (doubled < 4 ? doubled : 4));
 }
 
 /* The second thread posts on the same QPs, from the other end. */
@@ -136,6 +181,7 @@ static void run(struct traffic *t, const struct options *o, struct run_clock *c)
 	run_clock_start(c);
 	while (!verdict_fatal(&t->verdict)) {
 		done = traffic_poll(t);
+		async_poll(t);
 		run_clock_tick(c, done);
 		if (!traffic_stopping(t) && should_stop(t, o, c))
 			traffic_stop(t);
@@ -152,6 +198,8 @@ static void run(struct traffic *t, const struct options *o, struct run_clock *c)
 			rounds = 0;
 		else if (traffic_stopping(t) && traffic_drained(t))
 			break;
+		else if (t->events.how)
+			wait_for_events(t, &rounds);
 		else
 			idle(&rounds);
 		if (c->active - c->last_active > o->stuck_seconds * NS_PER_S)
@@ -178,6 +226,7 @@ static void close_run(struct traffic *t, const struct options *o, int fd)
 		violation_fatal(&t->verdict, "the peer did not end the run");
 		return;
 	}
+	async_settle(t, o->stuck_seconds);
 	traffic_check_end(t);
 	for (i = 0; i < t->shape.qps; i++) {
 		in[1] += t->qp[i].verified;
@@ -190,6 +239,21 @@ static void close_run(struct traffic *t, const struct options *o, int fd)
 			  "streams': %llu operations, expected %llu",
 			  (unsigned long long)peer[1],
 			  (unsigned long long)in[1]);
+}
+
+/*
+ * Nobody may be kept in ibv_destroy_cq(), which waits until all events are
+ * acknowledged. Only then the run is a good one.
+ */
+static void end_events(struct traffic *t, struct verbs *v,
+		       const struct options *o)
+{
+	if (!t->events.how)
+		return;
+	events_end(t);
+	verbs_destroy_qps(v);
+	if (verbs_destroy_cqs(v, o->stuck_seconds))
+		violation_fatal(&t->verdict, "ibv_destroy_cq does not return");
 }
 
 static int give_result(struct traffic *t, const struct options *o,
@@ -244,7 +308,10 @@ int main(int argc, char **argv)
 		close_run(&t, &o, fd);
 	if (o.violate)
 		violation(&t.verdict, "none: told so by -V");
+	end_events(&t, &v, &o);
 	rc = give_result(&t, &o, &clock);
+	if (o.verbs.events && v.cq[0])
+		return rc; /* as some thread is still busy with them */
 	verbs_destroy_qps(&v);
 	traffic_free(&t);
 	memory_free(&t.memory);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "events.h"
 #include "options.h"
 
 static const struct options defaults = {
@@ -39,6 +40,13 @@ static const char usage[] =
 	"  -d DEVICE	RDMA device (the first)\n"
 	"  -g N		GID index (the first IPv4 address's RoCEv2 one)\n"
 	"  -c 1|2	one CQ, or one to send and one to receive (1)\n"
+	"  -R N		receive from a shared queue with receives for N QPs, at\n"
+	"		most -q, and see to its limit events (each QP has its own)\n"
+	"  -e LIST	sleep until completion events come (poll). Of these:\n"
+	"		any | solicited	events the receive CQ asks for (any)\n"
+	"		epoll | block	with epoll, or in ibv_get_cq_event() (epoll)\n"
+	"		shared		both CQs on one channel (each on its own)\n"
+	"		solicited and shared need -c 2\n"
 	"  -T 1|2	threads that post (1)\n"
 	"  -p 4k|thp	pages of the buffers (as the system likes)\n"
 	"  -r N		retry_cnt (3)\n"
@@ -82,6 +90,33 @@ static uint32_t without(char *list)
 	return all;
 }
 
+static unsigned int events(char *list)
+{
+	static const struct {
+		const char *name;
+		unsigned int bit;
+	} words[] = {
+		{ "any", 0 },
+		{ "solicited", EVENTS_SOLICITED },
+		{ "epoll", 0 },
+		{ "block", EVENTS_BLOCK },
+		{ "shared", EVENTS_SHARED },
+	};
+	unsigned int how = EVENTS_ON, i;
+	char *name;
+
+	for (name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+		for (i = 0; i < 5 && strcmp(name, words[i].name); i++)
+			;
+		if (i == 5) {
+			fprintf(stderr, "%s: no word of -e\n", name);
+			exit(2);
+		}
+		how |= words[i].bit;
+	}
+	return how;
+}
+
 static enum page_kind page_kind(const char *s)
 {
 	if (!strcmp(s, "4k"))
@@ -111,7 +146,8 @@ void options_parse(struct options *o, int argc, char **argv)
 
 	*o = defaults;
 	while ((c = getopt(argc, argv,
-			   "sq:m:w:S:x:d:g:c:T:p:r:o:t:D:l:VP:O:h")) != -1) {
+			   "sq:m:w:S:x:d:g:c:R:e:T:p:r:o:t:D:l:VP:O:h")) !=
+	       -1) {
 		switch (c) {
 		case 's':
 			server = true;
@@ -140,6 +176,12 @@ void options_parse(struct options *o, int argc, char **argv)
 			break;
 		case 'c':
 			o->verbs.cqs = number(optarg, 1, 2);
+			break;
+		case 'R':
+			o->verbs.srq = number(optarg, 1, 1024);
+			break;
+		case 'e':
+			o->verbs.events = events(optarg);
 			break;
 		case 'T':
 			o->threads = number(optarg, 1, 2);
@@ -183,7 +225,9 @@ void options_parse(struct options *o, int argc, char **argv)
 		o->shape.seed = draw_seed();
 	o->host = argv[optind];
 	if (server == !!o->host || argc - optind > 1 ||
-	    o->shape.window & (o->shape.window - 1)) {
+	    o->shape.window & (o->shape.window - 1) ||
+	    (o->verbs.events & (EVENTS_SOLICITED | EVENTS_SHARED) &&
+	     o->verbs.cqs == 1)) {
 		fputs(usage, stderr);
 		exit(2);
 	}

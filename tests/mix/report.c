@@ -42,6 +42,7 @@ void run_clock_tick(struct run_clock *c, bool completed)
 
 struct totals {
 	uint64_t count[OP_KINDS], received, bytes, violations;
+	uint64_t events, acked, limits;
 };
 
 static void sum_up(struct traffic *t, struct totals *s)
@@ -59,12 +60,16 @@ static void sum_up(struct traffic *t, struct totals *s)
 		s->bytes += q->bytes;
 		pthread_mutex_unlock(&q->lock);
 	}
+	if (t->events.how)
+		events_count(&t->events, &s->events, &s->acked);
+	s->limits = t->srq.events;
 	pthread_mutex_lock(&t->verdict.lock);
 	s->violations = t->verdict.count;
 	pthread_mutex_unlock(&t->verdict.lock);
 }
 
-static int format_totals(char *buf, size_t size, const struct totals *s)
+static int format_totals(char *buf, size_t size, const struct traffic *t,
+			 const struct totals *s)
 {
 	unsigned int k;
 	int n = 0;
@@ -77,6 +82,14 @@ static int format_totals(char *buf, size_t size, const struct totals *s)
 	n += snprintf(buf + n, size - n,
 		      "\"received\":%" PRIu64 "},\"bytes\":%" PRIu64,
 		      s->received, s->bytes);
+	if (t->events.how)
+		n += snprintf(buf + n, size - n,
+			      ",\"events\":%" PRIu64
+			      ",\"events_acked\":%" PRIu64,
+			      s->events, s->acked);
+	if (t->srq.srq)
+		n += snprintf(buf + n, size - n,
+			      ",\"srq_limit_events\":%" PRIu64, s->limits);
 	return n;
 }
 
@@ -91,7 +104,7 @@ int report_progress(const char *path, struct traffic *t,
 	n = snprintf(line, sizeof(line),
 		     "{\"seed\":%" PRIu64 ",\"ms\":%" PRIu64 ",", t->shape.seed,
 		     c->elapsed / NS_PER_MS);
-	n += format_totals(line + n, sizeof(line) - n, &s);
+	n += format_totals(line + n, sizeof(line) - n, t, &s);
 	n += snprintf(line + n, sizeof(line) - n, "}\n");
 	snprintf(tmp, sizeof(tmp), "%s.tmp", path);
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -135,7 +148,7 @@ void report_result(FILE *f, struct traffic *t, const struct run_clock *c)
 	unsigned int i;
 
 	sum_up(t, &s);
-	format_totals(line, sizeof(line), &s);
+	format_totals(line, sizeof(line), t, &s);
 	fprintf(f,
 		"{\"result\":\"%s\",%s,\"seed\":%" PRIu64 ",\"qps\":%u,"
 		"\"seconds\":%.3f,\"max_gap_ms\":%.3f,\"huge_kb\":%" PRIu64,

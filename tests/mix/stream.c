@@ -134,6 +134,8 @@ static uint64_t base_op(const struct stream *st, uint64_t seq, struct op *op)
 	op->kind = pick_kind(st->shape, h, last);
 	op->key = stream_data_key(st, seq);
 	op->imm = op->key >> 32;
+	/* the last of each round: where a window ends the peer is woken */
+	op->solicited = last || (op_has(op, F_RECV) && op->imm % 4 == 0);
 	op->len = pick_len(st->shape, mix64(h));
 	return mix64(h + 1);
 }

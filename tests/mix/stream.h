@@ -102,6 +102,7 @@ struct op {
 	uint32_t cut[OP_PIECES]; /* end of each piece */
 	uint8_t pieces;
 	bool signaled, fenced, inlined;
+	bool solicited; /* asks for an event, if the peer wants that */
 	bool forward;	/* sends on what the READ before it fetched */
 	bool read_back; /* reads a slot, not the pattern region */
 	bool shared;	/* FETCH_ADD on the counter of all QPs */

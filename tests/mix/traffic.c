@@ -47,6 +47,8 @@ int traffic_post_receives(struct traffic *t)
 {
 	unsigned int i, n;
 
+	if (t->srq.srq)
+		return post_shared(t);
 	for (i = 0; i < t->shape.qps; i++)
 		for (n = 0; n < t->shape.window; n++)
 			if (post_receive(&t->qp[i], n))
@@ -64,6 +66,7 @@ void traffic_free(struct traffic *t)
 	}
 	free(t->qp);
 	t->qp = NULL;
+	srq_free(&t->srq);
 }
 
 static void on_send(struct traffic_qp *q, const struct ibv_wc *wc)
@@ -80,7 +83,7 @@ static void on_completion(struct traffic *t, const struct ibv_wc *wc)
 	unsigned int i = wr_id_qp(wc->wr_id);
 	struct traffic_qp *q;
 
-	if (i >= t->shape.qps) {
+	if (i >= t->shape.qps && !(recv && t->srq.srq && i == SRQ_QP)) {
 		violation(&t->verdict, "wr_id 0x%" PRIx64 " was never posted",
 			  wc->wr_id);
 		return;
@@ -97,6 +100,10 @@ static void on_completion(struct traffic *t, const struct ibv_wc *wc)
 					wc->vendor_err);
 		return;
 	}
+	if (i == SRQ_QP) {
+		check_received_shared(t, wc);
+		return;
+	}
 	q = &t->qp[i];
 	pthread_mutex_lock(&q->lock);
 	if (recv)
@@ -106,22 +113,31 @@ static void on_completion(struct traffic *t, const struct ibv_wc *wc)
 	pthread_mutex_unlock(&q->lock);
 }
 
-unsigned int traffic_poll(struct traffic *t)
+unsigned int traffic_poll_cq(struct traffic *t, struct ibv_cq *cq)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	unsigned int i, total = 0;
-	int n, j;
+	int n, i;
 
-	for (i = 0; i < t->cqs; i++) {
-		n = ibv_poll_cq(t->cq[i], POLL_BATCH, wc);
-		if (n < 0) {
-			violation_fatal(&t->verdict, "ibv_poll_cq: %d", n);
-			return total;
-		}
-		for (j = 0; j < n; j++)
-			on_completion(t, &wc[j]);
-		total += n;
+	n = ibv_poll_cq(cq, POLL_BATCH, wc);
+	if (n < 0) {
+		violation_fatal(&t->verdict, "ibv_poll_cq: %d", n);
+		return 0;
 	}
+	for (i = 0; i < n; i++)
+		on_completion(t, &wc[i]);
+	if (t->srq.srq && cq == t->cq[t->cqs - 1])
+		srq_polled(&t->srq, n < POLL_BATCH);
+	return n;
+}
+
+unsigned int traffic_poll(struct traffic *t)
+{
+	unsigned int i, total = 0;
+
+	if (t->events.how)
+		return events_poll(t);
+	for (i = 0; i < t->cqs && !verdict_fatal(&t->verdict); i++)
+		total += traffic_poll_cq(t, t->cq[i]);
 	return total;
 }
 
@@ -200,9 +216,11 @@ bool traffic_drained(struct traffic *t)
 void traffic_check_end(struct traffic *t)
 {
 	uint64_t *shared = region_at(&t->memory, REGION_CELLS, OFF_SHARED);
-	unsigned int i, extra = traffic_poll(t);
+	unsigned int i, extra = 0;
 	uint64_t sum = 0;
 
+	for (i = 0; i < t->cqs; i++)
+		extra += traffic_poll_cq(t, t->cq[i]);
 	if (extra)
 		violation(&t->verdict, "%u completions after the last", extra);
 	for (i = 0; i < t->shape.qps; i++) {
@@ -214,6 +232,8 @@ void traffic_check_end(struct traffic *t)
 			  "shared counter is 0x%" PRIx64
 			  " at the end, expected 0x%" PRIx64,
 			  *shared, sum);
+	if (t->srq.srq)
+		srq_check_end(&t->srq);
 }
 
 static void explain_qp(struct traffic_qp *q)
@@ -242,6 +262,9 @@ void traffic_explain_stuck(struct traffic *t)
 	struct traffic_qp *q;
 	unsigned int i;
 
+	events_explain_stuck(t);
+	if (t->srq.srq)
+		srq_explain_stuck(&t->srq);
 	for (i = 0; i < t->shape.qps; i++) {
 		q = &t->qp[i];
 		pthread_mutex_lock(&q->lock);

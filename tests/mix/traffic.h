@@ -18,7 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "events.h"
 #include "memory.h"
+#include "srq.h"
 #include "stream.h"
 #include "tracker.h"
 #include "verdict.h"
@@ -71,6 +73,11 @@ struct traffic {
 	struct traffic_qp *qp;
 	struct verdict verdict;
 	uint64_t shared_sum; /* posted by all QPs on the shared counter */
+	struct events events;
+	struct srq srq;
+	struct ibv_context *context; /* of async events, if these are watched */
+	bool solicit;	    /* the peer sleeps until a message solicits */
+	uint64_t solicited; /* messages received that do */
 	bool stopping;
 	bool resting;
 };
@@ -84,6 +91,7 @@ void traffic_free(struct traffic *t);
 unsigned int traffic_post(struct traffic *t, bool backwards);
 /* Handles what has completed; one thread only. Returns how many. */
 unsigned int traffic_poll(struct traffic *t);
+unsigned int traffic_poll_cq(struct traffic *t, struct ibv_cq *cq);
 
 /* Nothing is posted but word of that, or it goes on; who stops does not rest. */
 static inline void traffic_rest(struct traffic *t, bool rest)
@@ -117,10 +125,18 @@ void traffic_check_end(struct traffic *t);
 /* One violation per QP that has not finished, saying what it waits for. */
 void traffic_explain_stuck(struct traffic *t);
 
+/* Async events; returns -1 after a message to stderr, else 0. */
+int async_start(struct traffic *t, struct ibv_context *context);
+void async_poll(struct traffic *t);
+/* The same at the end; one that has to come is waited for. */
+void async_settle(struct traffic *t, unsigned int seconds);
+
 /* Internal, between post.c and check.c. */
 int post_receive(struct traffic_qp *q, uint64_t index);
+int post_shared(struct traffic *t);
 void check_retired(struct traffic_qp *q, const struct sq_entry *e);
 void check_received(struct traffic_qp *q, const struct ibv_wc *wc);
+void check_received_shared(struct traffic *t, const struct ibv_wc *wc);
 void check_qp_end(struct traffic_qp *q);
 
 #endif

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conn.h"
+#include "events.h"
 #include "pattern.h"
 #include "verbs.h"
 
@@ -87,20 +90,51 @@ int verbs_open(struct verbs *v, const struct verbs_options *o)
 	return find_gid(v, o->gid_index);
 }
 
-static int create_cqs(struct verbs *v, unsigned int cqs, uint32_t entries)
+static int create_channels(struct verbs *v, const struct verbs_options *o)
 {
+	unsigned int i, n = o->events & EVENTS_SHARED ? 1 : o->cqs;
+
+	for (i = 0; o->events && i < n; i++) {
+		v->channel[i] = ibv_create_comp_channel(v->context);
+		if (!v->channel[i])
+			return fail("ibv_create_comp_channel");
+	}
+	return 0;
+}
+
+/* Where the pointer to a CQ lies is its context: an event must tell both. */
+static int create_cqs(struct verbs *v, const struct verbs_options *o,
+		      uint32_t entries)
+{
+	bool events = o->events, shared = o->events & EVENTS_SHARED;
 	unsigned int i;
 
-	if (cqs == 1)
+	if (o->cqs == 1)
 		entries *= 2;
-	for (i = 0; i < cqs; i++) {
-		v->cq[i] = ibv_create_cq(v->context, entries, NULL, NULL, 0);
+	for (i = 0; i < o->cqs; i++) {
+		v->cq[i] = ibv_create_cq(v->context, entries,
+					 events ? &v->cq[i] : NULL,
+					 v->channel[shared ? 0 : i], 0);
 		if (!v->cq[i])
 			return fail("ibv_create_cq");
 	}
-	if (cqs == 1)
+	if (o->cqs == 1)
 		v->cq[1] = v->cq[0];
 	return 0;
+}
+
+/* Never more than the QPs would have: it takes the place of their buffers. */
+static int create_srq(struct verbs *v, const struct verbs_options *o,
+		      const struct shape *s)
+{
+	struct ibv_srq_init_attr init = { .attr.max_sge = 2 };
+
+	if (!o->srq)
+		return 0;
+	v->srq_size = (o->srq < s->qps ? o->srq : s->qps) * s->window;
+	init.attr.max_wr = v->srq_size;
+	v->srq = ibv_create_srq(v->pd, &init);
+	return v->srq ? 0 : fail("ibv_create_srq");
 }
 
 static int init_qps(struct verbs *v)
@@ -143,7 +177,8 @@ int verbs_create(struct verbs *v, const struct verbs_options *o,
 	v->pd = ibv_alloc_pd(v->context);
 	if (!v->pd)
 		return fail("ibv_alloc_pd");
-	if (create_cqs(v, o->cqs, 2 * s->window * s->qps))
+	if (create_channels(v, o) || create_cqs(v, o, 2 * s->window * s->qps) ||
+	    create_srq(v, o, s))
 		return -1;
 	v->qp = calloc(s->qps, sizeof(*v->qp));
 	v->psn = calloc(s->qps, sizeof(*v->psn));
@@ -152,6 +187,9 @@ int verbs_create(struct verbs *v, const struct verbs_options *o,
 	v->max_inline = INLINE_WANTED;
 	init.send_cq = v->cq[0];
 	init.recv_cq = v->cq[1];
+	init.srq = v->srq;
+	if (v->srq)
+		init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
 	for (i = 0; i < s->qps; i++) {
 		v->qp[i] = ibv_create_qp(v->pd, &init);
 		if (!v->qp[i])
@@ -169,15 +207,45 @@ void verbs_destroy_qps(struct verbs *v)
 		ibv_destroy_qp(v->qp[--v->qps]);
 }
 
-void verbs_close(struct verbs *v)
+static void *destroy_cqs(void *arg)
 {
-	verbs_destroy_qps(v);
-	free(v->qp);
-	free(v->psn);
+	struct verbs *v = arg;
+
 	if (v->cq[0])
 		ibv_destroy_cq(v->cq[0]);
 	if (v->cq[1] && v->cq[1] != v->cq[0])
 		ibv_destroy_cq(v->cq[1]);
+	v->cq[0] = NULL;
+	v->cq[1] = NULL;
+	return NULL;
+}
+
+int verbs_destroy_cqs(struct verbs *v, unsigned int seconds)
+{
+	struct timespec until;
+	pthread_t thread;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	if (pthread_create(&thread, NULL, destroy_cqs, v) ||
+	    pthread_timedjoin_np(thread, NULL, &until))
+		return -1;
+	return 0;
+}
+
+void verbs_close(struct verbs *v)
+{
+	unsigned int i;
+
+	verbs_destroy_qps(v);
+	free(v->qp);
+	free(v->psn);
+	if (v->srq)
+		ibv_destroy_srq(v->srq);
+	destroy_cqs(v);
+	for (i = 0; i < 2; i++)
+		if (v->channel[i])
+			ibv_destroy_comp_channel(v->channel[i]);
 	if (v->pd)
 		ibv_dealloc_pd(v->pd);
 	if (v->context)

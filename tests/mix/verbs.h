@@ -17,12 +17,17 @@ struct verbs_options {
 	int gid_index;	    /* -1: the RoCEv2 GID of an IPv4 address */
 	unsigned int cqs;   /* 1: one for all, 2: one to send, one to receive */
 	unsigned int timeout, retry_cnt;
+	unsigned int events; /* EVENTS_...: see events.h */
+	unsigned int srq;    /* QPs' worth of receives in it; 0: none */
 };
 
 struct verbs {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq[2]; /* send, receive; may be the same */
+	struct ibv_comp_channel *channel[2];
+	struct ibv_srq *srq;
+	uint32_t srq_size;
 	struct ibv_qp **qp;
 	uint32_t *psn;
 	uint32_t qps;
@@ -39,6 +44,11 @@ int verbs_create(struct verbs *v, const struct verbs_options *o,
 		 const struct shape *s);
 /* First the QPs, then the MRs on them: the peer may still be retransmitting. */
 void verbs_destroy_qps(struct verbs *v);
+/*
+ * The CQs alone, after the QPs. Returns -1 if that takes longer than @seconds,
+ * as it does when an event is thought to be unacknowledged.
+ */
+int verbs_destroy_cqs(struct verbs *v, unsigned int seconds);
 void verbs_close(struct verbs *v);
 
 /*
