@@ -16,6 +16,8 @@
 /* So many are acknowledged at once, and one is always left over. */
 #define ACK_BATCH 16
 
+#define MOST_CHANNELS 2
+
 /* What ends the sleep of a thread in ibv_get_cq_event(). */
 #define SIGNAL_END SIGURG
 
@@ -65,6 +67,7 @@ static void judge(struct events *e, unsigned int i, struct ibv_cq *cq,
 	}
 	c->due--;
 	c->armed = false;
+	c->drain = true;
 	if (!c->solicited)
 		return;
 	c->prove = true;
@@ -122,9 +125,10 @@ static int no_block(int fd)
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-int events_watch(struct events *e, int fd)
+/* @channel: which one it is of, or MOST_CHANNELS. */
+static int watch(struct events *e, int fd, unsigned int channel)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = channel };
 
 	if (no_block(fd) || (e->how && !(e->how & EVENTS_BLOCK) &&
 			     epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &ev))) {
@@ -132,6 +136,11 @@ int events_watch(struct events *e, int fd)
 		return -1;
 	}
 	return 0;
+}
+
+int events_watch(struct events *e, int fd)
+{
+	return watch(e, fd, MOST_CHANNELS);
 }
 
 static void on_end(int sig)
@@ -182,38 +191,50 @@ int events_start(struct traffic *t, unsigned int how, struct ibv_cq **cq)
 		return start_threads(e);
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (i = 0; i < e->channels; i++)
-		if (events_watch(e, e->channel[i]->fd))
+		if (watch(e, e->channel[i]->fd, i))
 			return -1;
 	return 0;
 }
 
 /* An fd that has learnt to block would hold us for ever. */
-static void read_events(struct events *e)
+static void read_channel(struct events *e, unsigned int i)
 {
 	struct ibv_cq *cq;
 	void *context;
-	unsigned int i;
 
-	for (i = 0; i < e->channels; i++) {
-		if (!(fcntl(e->channel[i]->fd, F_GETFL) & O_NONBLOCK)) {
-			violation_fatal(e->verdict,
-					"a channel's fd has lost O_NONBLOCK");
-			return;
-		}
-		while (!verdict_fatal(e->verdict) &&
-		       !read_event(e, i, &cq, &context))
-			judge(e, i, cq, context);
+	if (!(fcntl(e->channel[i]->fd, F_GETFL) & O_NONBLOCK)) {
+		violation_fatal(e->verdict,
+				"a channel's fd has lost O_NONBLOCK");
+		return;
 	}
+	while (!verdict_fatal(e->verdict) && !read_event(e, i, &cq, &context))
+		judge(e, i, cq, context);
+}
+
+/* Of a channel that epoll does not name nothing is read. */
+static void read_channels(struct events *e)
+{
+	struct epoll_event ev[MOST_CHANNELS + 1];
+	int n = epoll_wait(e->epoll, ev, MOST_CHANNELS + 1, 0);
+
+	if (n < 0 && errno != EINTR)
+		violation_fatal(e->verdict, "epoll_wait: %s", strerror(errno));
+	while (n-- > 0)
+		if (ev[n].data.u32 < MOST_CHANNELS)
+			read_channel(e, ev[n].data.u32);
 }
 
 /*
- * Who stops wants to hear of all that comes: nobody knows whether the peer's
- * last message asks for an event. An event may have been on its way already,
- * so two may come now.
+ * Who asks for solicited events empties the CQ before that, too, to know that
+ * what solicits the next one has not been there before. Who stops wants to hear
+ * of all that comes: nobody knows whether the peer's last message solicits. An
+ * event may have been on its way already, so two may come then.
  */
 static bool arm_anew(const struct traffic *t, const struct event_cq *c)
 {
-	return !c->armed || (c->solicited && traffic_stopping(t));
+	if (c->solicited && traffic_stopping(t))
+		return true;
+	return !c->armed && !(c->solicited && c->drain);
 }
 
 static void arm(struct traffic *t, struct event_cq *c)
@@ -258,7 +279,7 @@ unsigned int events_poll(struct traffic *t)
 
 	pthread_mutex_lock(&e->lock);
 	if (!(e->how & EVENTS_BLOCK))
-		read_events(e);
+		read_channels(e);
 	for (i = 0; i < e->cqs; i++) {
 		c = &e->cq[i];
 		if (arm_anew(t, c))

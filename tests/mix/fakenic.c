@@ -3,62 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fakenic.h"
+#include "fakeparts.h"
 
-#define DEPTH 256 /* of every queue; a power of two */
-#define CQ_DEPTH 65536
-#define MOST_SGES 3
-#define MOST_INLINE 64
-#define MOST_BYTES 65536
+#define mistake fake_mistake
 
-struct fake_cq {
-	struct ibv_cq cq; /* first, to cast */
-	struct ibv_wc wc[CQ_DEPTH];
-	uint32_t head, tail;
-	struct ibv_wc held; /* to change places with the next one */
-	bool holds;
-};
-
-struct fake_send {
-	struct ibv_send_wr wr;
-	struct ibv_sge sge[MOST_SGES];
-	uint8_t data[MOST_INLINE];
-};
-
-struct fake_recv {
-	uint64_t wr_id;
-	struct ibv_sge sge[MOST_SGES];
-	int num_sge;
-};
-
-struct fake_qp {
-	struct ibv_qp qp; /* first, to cast */
-	struct fake_qp *peer;
-	struct fake_net *net;
-	unsigned int side;
-	struct fake_send sq[DEPTH];
-	struct fake_recv rq[DEPTH];
-	uint32_t sq_head, sq_tail, rq_head, rq_tail;
-	struct fake_send late_read; /* FAULT_FENCE */
-	bool has_late_read;
-};
-
-struct fake_net {
-	struct ibv_context context;
-	enum fault fault;
-	unsigned int after, ops, qps;
-	bool made;
-	struct fake_qp *qp[2];
-	struct ibv_qp **list[2];
-	struct fake_cq *cq[2][2];
-	uint64_t shared[2];
-	uint64_t again_at; /* FAULT_WRITE_AGAIN */
-	uint32_t again_len;
-	uint8_t again[MOST_BYTES];
-};
-
-/* The one place in which the mistake is made, if it fits. */
-static bool mistake(struct fake_net *net, enum fault fault, bool fits)
+bool fake_mistake(struct fake_net *net, enum fault fault, bool fits)
 {
 	if (net->fault != fault || net->made || !fits || net->ops < net->after)
 		return false;
@@ -100,17 +49,18 @@ static uint8_t *scatter(const uint8_t *buf, uint32_t len,
 	return end;
 }
 
-static void push(struct fake_cq *cq, const struct ibv_wc *wc)
+static void push(struct fake_cq *cq, const struct ibv_wc *wc, bool solicited)
 {
 	cq->wc[cq->tail++ % CQ_DEPTH] = *wc;
 	if (cq->holds && cq->held.qp_num == wc->qp_num) {
 		cq->holds = false;
 		cq->wc[cq->tail++ % CQ_DEPTH] = cq->held;
 	}
+	fake_notify(cq, solicited);
 }
 
 static void complete(struct fake_net *net, struct ibv_cq *ibcq,
-		     struct ibv_wc *wc, bool recv)
+		     struct ibv_wc *wc, bool recv, bool solicited)
 {
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
 
@@ -126,8 +76,8 @@ static void complete(struct fake_net *net, struct ibv_cq *ibcq,
 	if (mistake(net, recv ? FAULT_RQ_OPCODE : FAULT_SQ_OPCODE, true))
 		wc->opcode = IBV_WC_BIND_MW;
 	if (mistake(net, recv ? FAULT_RQ_TWICE : FAULT_SQ_TWICE, true))
-		push(cq, wc);
-	push(cq, wc);
+		push(cq, wc, solicited);
+	push(cq, wc, solicited);
 }
 
 static void complete_send(struct fake_qp *q, const struct ibv_send_wr *wr,
@@ -150,7 +100,7 @@ static void complete_send(struct fake_qp *q, const struct ibv_send_wr *wr,
 		wc.status = IBV_WC_RETRY_EXC_ERR;
 	if (mistake(q->net, FAULT_SQ_WR_ID, true))
 		wc.wr_id += 1000;
-	complete(q->net, q->qp.send_cq, &wc, false);
+	complete(q->net, q->qp.send_cq, &wc, false, false);
 }
 
 static void receive(struct fake_qp *q, const struct ibv_send_wr *wr,
@@ -164,12 +114,10 @@ static void receive(struct fake_qp *q, const struct ibv_send_wr *wr,
 		.wc_flags = imm ? IBV_WC_WITH_IMM : 0,
 		.imm_data = wr->imm_data,
 	};
-	struct fake_recv *r;
+	const struct fake_recv *r;
 	uint8_t *end = NULL;
 
-	if (q->rq_head == q->rq_tail)
-		abort(); /* RNR: the credits are there to avoid it */
-	r = &q->rq[q->rq_head++ % DEPTH];
+	r = fake_take(q);
 	wc.wr_id = r->wr_id;
 	if (!write)
 		end = scatter(data, len, r->sge, r->num_sge);
@@ -181,7 +129,10 @@ static void receive(struct fake_qp *q, const struct ibv_send_wr *wr,
 		wc.imm_data ^= 1;
 	if (mistake(q->net, FAULT_RQ_NO_IMM, imm))
 		wc.wc_flags = 0;
-	complete(q->net, q->qp.recv_cq, &wc, true);
+	if (q->qp.srq)
+		fake_spoil(q, &wc);
+	complete(q->net, q->qp.recv_cq, &wc, true,
+		 wr->send_flags & IBV_SEND_SOLICITED);
 }
 
 static void do_write(struct fake_qp *q, const struct ibv_send_wr *wr,
@@ -305,12 +256,26 @@ static bool read_is_forwarded(struct fake_qp *q)
 	       r->sge[0].addr == s->sge[0].addr;
 }
 
+/* Its next message finds no receive, and is sent again later. */
+static bool not_ready(const struct fake_qp *q)
+{
+	const struct ibv_send_wr *wr = &q->sq[q->sq_head % DEPTH].wr;
+
+	return fake_srq_empty(q->peer) &&
+	       (wr->opcode == IBV_WR_SEND ||
+		wr->opcode == IBV_WR_SEND_WITH_IMM ||
+		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM);
+}
+
 static void step(struct fake_qp *q)
 {
+	const struct ibv_async_event ev = { .event_type = IBV_EVENT_PORT_ERR };
 	struct fake_send *s, *late = NULL;
 
-	if (q->sq_head == q->sq_tail)
+	if (q->sq_head == q->sq_tail || not_ready(q))
 		return;
+	if (mistake(q->net, FAULT_ASYNC_EVENT, true))
+		fake_async(q->net, q->side, &ev);
 	if (mistake(q->net, FAULT_FENCE, read_is_forwarded(q)))
 		late = &q->sq[q->sq_head++ % DEPTH];
 	s = &q->sq[q->sq_head++ % DEPTH];
@@ -352,26 +317,34 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad)
 {
 	struct fake_qp *q = (struct fake_qp *)qp;
-	struct fake_recv *r = &q->rq[q->rq_tail++ % DEPTH];
 
 	(void)bad;
-	r->wr_id = wr->wr_id;
-	r->num_sge = wr->num_sge;
-	memcpy(r->sge, wr->sg_list, wr->num_sge * sizeof(*r->sge));
+	fake_keep(&q->rq[q->rq_tail++ % DEPTH], wr);
 	return 0;
+}
+
+void fake_work(struct fake_net *net)
+{
+	unsigned int i;
+
+	if (net->pause) {
+		net->pause--;
+		return;
+	}
+	for (i = 0; i < net->setup.qps; i++) {
+		step(&net->qp[0][i]);
+		step(&net->qp[1][i]);
+	}
 }
 
 static int poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
-	struct fake_net *net = ibcq->cq_context;
-	unsigned int i;
 	int got = 0;
 
-	for (i = 0; i < net->qps; i++) {
-		step(&net->qp[0][i]);
-		step(&net->qp[1][i]);
-	}
+	/* seldom enough for a CQ to become empty, if that matters */
+	if (!cq->net->setup.slow || !(++cq->net->polls % 8))
+		fake_work(cq->net);
 	while (got < n && cq->head != cq->tail)
 		wc[got++] = cq->wc[cq->head++ % CQ_DEPTH];
 	return got;
@@ -384,14 +357,47 @@ static void connect_qp(struct fake_net *net, unsigned int side, unsigned int i)
 	q->net = net;
 	q->side = side;
 	q->peer = &net->qp[!side][i];
-	q->qp.context = &net->context;
+	q->qp.context = &net->context[side];
 	q->qp.qp_num = 0x100 * (1 + side) + i;
-	q->qp.send_cq = &net->cq[side][0]->cq;
-	q->qp.recv_cq = &net->cq[side][1]->cq;
+	q->qp.send_cq = net->cq[side][0];
+	q->qp.recv_cq = net->cq[side][net->setup.cqs - 1];
+	q->qp.srq = net->setup.srq ? &net->srq[side].srq : NULL;
 	net->list[side][i] = &q->qp;
 }
 
-struct fake_net *fake_net_new(unsigned int qps, enum fault fault,
+static void new_cq(struct fake_net *net, unsigned int side, unsigned int i)
+{
+	struct fake_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		abort();
+	cq->cq.context = &net->context[side];
+	cq->cq.cq_context = &net->cq[side][i];
+	cq->net = net;
+	cq->side = side;
+	net->cq[side][i] = &cq->cq;
+}
+
+static void new_side(struct fake_net *net, unsigned int side)
+{
+	struct ibv_context_ops *ops = &net->context[side].ops;
+	unsigned int qps = net->setup.qps;
+
+	ops->post_send = post_send;
+	ops->post_recv = post_recv;
+	ops->post_srq_recv = fake_post_srq;
+	ops->poll_cq = poll_cq;
+	ops->req_notify_cq = fake_arm;
+	net->qp[side] = calloc(qps, sizeof(*net->qp[side]));
+	net->list[side] = calloc(qps, sizeof(*net->list[side]));
+	if (!net->qp[side] || !net->list[side])
+		abort();
+	new_cq(net, side, 0);
+	new_cq(net, side, 1);
+	fake_srq_new(net, side);
+}
+
+struct fake_net *fake_net_new(const struct fake_setup *setup, enum fault fault,
 			      unsigned int after)
 {
 	struct fake_net *net = calloc(1, sizeof(*net));
@@ -399,27 +405,14 @@ struct fake_net *fake_net_new(unsigned int qps, enum fault fault,
 
 	if (!net)
 		abort();
-	net->context.ops.post_send = post_send;
-	net->context.ops.post_recv = post_recv;
-	net->context.ops.poll_cq = poll_cq;
+	net->setup = *setup;
 	net->fault = fault;
 	net->after = after;
-	net->qps = qps;
-	for (side = 0; side < 2; side++) {
-		net->qp[side] = calloc(qps, sizeof(*net->qp[side]));
-		net->list[side] = calloc(qps, sizeof(*net->list[side]));
-		for (i = 0; i < 2; i++) {
-			net->cq[side][i] = calloc(1, sizeof(struct fake_cq));
-			if (!net->cq[side][i])
-				abort();
-			net->cq[side][i]->cq.context = &net->context;
-			net->cq[side][i]->cq.cq_context = net;
-		}
-		if (!net->qp[side] || !net->list[side])
-			abort();
-	}
 	for (side = 0; side < 2; side++)
-		for (i = 0; i < qps; i++)
+		new_side(net, side);
+	fake_events_new(net);
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < setup->qps; i++)
 			connect_qp(net, side, i);
 	return net;
 }
@@ -428,6 +421,7 @@ void fake_net_free(struct fake_net *net)
 {
 	unsigned int side;
 
+	fake_events_free(net);
 	for (side = 0; side < 2; side++) {
 		free(net->qp[side]);
 		free(net->list[side]);
@@ -442,9 +436,19 @@ struct ibv_qp **fake_qps(struct fake_net *net, unsigned int side)
 	return net->list[side];
 }
 
-struct ibv_cq *fake_cq(struct fake_net *net, unsigned int side, bool recv)
+struct ibv_cq **fake_cqs(struct fake_net *net, unsigned int side)
 {
-	return &net->cq[side][recv]->cq;
+	return net->cq[side];
+}
+
+struct ibv_srq *fake_srq(struct fake_net *net, unsigned int side)
+{
+	return &net->srq[side].srq;
+}
+
+struct ibv_context *fake_context(struct fake_net *net, unsigned int side)
+{
+	return &net->context[side];
 }
 
 void fake_set_shared(struct fake_net *net, unsigned int side, uint64_t addr)

@@ -2,8 +2,9 @@
 /*
  * A NIC without hardware, kernel or network, which can make one mistake.
  *
- * It implements the three calls of the data path behind struct ibv_context,
- * so that the traffic code runs on it unchanged, both sides in one process.
+ * It implements the calls of the data path behind struct ibv_context, and
+ * those of libibverbs that fetch events and see to an SRQ, so that the traffic
+ * code runs on it unchanged, both sides in one process.
  * It proves that the checks are awake: for each mistake there is one.
  */
 #ifndef MIX_FAKENIC_H
@@ -55,17 +56,60 @@ enum fault {
 	FAULT_SHARED_OLD,   /* returns less than it has before */
 	FAULT_SHARED_EMPTY, /* completes without its result */
 	FAULT_SWAP_LOST,
+	/* events */
+	FAULT_EVENT_LOST,
+	FAULT_EVENT_TWICE,
+	FAULT_EVENT_UNARMED,
+	FAULT_EVENT_UNSOLICITED, /* nothing has come that asks for one */
+	FAULT_EVENT_CQ,		 /* of another side */
+	FAULT_EVENT_CONTEXT,
+	FAULT_EVENT_CHANNEL, /* on that of another CQ */
+	FAULT_EVENT_BLOCKS,  /* the fd is non-blocking no more */
+	FAULT_ASYNC_EVENT,
+	FAULT_ASYNC_BLOCKS,
+	/* shared receive queues */
+	FAULT_SRQ_TWICE, /* two messages in one element */
+	FAULT_SRQ_SKIPPED,
+	FAULT_SRQ_LEFT,	   /* skipped just before the end */
+	FAULT_SRQ_MANY,	   /* skips several */
+	FAULT_SRQ_SWAPPED, /* two elements of one QP */
+	FAULT_SRQ_WR_ID,
+	FAULT_SRQ_QPN,	     /* no QP's */
+	FAULT_SRQ_QPN_OTHER, /* of another QP */
+	FAULT_LIMIT_LOST,
+	FAULT_LIMIT_TWICE,
+	FAULT_LIMIT_UNARMED,
+	FAULT_LIMIT_EARLY, /* more than the limit are left */
+	FAULT_LIMIT_SRQ,   /* of another SRQ */
+	FAULT_LIMIT_QUERY, /* ibv_query_srq() tells another one */
+	FAULT_SRQ_SIZE,	   /* ... or too few elements */
 	FAULTS
 };
 
 struct fake_net;
 
-/* @qps QPs on each of two sides, connected pairwise. */
-struct fake_net *fake_net_new(unsigned int qps, enum fault fault,
+/* What a side has. */
+struct fake_setup {
+	unsigned int qps;
+	unsigned int cqs;
+	bool shared;	  /* one channel for both CQs */
+	unsigned int srq; /* its elements; 0: none */
+	bool slow;	  /* works when told to, seldom when polled */
+};
+
+/* Two sides alike, their QPs connected pairwise. */
+struct fake_net *fake_net_new(const struct fake_setup *setup, enum fault fault,
 			      unsigned int after);
 void fake_net_free(struct fake_net *net);
 struct ibv_qp **fake_qps(struct fake_net *net, unsigned int side);
-struct ibv_cq *fake_cq(struct fake_net *net, unsigned int side, bool recv);
+/* The array of its CQs; the context of each is its place there. */
+struct ibv_cq **fake_cqs(struct fake_net *net, unsigned int side);
+struct ibv_srq *fake_srq(struct fake_net *net, unsigned int side);
+struct ibv_context *fake_context(struct fake_net *net, unsigned int side);
+/* Works a little, as it also does when a CQ is polled. */
+void fake_work(struct fake_net *net);
+/* Events, of both kinds, that were read and not acknowledged. */
+unsigned int fake_unacknowledged(const struct fake_net *net);
 /* Where the counter lies that all QPs add to, seen from @side. */
 void fake_set_shared(struct fake_net *net, unsigned int side, uint64_t addr);
 bool fake_made_mistake(const struct fake_net *net);
