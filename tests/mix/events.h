@@ -36,6 +36,7 @@ struct event_cq {
 	unsigned int due;  /* events that may come: one for each arming */
 	bool drain;	   /* not seen empty since it was armed */
 	uint64_t armed_at; /* solicited messages received when it was */
+	bool owed;	   /* one has to come, whatever else comes */
 	bool prove;	   /* there must be more of them than ... */
 	uint64_t proof;
 	uint64_t read, acked;
@@ -72,7 +73,17 @@ void events_sleep(struct events *e, int ms);
 void events_explain_stuck(struct traffic *t);
 
 /* No more events: the last ones are read, and all acknowledged. */
-void events_end(struct traffic *t);
+void events_end(struct traffic *t, unsigned int seconds);
 void events_count(struct events *e, uint64_t *read, uint64_t *acked);
+
+/* Internal, between events.c and channels.c. */
+int channels_start(struct events *e);
+/* Judges all events that are there; not for threads that block. */
+void channels_read(struct events *e);
+/* Something waits to be judged before a CQ may be armed anew. */
+bool channels_wait(const struct events *e);
+/* An event that is owed is waited for. */
+void channels_end(struct events *e, unsigned int seconds);
+const char *event_cq_name(const struct events *e, const struct event_cq *c);
 
 #endif

@@ -250,7 +250,7 @@ static void end_events(struct traffic *t, struct verbs *v,
 {
 	if (!t->events.how)
 		return;
-	events_end(t);
+	events_end(t, o->stuck_seconds);
 	verbs_destroy_qps(v);
 	if (verbs_destroy_cqs(v, o->stuck_seconds))
 		violation_fatal(&t->verdict, "ibv_destroy_cq does not return");
