@@ -81,6 +81,9 @@ struct fake_net {
 /* The one place in which the mistake is made, if it fits. */
 bool fake_mistake(struct fake_net *net, enum fault fault, bool fits);
 
+/* fakenic.c */
+void fake_data_path(struct ibv_context_ops *ops);
+
 /* fakeevents.c */
 void fake_events_new(struct fake_net *net);
 void fake_events_free(struct fake_net *net);
