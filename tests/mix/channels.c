@@ -216,13 +216,13 @@ void channels_read(struct events *e)
 			read_channel(e, ev[n].data.u32);
 }
 
-/* The lock is held. */
-static bool all_sleep(const struct events *e)
+/* Until somebody has read an event, or one comes. The lock is held. */
+static bool may_sleep(const struct events *e)
 {
 	unsigned int i;
 
 	for (i = 0; i < e->cqs; i++)
-		if (!e->cq[i].armed || e->cq[i].drain)
+		if (e->cq[i].drain || !(e->cq[i].armed || channels_wait(e)))
 			return false;
 	return true;
 }
@@ -233,13 +233,13 @@ void events_sleep(struct events *e, int ms)
 	struct timespec until;
 
 	pthread_mutex_lock(&e->lock);
-	if (e->how & EVENTS_BLOCK && all_sleep(e)) {
+	if (e->how & EVENTS_BLOCK && may_sleep(e)) {
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += ms * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&e->came, &e->lock, &until);
-	} else if (all_sleep(e)) {
+	} else if (may_sleep(e)) {
 		epoll_wait(e->epoll, &ev, 1, ms);
 	}
 	pthread_mutex_unlock(&e->lock);

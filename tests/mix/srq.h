@@ -9,9 +9,9 @@
  * - each completion is of an element that is posted, once;
  * - the elements of one QP come in the order of posting;
  * - an element that was passed over is held by a QP in the middle of a
- *   message. A QP holds one at most, and one older than all it has completed
- *   never: so there are fewer of them than QPs, each is older than the last of
- *   some QP is not, and at the end there are none.
+ *   message. A QP holds one at most, and none older than what it has completed.
+ *   So there are fewer of them than QPs, one that is older than the last of
+ *   every QP was skipped, and at the end there are none.
  *
  * Which QP takes which element is up to the network.
  *
