@@ -136,7 +136,7 @@ unsigned int traffic_poll(struct traffic *t)
 
 	if (t->events.how)
 		return events_poll(t);
-	for (i = 0; i < t->cqs && !verdict_fatal(&t->verdict); i++)
+	for (i = 0; i < t->cqs; i++)
 		total += traffic_poll_cq(t, t->cq[i]);
 	return total;
 }
