@@ -156,6 +156,7 @@ const struct rxe_migr_ring *rp_find_ring(const struct migr_image *img,
 	const struct rxe_migr_rec *rec;
 	const struct rxe_migr_rec_cq *cq;
 	const struct rxe_migr_rec_qp *qp;
+	const struct rxe_migr_rec_srq *srq;
 
 	for (unsigned int i = 0; i < img->count; i++) {
 		rec = img->records[i];
@@ -163,6 +164,10 @@ const struct rxe_migr_ring *rp_find_ring(const struct migr_image *img,
 			cq = (const void *)rec;
 			if (is_ring(&cq->ring, offset))
 				return &cq->ring;
+		} else if (rec->type == RXE_MIGR_SRQ) {
+			srq = (const void *)rec;
+			if (is_ring(&srq->ring, offset))
+				return &srq->ring;
 		} else if (rec->type == RXE_MIGR_QP) {
 			qp = (const void *)rec;
 			if (is_ring(&qp->sq, offset))

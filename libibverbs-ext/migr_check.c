@@ -17,6 +17,9 @@
 
 /* rdma_rxe's limits (rxe_param.h) */
 #define MAX_CQE ((1U << 15) - 1)
+#define MAX_SRQ_WR (1U << 20)
+#define MIN_SRQ_NUM 1U
+#define MAX_SRQ_NUM (1U << 24)
 #define MIN_MR_INDEX 1U
 #define MAX_MR_INDEX (1U << 19)
 
@@ -32,7 +35,7 @@
 
 bool migr_type_is_object(uint32_t type)
 {
-	return type >= RXE_MIGR_PD && type <= RXE_MIGR_QP;
+	return type >= RXE_MIGR_PD && type <= RXE_MIGR_SRQ;
 }
 
 bool migr_type_known(uint32_t type)
@@ -233,6 +236,44 @@ static int check_cq(const struct migr_index *index,
 	return 0;
 }
 
+static int check_srq(const struct migr_index *index,
+		     const struct rxe_migr_rec *rec, struct migr_error *err)
+{
+	static const struct migr_field fields[] = {
+		MIGR_FIELD(rxe_migr_rec_srq, srq_num, MIN_SRQ_NUM, MAX_SRQ_NUM),
+		MIGR_FIELD(rxe_migr_rec_srq, max_wr, 1, MAX_SRQ_WR),
+		MIGR_FIELD(rxe_migr_rec_srq, max_sge, 1, RXE_MIGR_MAX_SGE),
+		MIGR_FIELD(rxe_migr_rec_srq, error, 0, 1),
+		MIGR_FIELD(rxe_migr_rec_srq, reserved, 0, 0),
+	};
+	const struct rxe_migr_rec_srq *srq = (const void *)rec;
+	const struct migr_ring_check ring = {
+		.name = "ring",
+		.ring = &srq->ring,
+		.entries = srq->max_wr,
+		.entry_size = sizeof(struct rxe_recv_wqe) +
+			      srq->max_sge * sizeof(struct rxe_sge),
+	};
+	int ret;
+
+	ret = migr_check_ref(index, rec, "pd", srq->pd, RXE_MIGR_PD, err);
+	if (!ret)
+		ret = migr_check_fields(rec, fields, N_ELEM(fields), err);
+	if (!ret)
+		ret = migr_check_ring(rec, &ring, err);
+	if (!ret)
+		ret = check_length(rec,
+				   sizeof(*srq) + migr_ring_bytes(&srq->ring),
+				   err);
+	if (ret)
+		return ret;
+	if (srq->limit > srq->ring.index_mask)
+		return migr_bad(err, rec, "limit is %u in a ring of %u entries",
+				srq->limit, srq->ring.index_mask);
+	return migr_check_receives(rec, &srq->ring, (const char *)(srq + 1),
+				   srq->max_sge, err);
+}
+
 static int check_mr(const struct migr_index *index,
 		    const struct rxe_migr_rec *rec, struct migr_error *err)
 {
@@ -302,6 +343,7 @@ static const struct {
 	[RXE_MIGR_CQ] = { sizeof(struct rxe_migr_rec_cq), check_cq },
 	[RXE_MIGR_MR] = { sizeof(struct rxe_migr_rec_mr), check_mr },
 	[RXE_MIGR_QP] = { sizeof(struct rxe_migr_rec_qp), migr_check_qp },
+	[RXE_MIGR_SRQ] = { sizeof(struct rxe_migr_rec_srq), check_srq },
 	[RXE_MIGR_COMP_CHANNEL] = { sizeof(struct rxe_migr_rec_comp_channel),
 				    migr_check_channel },
 	[RXE_MIGR_ASYNC_FD] = { sizeof(struct rxe_migr_rec_async_fd),

@@ -98,7 +98,12 @@ int migr_check_channel_of(const struct migr_index *index,
 
 int migr_check_qp(const struct migr_index *index,
 		  const struct rxe_migr_rec *rec, struct migr_error *err);
-int migr_check_work(const struct rxe_migr_rec_qp *qp, struct migr_error *err);
+/* `recv_sge`: elements of a receive, of the QP's own or its SRQ's, at most */
+int migr_check_work(const struct rxe_migr_rec_qp *qp, uint32_t recv_sge,
+		    struct migr_error *err);
+int migr_check_receives(const struct rxe_migr_rec *rec,
+			const struct rxe_migr_ring *ring, const char *slots,
+			uint32_t max_sge, struct migr_error *err);
 int migr_check_ref(const struct migr_index *index,
 		   const struct rxe_migr_rec *rec, const char *field,
 		   uint32_t handle, uint32_t type, struct migr_error *err);

@@ -75,6 +75,9 @@ static uint32_t object_of(uint32_t event)
 	switch (event) {
 	case IBV_EVENT_CQ_ERR:
 		return RXE_MIGR_CQ;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return RXE_MIGR_SRQ;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
@@ -111,9 +114,7 @@ int migr_check_async(const struct migr_index *index,
 		if (type)
 			ret = migr_check_ref(index, rec, "event's handle",
 					     event->handle, type, err);
-		else if (event->type > IBV_EVENT_GID_CHANGE ||
-			 event->type == IBV_EVENT_SRQ_ERR ||
-			 event->type == IBV_EVENT_SRQ_LIMIT_REACHED)
+		else if (event->type > IBV_EVENT_GID_CHANGE)
 			ret = migr_bad(err, rec, "event %u is of type %u", i,
 				       event->type);
 		else if (event->handle > 1)

@@ -48,6 +48,7 @@ static const struct migr_field creation[] = {
 	F(max_inline_data, 0, MAX_INLINE),
 	F(max_recv_wr, 0, MAX_QP_WR),
 	F(max_recv_sge, 0, RXE_MIGR_MAX_SGE),
+	F(reserved, 0, 0),
 };
 
 static const struct migr_field attributes[] = {
@@ -186,6 +187,18 @@ static int check_progress(const struct rxe_migr_rec_qp *qp,
 	return check_opcodes(qp, err);
 }
 
+/* who has an SRQ has no receive queue of his own */
+static int check_no_rq(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
+{
+	static const struct rxe_migr_ring none;
+
+	if (qp->max_recv_wr || qp->max_recv_sge ||
+	    memcmp(&qp->rq, &none, sizeof(none)))
+		return migr_bad(err, &qp->rec,
+				"rq is not empty, although srq is %u", qp->srq);
+	return 0;
+}
+
 static int check_rings(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 {
 	const size_t sges = qp->max_send_sge * sizeof(struct rxe_sge);
@@ -209,8 +222,10 @@ static int check_rings(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 	int ret;
 
 	ret = migr_check_ring(&qp->rec, &sq, err);
-	if (!ret)
+	if (!ret && qp->srq == RXE_MIGR_NO_HANDLE)
 		ret = migr_check_ring(&qp->rec, &rq, err);
+	else if (!ret)
+		ret = check_no_rq(qp, err);
 	if (ret)
 		return ret;
 
@@ -225,6 +240,19 @@ static int check_rings(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 	return 0;
 }
 
+/* a record on its own does not say it: the kernel will see */
+static uint32_t recv_sge(const struct migr_index *index,
+			 const struct rxe_migr_rec_qp *qp)
+{
+	const struct rxe_migr_rec_srq *srq = NULL;
+
+	if (qp->srq == RXE_MIGR_NO_HANDLE)
+		return qp->max_recv_sge;
+	if (index)
+		srq = (const void *)migr_index_find(index, qp->srq);
+	return srq ? srq->max_sge : RXE_MIGR_MAX_SGE;
+}
+
 int migr_check_qp(const struct migr_index *index,
 		  const struct rxe_migr_rec *rec, struct migr_error *err)
 {
@@ -236,11 +264,13 @@ int migr_check_qp(const struct migr_index *index,
 		{ "pd", qp->pd, RXE_MIGR_PD },
 		{ "send_cq", qp->send_cq, RXE_MIGR_CQ },
 		{ "recv_cq", qp->recv_cq, RXE_MIGR_CQ },
+		{ "srq", qp->srq, RXE_MIGR_SRQ },
 	};
+	const size_t n = N_ELEM(refs) - (qp->srq == RXE_MIGR_NO_HANDLE);
 	size_t i;
 	int ret = 0;
 
-	for (i = 0; i < N_ELEM(refs) && !ret; i++)
+	for (i = 0; i < n && !ret; i++)
 		ret = migr_check_ref(index, rec, refs[i].field, refs[i].handle,
 				     refs[i].type, err);
 	if (!ret)
@@ -260,6 +290,6 @@ int migr_check_qp(const struct migr_index *index,
 	if (!ret)
 		ret = check_progress(qp, err);
 	if (!ret)
-		ret = migr_check_work(qp, err);
+		ret = migr_check_work(qp, recv_sge(index, qp), err);
 	return ret;
 }

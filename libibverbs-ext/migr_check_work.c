@@ -61,11 +61,9 @@ struct cursor {
 	uint32_t length, resid;
 };
 
-static int check_cursor(const struct rxe_migr_rec_qp *qp,
-			const struct cursor *c, struct migr_error *err)
+static int check_cursor(const struct rxe_migr_rec *rec, const struct cursor *c,
+			struct migr_error *err)
 {
-	const struct rxe_migr_rec *rec = &qp->rec;
-
 	if (c->num_sge > c->max_sge)
 		return migr_bad(err, rec,
 				"%s %u: num_sge is %u, allowed are %u", c->name,
@@ -79,13 +77,14 @@ static int check_cursor(const struct rxe_migr_rec_qp *qp,
 	return 0;
 }
 
-static int check_wqe(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
+static int check_wqe(const struct rxe_migr_rec_qp *qp, uint32_t max_sge,
+		     struct migr_error *err)
 {
 	const struct rxe_migr_recv_wqe *wqe = &qp->wqe;
 	const struct cursor c = {
 		.name = "wqe",
 		.num_sge = wqe->num_sge,
-		.max_sge = qp->max_recv_sge,
+		.max_sge = max_sge,
 		.cur_sge = wqe->cur_sge,
 		.length = wqe->length,
 		.resid = wqe->resid,
@@ -94,7 +93,7 @@ static int check_wqe(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 
 	if (!wqe->valid)
 		return 0;
-	ret = check_cursor(qp, &c, err);
+	ret = check_cursor(&qp->rec, &c, err);
 	if (ret)
 		return ret;
 	if (wqe->cur_sge && wqe->cur_sge == wqe->num_sge)
@@ -112,7 +111,7 @@ static int check_wqe(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 	return 0;
 }
 
-static int check_dma(const struct rxe_migr_rec_qp *qp, const char *name,
+static int check_dma(const struct rxe_migr_rec *rec, const char *name,
 		     uint32_t slot, uint32_t max_sge,
 		     const struct rxe_dma_info *dma, struct migr_error *err)
 {
@@ -126,46 +125,46 @@ static int check_dma(const struct rxe_migr_rec_qp *qp, const char *name,
 		.resid = dma->resid,
 	};
 
-	return check_cursor(qp, &c, err);
+	return check_cursor(rec, &c, err);
 }
 
-static int check_send(const struct rxe_migr_rec_qp *qp, uint32_t slot,
-		      const void *at, struct migr_error *err)
+static int check_send(const struct rxe_migr_rec *rec, uint32_t slot,
+		      const void *at, uint32_t max_sge, struct migr_error *err)
 {
 	const struct rxe_send_wqe *wqe = at;
 
 	if (wqe->wr.opcode > 31 || !(SEND_OPCODES >> wqe->wr.opcode & 1))
-		return migr_bad(err, &qp->rec, "sq slot %u: opcode is %#x",
-				slot, wqe->wr.opcode);
+		return migr_bad(err, rec, "sq slot %u: opcode is %#x", slot,
+				wqe->wr.opcode);
 	if (wqe->state > MAX_WQE_STATE)
-		return migr_bad(err, &qp->rec, "sq slot %u: state is %u", slot,
+		return migr_bad(err, rec, "sq slot %u: state is %u", slot,
 				wqe->state);
 	if ((wqe->first_psn | wqe->last_psn) & ~MIGR_PSN_MASK)
 		return migr_bad(
-			err, &qp->rec,
+			err, rec,
 			"sq slot %u: first_psn or last_psn has more than 24 bits",
 			slot);
 	if (wqe->has_rd_atomic > 1)
-		return migr_bad(err, &qp->rec,
-				"sq slot %u: has_rd_atomic is %u", slot,
-				wqe->has_rd_atomic);
-	return check_dma(qp, "sq slot", slot, qp->max_send_sge, &wqe->dma, err);
+		return migr_bad(err, rec, "sq slot %u: has_rd_atomic is %u",
+				slot, wqe->has_rd_atomic);
+	return check_dma(rec, "sq slot", slot, max_sge, &wqe->dma, err);
 }
 
-static int check_recv(const struct rxe_migr_rec_qp *qp, uint32_t slot,
-		      const void *at, struct migr_error *err)
+static int check_recv(const struct rxe_migr_rec *rec, uint32_t slot,
+		      const void *at, uint32_t max_sge, struct migr_error *err)
 {
 	const struct rxe_recv_wqe *wqe = at;
 
-	return check_dma(qp, "rq slot", slot, qp->max_recv_sge, &wqe->dma, err);
+	return check_dma(rec, "rq slot", slot, max_sge, &wqe->dma, err);
 }
 
 /* what is posted and not finished; slots behind ring->slots are all zero */
-static int check_slots(const struct rxe_migr_rec_qp *qp,
+static int check_slots(const struct rxe_migr_rec *rec,
 		       const struct rxe_migr_ring *ring, const char *slots,
-		       int (*check)(const struct rxe_migr_rec_qp *qp,
+		       uint32_t max_sge,
+		       int (*check)(const struct rxe_migr_rec *rec,
 				    uint32_t slot, const void *at,
-				    struct migr_error *err),
+				    uint32_t max_sge, struct migr_error *err),
 		       struct migr_error *err)
 {
 	uint32_t i = ring->consumer;
@@ -178,7 +177,8 @@ static int check_slots(const struct rxe_migr_rec_qp *qp,
 			i = 0;
 			continue;
 		}
-		ret = check(qp, i, slots + ((size_t)i << ring->log2_elem), err);
+		ret = check(rec, i, slots + ((size_t)i << ring->log2_elem),
+			    max_sge, err);
 		if (ret)
 			return ret;
 		i = (i + 1) & ring->index_mask;
@@ -186,7 +186,15 @@ static int check_slots(const struct rxe_migr_rec_qp *qp,
 	return 0;
 }
 
-int migr_check_work(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
+int migr_check_receives(const struct rxe_migr_rec *rec,
+			const struct rxe_migr_ring *ring, const char *slots,
+			uint32_t max_sge, struct migr_error *err)
+{
+	return check_slots(rec, ring, slots, max_sge, check_recv, err);
+}
+
+int migr_check_work(const struct rxe_migr_rec_qp *qp, uint32_t recv_sge,
+		    struct migr_error *err)
 {
 	const struct rxe_migr_res *res = (const void *)(qp + 1);
 	const char *sq = (const char *)(res + qp->max_dest_rd_atomic);
@@ -195,10 +203,12 @@ int migr_check_work(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 
 	ret = check_resources(qp, err);
 	if (!ret)
-		ret = check_wqe(qp, err);
+		ret = check_wqe(qp, recv_sge, err);
 	if (!ret)
-		ret = check_slots(qp, &qp->sq, sq, check_send, err);
+		ret = check_slots(&qp->rec, &qp->sq, sq, qp->max_send_sge,
+				  check_send, err);
 	if (!ret)
-		ret = check_slots(qp, &qp->rq, rq, check_recv, err);
+		ret = migr_check_receives(&qp->rec, &qp->rq, rq,
+					  qp->max_recv_sge, err);
 	return ret;
 }

@@ -288,6 +288,15 @@ static int claim_key(const struct rxe_migr_rec *rec, struct claim *c)
 	return 1;
 }
 
+static int claim_srq_num(const struct rxe_migr_rec *rec, struct claim *c)
+{
+	if (rec->type != RXE_MIGR_SRQ)
+		return 0;
+	c[0] = (struct claim){ ((const struct rxe_migr_rec_srq *)rec)->srq_num,
+			       1, rec };
+	return 1;
+}
+
 static int claim_channel(const struct rxe_migr_rec *rec, struct claim *c)
 {
 	if (rec->type != RXE_MIGR_COMP_CHANNEL)
@@ -310,8 +319,13 @@ static int claim_mmap(const struct rxe_migr_rec *rec, struct claim *c)
 {
 	const struct rxe_migr_rec_cq *cq = (const void *)rec;
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+	const struct rxe_migr_rec_srq *srq = (const void *)rec;
 
 	switch (rec->type) {
+	case RXE_MIGR_SRQ:
+		c[0] = (struct claim){ srq->ring.mmap_offset,
+				       srq->ring.mmap_size, rec };
+		return 1;
 	case RXE_MIGR_CQ:
 		c[0] = (struct claim){ cq->ring.mmap_offset, cq->ring.mmap_size,
 				       rec };
@@ -321,7 +335,7 @@ static int claim_mmap(const struct rxe_migr_rec *rec, struct claim *c)
 				       rec };
 		c[1] = (struct claim){ qp->rq.mmap_offset, qp->rq.mmap_size,
 				       rec };
-		return 2;
+		return qp->srq == RXE_MIGR_NO_HANDLE ? 2 : 1;
 	default:
 		return 0;
 	}
@@ -388,6 +402,8 @@ static int check_records(const struct migr_image *img, struct migr_error *err)
 	migr_index_free(&index);
 	if (!ret)
 		ret = check_unique(img, "qpn", claim_qpn, err);
+	if (!ret)
+		ret = check_unique(img, "srq_num", claim_srq_num, err);
 	if (!ret)
 		ret = check_unique(img, "key index", claim_key, err);
 	if (!ret)

@@ -170,6 +170,45 @@ static int create_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	return ret;
 }
 
+static int create_srq(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_srq *srq = (const void *)rec;
+	const struct ib_uverbs_create_srq in = {
+		.user_handle = rec->user_handle,
+		.pd_handle = srq->pd,
+		.max_wr = srq->max_wr,
+		.max_sge = srq->max_sge,
+	};
+	const struct rxe_migr_restore restore = { .handle = rec->handle };
+	struct ib_uverbs_create_srq_resp out = {};
+	struct rxe_create_srq_resp ring = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_SRQ,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.driver_out = &ring,
+		.driver_out_length = sizeof(ring),
+		.restore = &restore,
+	};
+	char identity[32];
+	int ret = migr_write_run(r->fd, &cmd);
+
+	if (ret) {
+		snprintf(identity, sizeof(identity), "number %#x",
+			 srq->srq_num);
+		return create_error(r, rec, identity, ret);
+	}
+	ret = check_handle(r, rec, out.srq_handle);
+	if (!ret)
+		ret = check_number(r, rec, "number", srq->srq_num,
+				   ring.srq_num);
+	if (!ret)
+		ret = same_ring(r, rec, "ring", &srq->ring, &ring.mi);
+	return ret;
+}
+
 static int create_mr(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_mr *mr = (const void *)rec;
@@ -220,6 +259,8 @@ static int create_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.max_inline_data = qp->max_inline_data,
 		.sq_sig_all = (uint8_t)qp->sq_sig_all,
 		.qp_type = (uint8_t)qp->qp_type,
+		.is_srq = qp->srq != RXE_MIGR_NO_HANDLE,
+		.srq_handle = qp->srq,
 	};
 	const struct rxe_migr_restore restore = { .handle = rec->handle };
 	struct ib_uverbs_create_qp_resp out = {};
@@ -246,7 +287,7 @@ static int create_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		ret = check_number(r, rec, "QPN", qp->qpn, out.qpn);
 	if (!ret)
 		ret = same_ring(r, rec, "sq", &qp->sq, &rings.sq_mi);
-	if (!ret)
+	if (!ret && !in.is_srq)
 		ret = same_ring(r, rec, "rq", &qp->rq, &rings.rq_mi);
 	return ret;
 }
@@ -274,6 +315,11 @@ static int refill_cq(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	return refill(r, rec, UVERBS_OBJECT_CQ, RXE_MIGR_METHOD_CQ_REFILL);
 }
 
+static int refill_srq(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	return refill(r, rec, UVERBS_OBJECT_SRQ, RXE_MIGR_METHOD_SRQ_REFILL);
+}
+
 static int refill_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	int ret = migr_connect_qp(r, rec);
@@ -291,6 +337,7 @@ static const struct {
 } kinds[] = {
 	{ RXE_MIGR_PD, create_pd, NULL },
 	{ RXE_MIGR_CQ, create_cq, refill_cq },
+	{ RXE_MIGR_SRQ, create_srq, refill_srq },
 	{ RXE_MIGR_MR, create_mr, NULL },
 	{ RXE_MIGR_QP, create_qp, refill_qp },
 };

@@ -64,13 +64,21 @@ static int free_place(struct migr_restore *r, uint32_t handle)
 static int check_pd(struct migr_restore *r, const struct rxe_migr_rec *rec,
 		    const uint32_t *held, size_t n)
 {
-	const struct rxe_migr_rec_mr *mr = (const void *)rec;
-	const struct rxe_migr_rec_qp *qp = (const void *)rec;
 	uint32_t pd;
 
-	if (rec->type != RXE_MIGR_MR && rec->type != RXE_MIGR_QP)
+	switch (rec->type) {
+	case RXE_MIGR_MR:
+		pd = ((const struct rxe_migr_rec_mr *)rec)->pd;
+		break;
+	case RXE_MIGR_QP:
+		pd = ((const struct rxe_migr_rec_qp *)rec)->pd;
+		break;
+	case RXE_MIGR_SRQ:
+		pd = ((const struct rxe_migr_rec_srq *)rec)->pd;
+		break;
+	default:
 		return 0;
-	pd = rec->type == RXE_MIGR_MR ? mr->pd : qp->pd;
+	}
 	while (n)
 		if (held[--n] == pd)
 			return migr_bad(r->err, rec,
@@ -260,14 +268,19 @@ static bool is_ready(const uint8_t *places, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_mr *mr = (const void *)rec;
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+	const struct rxe_migr_rec_srq *srq = (const void *)rec;
 
 	switch (rec->type) {
 	case RXE_MIGR_MR:
 		return places[mr->pd] == PLACE_DONE;
+	case RXE_MIGR_SRQ:
+		return places[srq->pd] == PLACE_DONE;
 	case RXE_MIGR_QP:
 		return places[qp->pd] == PLACE_DONE &&
 		       places[qp->send_cq] == PLACE_DONE &&
-		       places[qp->recv_cq] == PLACE_DONE;
+		       places[qp->recv_cq] == PLACE_DONE &&
+		       (qp->srq == RXE_MIGR_NO_HANDLE ||
+			places[qp->srq] == PLACE_DONE);
 	default:
 		return true;
 	}
@@ -303,9 +316,12 @@ static int first_pass(struct migr_restore *r, const struct migr_index *index,
 	return 0;
 }
 
-/* what had to wait: PDs and CQs never do, MRs and QPs need only those */
+/*
+ * What had to wait. PDs and CQs never do, MRs and SRQs need only those, and QPs
+ * (`qps`) the SRQs, too.
+ */
 static int second_pass(struct migr_restore *r, const struct migr_index *index,
-		       const uint8_t *places)
+		       const uint8_t *places, bool qps)
 {
 	const struct rxe_migr_rec *rec;
 	unsigned int i;
@@ -313,7 +329,8 @@ static int second_pass(struct migr_restore *r, const struct migr_index *index,
 
 	for (i = 0; i < index->count; i++) {
 		rec = index->by_handle[i];
-		if (places[rec->handle] != PLACE_LATER)
+		if (places[rec->handle] != PLACE_LATER ||
+		    (rec->type == RXE_MIGR_QP) != qps)
 			continue;
 		ret = free_place(r, rec->handle);
 		if (!ret)
@@ -357,7 +374,9 @@ static int create_all(struct migr_restore *r, const struct migr_image *img)
 	}
 	ret = first_pass(r, &index, places, max_handle);
 	if (!ret)
-		ret = second_pass(r, &index, places);
+		ret = second_pass(r, &index, places, false);
+	if (!ret)
+		ret = second_pass(r, &index, places, true);
 	if (!ret)
 		ret = free_gaps(r, &index, places);
 out:
@@ -369,7 +388,8 @@ out:
 /* CQs first: a refilled QP may complete into them */
 static int refill_all(struct migr_restore *r, const struct migr_image *img)
 {
-	static const uint32_t order[] = { RXE_MIGR_CQ, RXE_MIGR_QP };
+	static const uint32_t order[] = { RXE_MIGR_CQ, RXE_MIGR_SRQ,
+					  RXE_MIGR_QP };
 	unsigned int i;
 	size_t k;
 	int ret;

@@ -20,7 +20,6 @@ static const char *const why_texts[] = {
 	[RXE_MIGR_WHY_PEER] = "the peer runs a driver without migration",
 	[RXE_MIGR_WHY_SILENT] = "the peer does not answer",
 	[RXE_MIGR_WHY_QP_TYPE] = "not an RC QP",
-	[RXE_MIGR_WHY_SRQ] = "shared receive queues cannot be migrated",
 	[RXE_MIGR_WHY_AH] = "address handles cannot be migrated",
 	[RXE_MIGR_WHY_MW] = "memory windows cannot be migrated",
 	[RXE_MIGR_WHY_QP_STATE] = "in a state that cannot be carried",

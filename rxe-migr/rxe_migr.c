@@ -583,6 +583,25 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_CQ_REFILL)(struct uverbs_attr_bundle *
 	return err;
 }
 
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_SRQ_REFILL)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
+						RXE_MIGR_ATTR_REFILL_HANDLE);
+	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
+	int err;
+
+	err = may_migrate();
+	if (err)
+		return err;
+
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	err = rxe_migr_refill_srq(muc, to_rsrq(uobj->object), uobj->id);
+	mutex_unlock(&muc->lock);
+
+	return err;
+}
+
 static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 		  int fd, struct rxe_migr_status *st)
 {
@@ -695,6 +714,8 @@ DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_QP_REFILL,
 			    REFILL(UVERBS_OBJECT_QP));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_CQ_REFILL,
 			    REFILL(UVERBS_OBJECT_CQ));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_SRQ_REFILL,
+			    REFILL(UVERBS_OBJECT_SRQ));
 
 ADD_UVERBS_METHODS(rxe_migr_device, UVERBS_OBJECT_DEVICE,
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_STOP),
@@ -708,6 +729,8 @@ ADD_UVERBS_METHODS(rxe_migr_qp_methods, UVERBS_OBJECT_QP,
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_QP_REFILL));
 ADD_UVERBS_METHODS(rxe_migr_cq_methods, UVERBS_OBJECT_CQ,
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_CQ_REFILL));
+ADD_UVERBS_METHODS(rxe_migr_srq_methods, UVERBS_OBJECT_SRQ,
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_SRQ_REFILL));
 
 ADD_UVERBS_ATTRIBUTES_SIMPLE(rxe_migr_invoke, UVERBS_OBJECT_DEVICE,
 			     UVERBS_METHOD_INVOKE_WRITE,
@@ -720,6 +743,7 @@ const struct uapi_definition rxe_migr_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &rxe_migr_invoke),
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &rxe_migr_qp_methods),
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_CQ, &rxe_migr_cq_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_SRQ, &rxe_migr_srq_methods),
 	{}
 };
 

@@ -22,8 +22,8 @@ enum rxe_migr_peer {
 /**
  * struct rxe_migr_wanted - what an object that is restored has been
  * @type: enum rxe_migr_type; 0: nothing is wanted
- * @index: QP: QPN; MR: key
- * @mmap_offset: CQ: [0]; QP: SQ, RQ
+ * @index: QP: QPN; SRQ: its number; MR: key
+ * @mmap_offset: CQ, SRQ: [0]; QP: SQ, RQ
  * @start: MR: address in the application
  * @length: MR: bytes
  * @access: MR: enum ib_access_flags
@@ -114,6 +114,12 @@ static inline struct rxe_migr_qp *to_migr_qp(struct rxe_qp *qp)
 static inline struct rxe_migr_uc *to_migr_uc(struct ib_ucontext *uc)
 {
 	return container_of(uc, struct rxe_migr_uc, uc.ibuc);
+}
+
+/* elements of a receive of this QP, at most */
+static inline u32 rxe_migr_recv_sge(struct rxe_qp *qp)
+{
+	return qp->srq ? qp->srq->rq.max_sge : qp->rq.max_sge;
 }
 
 /* does this QP have a peer? true from RTR on, but not in ERR */
@@ -228,6 +234,10 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 		    struct ib_udata *udata);
 int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata);
 int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata);
+int rxe_migr_add_srq(struct rxe_dev *rxe, struct rxe_srq *srq,
+		     struct ib_udata *udata, struct rxe_migr_wanted *wanted);
+int rxe_migr_finish_srq(struct rxe_srq *srq, struct ib_udata *udata,
+			const struct rxe_migr_wanted *wanted);
 int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
 		    struct ib_udata *udata, struct rxe_migr_wanted *wanted);
 int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
@@ -240,12 +250,16 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 /* rxe_migr_refill.c */
 int rxe_migr_refill_qp(struct rxe_migr_uc *muc, struct rxe_qp *qp, u32 handle);
 int rxe_migr_refill_cq(struct rxe_migr_uc *muc, struct rxe_cq *cq, u32 handle);
+int rxe_migr_refill_srq(struct rxe_migr_uc *muc, struct rxe_srq *srq,
+			u32 handle);
 
 /* rxe_migr_event.c */
 void rxe_migr_get_cq_events(struct ib_cq *cq, u32 *comp, u32 *async);
 void rxe_migr_set_cq_events(struct ib_cq *cq, u32 comp, u32 async);
 u32 rxe_migr_get_qp_events(struct ib_qp *qp);
 void rxe_migr_set_qp_events(struct ib_qp *qp, u32 async);
+u32 rxe_migr_get_srq_events(struct ib_srq *srq);
+void rxe_migr_set_srq_events(struct ib_srq *srq, u32 async);
 void *rxe_migr_channel(struct ib_cq *cq);
 void *rxe_migr_file_channel(struct ib_uobject *uobj);
 u32 rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, u32 max);

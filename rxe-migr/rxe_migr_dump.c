@@ -77,6 +77,11 @@ static u32 cq_handle(struct ib_cq *ibcq)
 	return ((struct ib_uobject *)ibcq->uobject)->id;
 }
 
+static u32 srq_handle(struct ib_srq *ibsrq)
+{
+	return ((struct ib_uobject *)ibsrq->uobject)->id;
+}
+
 /* number of entries to ask for so that the same ring comes out */
 static u32 ring_request(struct rxe_queue *q)
 {
@@ -220,6 +225,43 @@ static void dump_cq(struct out *out, void *obj, struct ib_uobject *uobj)
 	put_slots(q, (u8 *)(rec + 1), ring.consumer, ring.slots);
 out:
 	spin_unlock_irqrestore(&cq->cq_lock, flags);
+}
+
+/* under the locks, because the application can still resize it */
+static void dump_srq(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	struct rxe_srq *srq = obj;
+	struct rxe_queue *q = srq->rq.queue;
+	u32 events = rxe_migr_get_srq_events(&srq->ibsrq);
+	struct rxe_migr_rec_srq *rec;
+	struct rxe_migr_ring ring;
+	unsigned long flags;
+
+	out_note(out, &events, sizeof(events));
+	spin_lock_irqsave(&srq->rq.consumer_lock, flags);
+	spin_lock(&srq->rq.producer_lock);
+	if (!q->ip) {
+		out->changed = true;
+		goto out;
+	}
+	ring = get_ring(q);
+	rec = out_object(out, RXE_MIGR_SRQ, sizeof(*rec), slots_size(&ring),
+			 uobj);
+	if (!rec)
+		goto out;
+
+	rec->pd = srq->ibsrq.pd->uobject->id;
+	rec->srq_num = srq->srq_num;
+	rec->max_wr = ring_request(q);
+	rec->max_sge = srq->rq.max_sge;
+	rec->limit = srq->limit;
+	rec->error = !!srq->error;
+	rec->ring = ring;
+	rec->events_reported = events;
+	put_slots(q, (u8 *)(rec + 1), 0, ring.slots);
+out:
+	spin_unlock(&srq->rq.producer_lock);
+	spin_unlock_irqrestore(&srq->rq.consumer_lock, flags);
 }
 
 static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
@@ -367,21 +409,24 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->resp_va = qp->resp.va;
 	rec->resp_offset = qp->resp.offset;
 	if (qp->resp.wqe)
-		put_recv_wqe(qp->resp.wqe, qp->rq.max_sge, &rec->wqe);
+		put_recv_wqe(qp->resp.wqe, rxe_migr_recv_sge(qp), &rec->wqe);
 }
 
 static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 {
 	struct rxe_queue *sq = qp->sq.queue;
-	struct rxe_queue *rq = qp->rq.queue;
+	struct rxe_queue *rq = qp->srq ? NULL : qp->rq.queue;
 	u32 n_res = rxe_migr_connected(qp) ? qp->attr.max_dest_rd_atomic : 0;
 	struct rxe_migr_ring sq_ring = get_ring(sq);
-	struct rxe_migr_ring rq_ring = get_ring(rq);
+	struct rxe_migr_ring rq_ring = {};
 	struct rxe_migr_rec_qp *rec;
 	struct rxe_migr_res *res;
 	u32 events = rxe_migr_get_qp_events(&qp->ibqp);
+	u8 *slots;
 	u32 i;
 
+	if (rq)
+		rq_ring = get_ring(rq);
 	out_note(out, &events, sizeof(events));
 	rec = out_object(out, RXE_MIGR_QP, sizeof(*rec),
 			 n_res * sizeof(*res) + slots_size(&sq_ring) +
@@ -399,8 +444,9 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec->max_send_wr = ring_request(sq);
 	rec->max_send_sge = qp->sq.max_sge;
 	rec->max_inline_data = qp->sq.max_inline;
-	rec->max_recv_wr = ring_request(rq);
+	rec->max_recv_wr = rq ? ring_request(rq) : 0;
 	rec->max_recv_sge = qp->rq.max_sge;
+	rec->srq = qp->srq ? srq_handle(qp->ibqp.srq) : RXE_MIGR_NO_HANDLE;
 	put_qp_attr(qp, rec);
 	rec->max_dest_rd_atomic = n_res;
 	rec->sq = sq_ring;
@@ -411,8 +457,9 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)
 		put_res(&qp->resp.resources[i], &res[i]);
-	put_slots(rq, put_slots(sq, (u8 *)&res[n_res], 0, sq_ring.slots), 0,
-		  rq_ring.slots);
+	slots = put_slots(sq, (u8 *)&res[n_res], 0, sq_ring.slots);
+	if (rq)
+		put_slots(rq, slots, 0, rq_ring.slots);
 }
 
 /*
@@ -484,6 +531,7 @@ static void dump_context(struct out *out, struct ib_ucontext *uc,
 
 	dump_pool(out, &rxe->pd_pool, uc, dump_pd);
 	dump_pool(out, &rxe->cq_pool, uc, dump_cq);
+	dump_pool(out, &rxe->srq_pool, uc, dump_srq);
 	dump_pool(out, &rxe->mr_pool, uc, dump_mr);
 	dump_pool(out, &rxe->qp_pool, uc, dump_qp);
 	dump_async(out, ufile);

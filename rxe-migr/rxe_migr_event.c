@@ -37,6 +37,16 @@ void rxe_migr_set_qp_events(struct ib_qp *qp, u32 async)
 	WRITE_ONCE(qp->uobject->uevent.events_reported, async);
 }
 
+u32 rxe_migr_get_srq_events(struct ib_srq *srq)
+{
+	return READ_ONCE(srq->uobject->uevent.events_reported);
+}
+
+void rxe_migr_set_srq_events(struct ib_srq *srq, u32 async)
+{
+	WRITE_ONCE(srq->uobject->uevent.events_reported, async);
+}
+
 /* --- completion channels --- */
 
 /**

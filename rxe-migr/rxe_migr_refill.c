@@ -137,6 +137,93 @@ int rxe_migr_refill_cq(struct rxe_migr_uc *muc, struct rxe_cq *cq, u32 handle)
 	return 0;
 }
 
+/* --- SRQ --- */
+
+/* a waiting receive WQE: what the responder takes for granted */
+static bool posted_wqe_ok(const struct rxe_recv_wqe *wqe, u32 max_sge)
+{
+	return wqe->dma.num_sge <= max_sge &&
+	       wqe->dma.cur_sge <= wqe->dma.num_sge &&
+	       wqe->dma.resid <= wqe->dma.length;
+}
+
+static bool srq_slots_ok(struct rxe_srq *srq, const struct rxe_migr_ring *ring,
+			 const u8 *slots)
+{
+	u32 i = ring->consumer;
+
+	for (; i != ring->producer; i = queue_next_index(srq->rq.queue, i))
+		if (i >= ring->slots ||
+		    !posted_wqe_ok((const void *)
+				   (slots + ((size_t)i << ring->log2_elem)),
+				   srq->rq.max_sge))
+			return false;
+
+	return true;
+}
+
+static int chk_srq(struct rxe_srq *srq, const struct rxe_migr_rec_srq *rec)
+{
+	struct rxe_queue *q = srq->rq.queue;
+	const struct check checks[] = {
+		{ !rec->reserved, "reserved" },
+		{ rec->srq_num == srq->srq_num, "srq_num" },
+		{ rec->max_sge == srq->rq.max_sge, "max_sge" },
+		{ ring_fits(q, &rec->ring), "ring" },
+		{ rec->rec.length == sizeof(*rec) + slots_size(&rec->ring),
+		  "length" },
+		{ rec->limit <= q->index_mask, "limit" },
+		{ rec->error <= 1, "error" },
+		{ queue_empty(q, q->type), "order: in use" },
+	};
+	const char *field = first_bad(checks, ARRAY_SIZE(checks));
+
+	if (!field && !srq_slots_ok(srq, &rec->ring, (const u8 *)(rec + 1)))
+		field = "slots";
+	if (!field)
+		return 0;
+	rxe_err_srq(srq, "image: bad %s\n", field);
+	return -EINVAL;
+}
+
+/**
+ * rxe_migr_refill_srq - fill a restored SRQ
+ * @muc: its context; the lock is held
+ * @srq: the SRQ
+ * @handle: its uverbs handle
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL with the field in the log, -ENOENT if the image has no
+ * record of it, -EBUSY if the application may use it already
+ */
+int rxe_migr_refill_srq(struct rxe_migr_uc *muc, struct rxe_srq *srq,
+			u32 handle)
+{
+	const struct rxe_migr_rec_srq *rec;
+	unsigned long flags;
+	int err;
+
+	if (!muc->restored || muc->attached)
+		return -EBUSY;
+
+	rec = rxe_migr_record(muc, RXE_MIGR_SRQ, handle);
+	if (!rec)
+		return -ENOENT;
+
+	err = chk_srq(srq, rec);
+	if (err)
+		return err;
+
+	spin_lock_irqsave(&srq->rq.consumer_lock, flags);
+	fill_ring(srq->rq.queue, &rec->ring, 0, (const u8 *)(rec + 1));
+	srq->limit = rec->limit;
+	srq->error = rec->error;
+	rxe_migr_set_srq_events(&srq->ibsrq, rec->events_reported);
+	spin_unlock_irqrestore(&srq->rq.consumer_lock, flags);
+
+	return 0;
+}
+
 /* --- QP --- */
 
 static bool is_psn(u32 psn)
@@ -205,7 +292,7 @@ static int chk_wqe(struct rxe_qp *qp, const struct rxe_migr_recv_wqe *wqe)
 	u32 cur = min_t(u32, wqe->cur_sge, RXE_MIGR_MAX_SGE - 1);
 	const struct check checks[] = {
 		{ wqe->valid == 1, "wqe.valid" },
-		{ wqe->num_sge <= qp->rq.max_sge &&
+		{ wqe->num_sge <= rxe_migr_recv_sge(qp) &&
 		  wqe->num_sge <= RXE_MIGR_MAX_SGE, "wqe.num_sge" },
 		{ wqe->cur_sge < max(wqe->num_sge, 1U), "wqe.cur_sge" },
 		{ wqe->resid <= wqe->length && wqe->length <= S32_MAX,
@@ -282,17 +369,12 @@ static int chk_send_wqe(struct rxe_qp *qp, const void *slot)
 	return judge_qp(qp, checks, ARRAY_SIZE(checks));
 }
 
-/* a waiting receive WQE: what the responder takes for granted */
 static int chk_posted_wqe(struct rxe_qp *qp, const void *slot)
 {
-	const struct rxe_recv_wqe *wqe = slot;
-	const struct check checks[] = {
-		{ wqe->dma.num_sge <= qp->rq.max_sge, "rq: num_sge" },
-		{ wqe->dma.cur_sge <= wqe->dma.num_sge, "rq: cur_sge" },
-		{ wqe->dma.resid <= wqe->dma.length, "rq: resid" },
-	};
+	const struct check have = { posted_wqe_ok(slot, qp->rq.max_sge),
+				    "rq: WQE" };
 
-	return judge_qp(qp, checks, ARRAY_SIZE(checks));
+	return judge_qp(qp, &have, 1);
 }
 
 /* the live slots of a ring; @field: what to blame if one is not there */
@@ -336,6 +418,20 @@ static int chk_res(struct rxe_qp *qp, const struct rxe_migr_res *res, u32 n)
 	return err;
 }
 
+/* the ring of a QP with an SRQ is not there */
+static bool rq_fits(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
+{
+	struct ib_uobject *srq;
+
+	if (!qp->srq)
+		return rec->srq == RXE_MIGR_NO_HANDLE &&
+		       ring_fits(qp->rq.queue, &rec->rq);
+
+	srq = (struct ib_uobject *)qp->ibqp.srq->uobject;
+	return rec->srq == srq->id &&
+	       !memchr_inv(&rec->rq, 0, sizeof(rec->rq));
+}
+
 static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 {
 	u32 n_res = rec->max_dest_rd_atomic;
@@ -346,7 +442,8 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ rec->wire_qpn == rec->qpn, "wire_qpn" },
 		{ rec->qp_type == IB_QPT_RC, "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
-		{ ring_fits(qp->rq.queue, &rec->rq), "rq" },
+		{ !rec->reserved, "reserved" },
+		{ rq_fits(qp, rec), "rq" },
 		{ n_res <= RXE_MAX_QP_RD_ATOM, "max_dest_rd_atomic" },
 		{ rec->rec.length == sizeof(*rec) + res_size +
 		  slots_size(&rec->sq) + slots_size(&rec->rq), "length" },
@@ -363,7 +460,7 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 	if (!err)
 		err = chk_slots(qp, qp->sq.queue, &rec->sq, tail + res_size,
 				"sq.slots", chk_send_wqe);
-	if (!err)
+	if (!err && !qp->srq)
 		err = chk_slots(qp, qp->rq.queue, &rec->rq,
 				tail + res_size + slots_size(&rec->sq),
 				"rq.slots", chk_posted_wqe);
@@ -495,7 +592,8 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	u32 i;
 
 	slots = fill_ring(qp->sq.queue, &rec->sq, 0, slots);
-	fill_ring(qp->rq.queue, &rec->rq, 0, slots);
+	if (!qp->srq)
+		fill_ring(qp->rq.queue, &rec->rq, 0, slots);
 	get_tasks(qp, rec);
 	for (i = 0; i < n_res; i++)
 		get_res(qp, &res[i], &qp->resp.resources[i]);

@@ -9,10 +9,12 @@
  * struct replay - the objects to which events belong
  * @cqs: by handle, each with a reference
  * @qps: by handle, each with a reference
+ * @srqs: by handle, each with a reference
  */
 struct replay {
 	struct xarray	cqs;
 	struct xarray	qps;
+	struct xarray	srqs;
 };
 
 static int collect(struct xarray *xa, struct rxe_pool *pool,
@@ -108,6 +110,22 @@ static int replay_qp(struct replay *r, const struct rxe_migr_event *e)
 	return 0;
 }
 
+static int replay_srq(struct replay *r, const struct rxe_migr_event *e)
+{
+	struct rxe_pool_elem *elem = xa_load(&r->srqs, e->handle);
+	struct ib_event ev = { .event = e->type };
+	struct ib_srq *srq;
+
+	if (!elem)
+		return -ENOENT;
+	srq = &((struct rxe_srq *)elem->obj)->ibsrq;
+	ev.device = srq->device;
+	ev.element.srq = srq;
+	srq->event_handler(&ev, srq->srq_context);
+
+	return 0;
+}
+
 static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 			struct ib_uverbs_file *ufile,
 			const struct rxe_migr_rec_async_fd *rec)
@@ -123,6 +141,10 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 		switch (e->type) {
 		case IB_EVENT_CQ_ERR:
 			err = replay_cq(r, e);
+			break;
+		case IB_EVENT_SRQ_ERR:
+		case IB_EVENT_SRQ_LIMIT_REACHED:
+			err = replay_srq(r, e);
 			break;
 		case IB_EVENT_QP_FATAL:
 		case IB_EVENT_QP_REQ_ERR:
@@ -171,9 +193,12 @@ int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
 
 	xa_init(&r.cqs);
 	xa_init(&r.qps);
+	xa_init(&r.srqs);
 	err = collect(&r.cqs, &rxe->cq_pool, &muc->uc.ibuc);
 	if (!err)
 		err = collect(&r.qps, &rxe->qp_pool, &muc->uc.ibuc);
+	if (!err)
+		err = collect(&r.srqs, &rxe->srq_pool, &muc->uc.ibuc);
 
 	while (!err && (rec = rxe_migr_next_record(muc, rec))) {
 		if (rec->type == RXE_MIGR_COMP_CHANNEL)
@@ -182,6 +207,7 @@ int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
 			err = replay_async(muc, &r, ufile, (const void *)rec);
 	}
 
+	release(&r.srqs);
 	release(&r.qps);
 	release(&r.cqs);
 	return err;

@@ -21,6 +21,7 @@ static bool is_offset(u64 offset)
 static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 		       struct rxe_migr_wanted *w)
 {
+	const struct rxe_migr_rec_srq *srq;
 	const struct rxe_migr_rec_cq *cq;
 	const struct rxe_migr_rec_mr *mr;
 	const struct rxe_migr_rec_qp *qp;
@@ -33,6 +34,11 @@ static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 	case RXE_MIGR_CQ:
 		cq = rec;
 		w->mmap_offset[0] = cq->ring.mmap_offset;
+		break;
+	case RXE_MIGR_SRQ:
+		srq = rec;
+		w->index = srq->srq_num;
+		w->mmap_offset[0] = srq->ring.mmap_offset;
 		break;
 	case RXE_MIGR_MR:
 		mr = rec;
@@ -174,7 +180,7 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 	if (!m->wanted.type)
 		return rxe_add_to_pool(&rxe->qp_pool, qp);
 
-	if (qp_type(qp) != IB_QPT_RC || qp->ibqp.srq)
+	if (qp_type(qp) != IB_QPT_RC)
 		return -EOPNOTSUPP;
 
 	return add_at(&rxe->qp_pool, &qp->elem, m->wanted.index);
@@ -199,7 +205,7 @@ int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata)
 	resp = udata->outbuf;
 	err = force_offset(qp->sq.queue, m->wanted.mmap_offset[0],
 			   &resp->sq_mi);
-	if (!err)
+	if (!err && !qp->srq)
 		err = force_offset(qp->rq.queue, m->wanted.mmap_offset[1],
 				   &resp->rq_mi);
 	if (err)
@@ -231,6 +237,50 @@ int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata)
 
 	resp = udata->outbuf;
 	return force_offset(cq->queue, wanted.mmap_offset[0], &resp->mi);
+}
+
+/**
+ * rxe_migr_add_srq - hook in rxe_create_srq(): add the SRQ to its pool
+ * @rxe: the device
+ * @srq: the new SRQ
+ * @udata: the command
+ * @wanted: receives what its record says, for rxe_migr_finish_srq()
+ *
+ * Return: 0, -EBUSY if the wanted number is taken, -ERANGE, or another error
+ */
+int rxe_migr_add_srq(struct rxe_dev *rxe, struct rxe_srq *srq,
+		     struct ib_udata *udata, struct rxe_migr_wanted *wanted)
+{
+	int err;
+
+	err = get_wanted(udata, RXE_MIGR_SRQ, wanted);
+	if (err)
+		return err;
+
+	if (!wanted->type)
+		return rxe_add_to_pool(&rxe->srq_pool, srq);
+
+	return add_at(&rxe->srq_pool, &srq->elem, wanted->index);
+}
+
+/**
+ * rxe_migr_finish_srq - hook in rxe_create_srq(): before others can find it
+ * @srq: the new SRQ
+ * @udata: the command
+ * @wanted: what rxe_migr_add_srq() has found
+ *
+ * Return: 0 or an error, for which the caller destroys the SRQ
+ */
+int rxe_migr_finish_srq(struct rxe_srq *srq, struct ib_udata *udata,
+			const struct rxe_migr_wanted *wanted)
+{
+	struct rxe_create_srq_resp __user *resp;
+
+	if (!wanted->type)
+		return 0;
+
+	resp = udata->outbuf;
+	return force_offset(srq->rq.queue, wanted->mmap_offset[0], &resp->mi);
 }
 
 /**

@@ -229,14 +229,12 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 
 	if (qp_type(qp) != IB_QPT_RC)
 		why = RXE_MIGR_WHY_QP_TYPE;
-	else if (qp->srq)
-		why = RXE_MIGR_WHY_SRQ;
 	else if (qp_state(qp) > IB_QPS_SQD && qp_state(qp) != IB_QPS_ERR)
 		why = RXE_MIGR_WHY_QP_STATE;
 	else if (to_migr_qp(qp)->wanted.type &&
 		 !to_migr_uc(uobj->context)->resumed)
 		why = RXE_MIGR_WHY_QP_STATE;
-	else if (!qp->sq.queue->ip || !qp->rq.queue->ip)
+	else if (!qp->sq.queue->ip || (!qp->srq && !qp->rq.queue->ip))
 		why = RXE_MIGR_WHY_QP_STATE;
 	else if (sq_has_invalidate(qp))
 		why = RXE_MIGR_WHY_INVALIDATE;
@@ -275,6 +273,11 @@ static bool unmapped_cq(void *obj)
 	return !((struct rxe_cq *)obj)->queue->ip;
 }
 
+static bool unmapped_srq(void *obj)
+{
+	return !((struct rxe_srq *)obj)->rq.queue->ip;
+}
+
 static bool bad_mr(void *obj)
 {
 	struct rxe_mr *mr = obj;
@@ -304,7 +307,7 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 		err = chk_qp(qps[i], st);
 	if (!err)
 		err = chk_pool(&rxe->srq_pool, uc, st, RXE_MIGR_SRQ,
-			       RXE_MIGR_WHY_SRQ, NULL);
+			       RXE_MIGR_WHY_QP_STATE, unmapped_srq);
 	if (!err)
 		err = chk_pool(&rxe->ah_pool, uc, st, RXE_MIGR_AH,
 			       RXE_MIGR_WHY_AH, NULL);

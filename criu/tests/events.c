@@ -186,9 +186,13 @@ static void drain(int i)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD,
 				    .en_sqd_async_notify = 1 };
+	struct ibv_qp_init_attr init;
 
 	NEED(!ibv_modify_qp(qp[i], &attr,
 			    IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
+	do
+		NEED(!ibv_query_qp(qp[i], &attr, IBV_QP_STATE, &init));
+	while (attr.sq_draining);
 	attr.qp_state = IBV_QPS_RTS;
 	NEED(!ibv_modify_qp(qp[i], &attr, IBV_QP_STATE));
 }

@@ -138,6 +138,24 @@ static int create_channel(struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
+static int create_srq(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_create_srq *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_create_srq_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+	struct rxe_create_srq_resp *ring = out(hdr, UVERBS_ATTR_UHW_OUT);
+	const struct rxe_migr_rec_srq *rec = wanted(hdr, RXE_MIGR_SRQ);
+	size_t recv = builder_recv_size(cmd->max_sge);
+
+	if (!rec)
+		return -ENOENT;
+	if (!ring || !is(cmd->pd_handle, RXE_MIGR_PD))
+		return -EINVAL;
+	ring->mi.offset = rec->ring.mmap_offset;
+	ring->mi.size = builder_mmap_size(cmd->max_wr, builder_log2_elem(recv));
+	ring->srq_num = rec->srq_num;
+	return new_handle(RXE_MIGR_SRQ, rec->srq_num, &resp->srq_handle);
+}
+
 static int reg_mr(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_reg_mr *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
@@ -166,7 +184,8 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *hdr)
 		return -ENOENT;
 	if (!rings || !is(cmd->pd_handle, RXE_MIGR_PD) ||
 	    !is(cmd->send_cq_handle, RXE_MIGR_CQ) ||
-	    !is(cmd->recv_cq_handle, RXE_MIGR_CQ))
+	    !is(cmd->recv_cq_handle, RXE_MIGR_CQ) ||
+	    (cmd->is_srq && !is(cmd->srq_handle, RXE_MIGR_SRQ)))
 		return -EINVAL;
 	if (rec->qpn == fake.taken_qpn)
 		return -EBUSY;
@@ -329,6 +348,8 @@ static int invoke(struct ib_uverbs_ioctl_hdr *hdr)
 		return create_channel(hdr);
 	case IB_USER_VERBS_CMD_CREATE_CQ:
 		return create_cq(hdr);
+	case IB_USER_VERBS_CMD_CREATE_SRQ:
+		return create_srq(hdr);
 	case IB_USER_VERBS_CMD_REG_MR:
 		return reg_mr(hdr);
 	case IB_USER_VERBS_CMD_CREATE_QP:
@@ -374,6 +395,8 @@ static int dispatch(struct ib_uverbs_ioctl_hdr *hdr)
 		return 0;
 	case UVERBS_OBJECT_CQ:
 		return refill(hdr, RXE_MIGR_CQ);
+	case UVERBS_OBJECT_SRQ:
+		return refill(hdr, RXE_MIGR_SRQ);
 	case UVERBS_OBJECT_QP:
 		return refill(hdr, RXE_MIGR_QP);
 	default:

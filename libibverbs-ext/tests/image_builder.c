@@ -254,15 +254,34 @@ static void fill_path(struct rxe_migr_rec_qp *qp, int ipv6)
 	qp->udp_sport = 0xc123;
 }
 
+void builder_srq(struct builder *b, uint32_t handle, uint32_t pd, uint32_t num)
+{
+	const size_t recv = builder_recv_size(S_SGE);
+	struct rxe_migr_rec_srq *srq;
+
+	srq = builder_add(b, RXE_MIGR_SRQ, handle,
+			  sizeof(*srq) + ((size_t)S_RQ_SLOTS
+					  << builder_log2_elem(recv)));
+	srq->pd = pd;
+	srq->srq_num = num;
+	srq->max_wr = S_WR;
+	srq->max_sge = S_SGE;
+	srq->limit = 3;
+	fill_ring(&srq->ring, 4 * handle + 1, S_WR, recv, S_RQ_SLOTS);
+	srq->ring.consumer = 2;
+	srq->ring.producer = 6;
+}
+
 void builder_qp(struct builder *b, const struct builder_qp *q)
 {
 	const size_t send = builder_send_size(S_SGE, S_INLINE);
 	const size_t recv = builder_recv_size(S_SGE);
 	struct rxe_migr_rec_qp *qp;
+	size_t rq = (size_t)S_RQ_SLOTS << builder_log2_elem(recv);
 	size_t length = sizeof(*qp) +
 			S_RD_ATOMIC * sizeof(struct rxe_migr_res) +
 			((size_t)S_SQ_SLOTS << builder_log2_elem(send)) +
-			((size_t)S_RQ_SLOTS << builder_log2_elem(recv));
+			(q->has_srq ? 0 : rq);
 
 	qp = builder_add(b, RXE_MIGR_QP, q->handle, length);
 	qp->pd = q->pd;
@@ -271,8 +290,8 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->qpn = q->qpn;
 	qp->wire_qpn = q->qpn;
 	qp->qp_type = IBV_QPT_RC;
-	qp->max_send_wr = qp->max_recv_wr = S_WR;
-	qp->max_send_sge = qp->max_recv_sge = S_SGE;
+	qp->max_send_wr = S_WR;
+	qp->max_send_sge = S_SGE;
 	qp->max_inline_data = S_INLINE;
 	qp->state = q->state;
 	qp->access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -297,10 +316,17 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->resp_opcode = 0x01; /* SEND_MIDDLE */
 	qp->resp_res_head = 3;
 	fill_ring(&qp->sq, 4 * q->handle + 2, S_WR, send, S_SQ_SLOTS);
-	fill_ring(&qp->rq, 4 * q->handle + 3, S_WR, recv, S_RQ_SLOTS);
 	qp->sq.producer = S_SQ_SLOTS;
-	qp->rq.consumer = 14; /* wraps: 14, 15, 0, 1, 2 */
-	qp->rq.producer = 3;
+	qp->srq = RXE_MIGR_NO_HANDLE;
+	if (q->has_srq) {
+		qp->srq = S_SRQ;
+	} else {
+		qp->max_recv_wr = S_WR;
+		qp->max_recv_sge = S_SGE;
+		fill_ring(&qp->rq, 4 * q->handle + 3, S_WR, recv, S_RQ_SLOTS);
+		qp->rq.consumer = 14; /* wraps: 14, 15, 0, 1, 2 */
+		qp->rq.producer = 3;
+	}
 	fill_content(qp);
 }
 
@@ -330,9 +356,16 @@ void builder_finish(struct builder *b)
 void builder_sample(struct builder *b)
 {
 	static const struct builder_qp qps[] = {
-		{ S_QP_RTS, S_PD, S_CQ, S_CQ_WRAPPED, 0x12, IBV_QPS_RTS, 0 },
-		{ S_QP_INIT, S_PD2, S_CQ, S_CQ, 0x13, IBV_QPS_INIT, 0 },
-		{ S_QP_SQD, S_PD2, S_CQ, S_CQ, 0x9999, IBV_QPS_SQD, 1 },
+		{ S_QP_RTS, S_PD, S_CQ, S_CQ_WRAPPED, 0x12, IBV_QPS_RTS, 0, 0 },
+		{ S_QP_INIT, S_PD2, S_CQ, S_CQ, 0x13, IBV_QPS_INIT, 0, 0 },
+		{ S_QP_SQD, S_PD2, S_CQ, S_CQ, 0x9999, IBV_QPS_SQD, 1, 0 },
+		{ .handle = S_QP_SRQ,
+		  .pd = S_PD2,
+		  .send_cq = S_CQ,
+		  .recv_cq = S_CQ,
+		  .qpn = 0x14,
+		  .state = IBV_QPS_RTR,
+		  .has_srq = 1 },
 	};
 	size_t i;
 
@@ -348,6 +381,7 @@ void builder_sample(struct builder *b)
 	builder_mr(b, S_MR2, S_PD2, 0x2ff);
 	for (i = 0; i < sizeof(qps) / sizeof(qps[0]); i++)
 		builder_qp(b, &qps[i]);
+	builder_srq(b, S_SRQ, S_PD2, S_SRQ_NUM);
 	builder_events(b);
 	builder_finish(b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Images for tests. The sample has every record type, QPs in three states,
- * two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
+ * one with an SRQ, two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
  * record of an unknown type.
  */
 #ifndef IMAGE_BUILDER_H
@@ -28,6 +28,8 @@ enum sample_handle {
 	/* 8 is a gap */
 	S_QP_INIT = 9,
 	S_QP_SQD = 10,
+	S_QP_SRQ = 11, /* has the SRQ that comes behind it */
+	S_SRQ = 12,
 	S_MAX_HANDLE = 12,
 };
 
@@ -38,6 +40,7 @@ enum sample_handle {
 #define S_RD_ATOMIC 4
 #define S_SQ_SLOTS 4 /* in the image */
 #define S_RQ_SLOTS 6
+#define S_SRQ_NUM 0x20005
 
 /* bytes of a ring as mmap() gives it */
 uint32_t builder_mmap_size(uint32_t entries, uint32_t log2_elem);
@@ -52,10 +55,12 @@ void builder_pd(struct builder *b, uint32_t handle);
 void builder_cq(struct builder *b, uint32_t handle, uint32_t consumer,
 		uint32_t producer);
 void builder_mr(struct builder *b, uint32_t handle, uint32_t pd, uint32_t key);
+void builder_srq(struct builder *b, uint32_t handle, uint32_t pd, uint32_t num);
 
 struct builder_qp {
 	uint32_t handle, pd, send_cq, recv_cq, qpn, state;
 	int ipv6;
+	int has_srq; /* that of the sample */
 };
 
 void builder_qp(struct builder *b, const struct builder_qp *q);

@@ -26,12 +26,22 @@
 #define INIT(member, v, text) \
 	AT(S_QP_INIT, rxe_migr_rec_qp, member, v, "QP 9: " text)
 
+#define SRQ(member, v, text) \
+	AT(S_SRQ, rxe_migr_rec_srq, member, v, "SRQ 12: " text)
 #define CH(member, v, text)                                 \
 	AT(C_CHANNEL, rxe_migr_rec_comp_channel, member, v, \
 	   "completion channel 0: " text)
 #define AF(member, v, text) AT(C_ASYNC, rxe_migr_rec_async_fd, member, v, text)
 
 /* what follows their fixed parts */
+struct srq_slots {
+	struct rxe_migr_rec_srq srq;
+	union {
+		struct rxe_recv_wqe wqe;
+		char size[128];
+	} slot[S_RQ_SLOTS];
+};
+
 struct channel_event {
 	struct rxe_migr_rec_comp_channel channel;
 	uint32_t handle;
@@ -66,7 +76,7 @@ const struct corruption corruptions[] = {
 	HDR(hdr_length, 72 + 24, "record at 96"),
 	HDR(length, 0, "length"),
 	HDR(length, ~0ULL, "length"),
-	HDR(count, 10, "count is 10, there are 13"),
+	HDR(count, 10, "count is 10, there are 15"),
 	HDR(count, 0xffffffff, "count"),
 	HDR(reserved[6], 1, "reserved"),
 
@@ -76,11 +86,11 @@ const struct corruption corruptions[] = {
 	REC(S_PD, length, 25, "length is 25"),
 	REC(S_PD, length, 0xfffffff8, "length is 4294967288"),
 	REC(S_PD, length, 0x7fffffff, "length"),
-	REC(S_PD, length, 48, "count is 13, there are 12"),
+	REC(S_PD, length, 48, "count is 15, there are 14"),
 	REC(S_MR, length, 24, "length"),
 	REC(S_PD, type, RXE_MIGR_CONTEXT, "type CONTEXT a second time"),
 	REC(S_PD, type, 0, "type"),
-	REC(S_PD, type, RXE_MIGR_SRQ, "SRQ 0: type is not part"),
+	REC(S_PD, type, RXE_MIGR_AH, "AH 0: type is not part"),
 	REC(S_PD, type, RXE_MIGR_ASYNC_FD,
 	    "async event file 0: length is 24 bytes, less"),
 	REC(S_PD, type, RXE_MIGR_QP, "QP 0: length is 24 bytes, less"),
@@ -147,6 +157,32 @@ const struct corruption corruptions[] = {
 	MR(iova, -4096ULL + 0x40, "iova"),
 	MR(iova, 0x7f1234561041ULL, "iova"),
 
+	/* SRQ */
+	SRQ(pd, S_CQ, "pd is 1, which is of type CQ, not PD"),
+	SRQ(srq_num, 0, "srq_num"),
+	SRQ(max_wr, 0, "max_wr"),
+	SRQ(max_wr, 16, "ring.index_mask"),
+	SRQ(max_sge, 33, "max_sge"),
+	SRQ(max_sge, 16, "ring.log2_elem"),
+	SRQ(limit, 16, "limit is 16 in a ring of 15"),
+	SRQ(error, 2, "error"),
+	SRQ(reserved, 1, "reserved"),
+	SRQ(ring.slots, 17, "ring.slots"),
+	SRQ(ring.slots, 5, "length"),
+	SRQ(ring.producer, 16, "ring.producer"),
+	SRQ(ring.mmap_offset, 1, "ring.mmap_offset"),
+	AT(S_SRQ, srq_slots, slot[2].wqe.dma.num_sge, 3,
+	   "SRQ 12: rq slot 2: num_sge"),
+	AT(S_SRQ, srq_slots, slot[5].wqe.dma.resid, 1, "rq slot 5: resid"),
+	AT(S_QP_SRQ, rxe_migr_rec_qp, srq, S_CQ,
+	   "QP 11: srq is 1, which is of type CQ, not SRQ"),
+	AT(S_QP_SRQ, rxe_migr_rec_qp, srq, RXE_MIGR_NO_HANDLE,
+	   "QP 11: rq.log2_elem"),
+	AT(S_QP_SRQ, rxe_migr_rec_qp, max_recv_wr, 1, "rq is not empty"),
+	AT(S_QP_SRQ, rxe_migr_rec_qp, rq.slots, 1, "rq is not empty"),
+	AT(S_QP_SRQ, rxe_migr_rec_qp, wqe.num_sge, 3, "wqe 0: num_sge is 3"),
+	QP(srq, S_SRQ, "rq is not empty, although srq is 12"),
+
 	/* event files */
 	AT(C_CHANNEL, rxe_migr_rec_comp_channel, rec.handle, 1,
 	   "completion channel 1: a channel has no handle"),
@@ -161,7 +197,7 @@ const struct corruption corruptions[] = {
 	AF(events, 0x20000000, "length"),
 	AT(C_ASYNC, async_events, event[0].type, 99, "event 0 is of type 99"),
 	AT(C_ASYNC, async_events, event[0].type, IBV_EVENT_SRQ_ERR,
-	   "event 0 is of type 14"),
+	   "event's handle is 1, which is of type CQ, not SRQ"),
 	AT(C_ASYNC, async_events, event[0].handle, S_QP_RTS,
 	   "event's handle is 4, which is of type QP, not CQ"),
 	AT(C_ASYNC, async_events, event[1].handle, S_CQ,
@@ -266,6 +302,7 @@ const struct corruption corruptions[] = {
 	QP(rq.slots, 0xffffffff, "rq.slots"),
 	QP(rq.mmap_offset, 1, "rq.mmap_offset"),
 	QP(wire_qpn, 0x13, "wire_qpn is 0x13, not qpn"),
+	QP(reserved, 1, "reserved"),
 	RAW(SQ_AT(wr.opcode), 0x20, "sq slot 0: opcode"),
 	RAW(SQ_AT(wr.opcode), 9, "sq slot 0: opcode is 0x9"),
 	RAW(SQ_AT(state), 5, "sq slot 0: state"),

@@ -26,6 +26,7 @@ struct row {
 #define RING(m) ROW("### Ring", rxe_migr_ring, m)
 #define CQ(m) ROW("### CQ", rxe_migr_rec_cq, m)
 #define QP(m) ROW("### QP", rxe_migr_rec_qp, m)
+#define SRQ(m) ROW("### SRQ", rxe_migr_rec_srq, m)
 #define CHANNEL(m) ROW("### COMP_CHANNEL", rxe_migr_rec_comp_channel, m)
 #define ASYNC(m) ROW("### ASYNC_FD", rxe_migr_rec_async_fd, m)
 #define EVENT(m) ROW("An event", rxe_migr_event, m)
@@ -61,8 +62,11 @@ static const struct row rows[] = {
 	QP(wqe.num_sge), QP(wqe.wr_id), QP(wqe.length), QP(wqe.resid),
 	QP(wqe.cur_sge), QP(wqe.sge_offset), QP(wqe.sge), QP(sq), QP(rq),
 	QP(events_reported), QP(wire_qpn),
+	QP(srq), QP(reserved),
 	RES(kind), RES(first_psn), RES(last_psn), RES(cur_psn), RES(rkey),
 	RES(length), RES(value), RES(flush_type), RES(flush_level),
+	SRQ(pd), SRQ(srq_num), SRQ(max_wr), SRQ(max_sge), SRQ(limit),
+	SRQ(error), SRQ(ring), SRQ(events_reported), SRQ(reserved),
 	CHANNEL(cq), CHANNEL(events), ASYNC(events), ASYNC(reserved),
 	EVENT(type), EVENT(handle),
 };
@@ -102,6 +106,7 @@ static void check_size(const char *line, unsigned int *sizes)
 		[RXE_MIGR_CQ] = sizeof(struct rxe_migr_rec_cq),
 		[RXE_MIGR_MR] = sizeof(struct rxe_migr_rec_mr),
 		[RXE_MIGR_QP] = sizeof(struct rxe_migr_rec_qp),
+		[RXE_MIGR_SRQ] = sizeof(struct rxe_migr_rec_srq),
 		[RXE_MIGR_COMP_CHANNEL] =
 			sizeof(struct rxe_migr_rec_comp_channel),
 		[RXE_MIGR_ASYNC_FD] = sizeof(struct rxe_migr_rec_async_fd),
@@ -137,13 +142,14 @@ int main(int argc, char **argv)
 	}
 	fclose(f);
 	CHECK(next == N_ROWS, "%zu of %zu fields described", next, N_ROWS);
-	CHECK(sizes == 7, "the sizes of %u types", sizes);
+	CHECK(sizes == 8, "the sizes of %u types", sizes);
 	CHECK(sizeof(struct rxe_migr_image_hdr) == 72, "header");
 	CHECK(sizeof(struct rxe_migr_rec_context) == 96, "CONTEXT");
 	CHECK(sizeof(struct rxe_migr_rec_pd) == 24, "PD");
 	CHECK(sizeof(struct rxe_migr_rec_cq) == 80, "CQ");
 	CHECK(sizeof(struct rxe_migr_rec_mr) == 64, "MR");
-	CHECK(sizeof(struct rxe_migr_rec_qp) == 896, "QP");
+	CHECK(sizeof(struct rxe_migr_rec_qp) == 904, "QP");
+	CHECK(sizeof(struct rxe_migr_rec_srq) == 88, "SRQ");
 	CHECK(sizeof(struct rxe_migr_res) == 40, "resource");
 	return check_result();
 }

@@ -36,7 +36,7 @@ static void test_valid(const struct builder *b)
 	CHECK(!ret, "%s", err.text);
 	if (ret)
 		return;
-	CHECK(img.count == 12, "%u records", img.count);
+	CHECK(img.count == 14, "%u records", img.count);
 	CHECK(!strcmp(img.context->device, "rxe0"), "%s", img.context->device);
 	CHECK(img.records[0]->type == RXE_MIGR_PD, "%u", img.records[0]->type);
 	CHECK(img.records[9]->handle == S_QP_SQD, "%u", img.records[9]->handle);
@@ -143,6 +143,14 @@ static void test_twice(void)
 	builder_seal(b.data, b.length);
 	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
 	CHECK(strstr(err.text, "key index 0x1 is also that of"), "%s",
+	      err.text);
+	builder_free(&b);
+
+	builder_sample(&b);
+	builder_srq(&b, 8, S_PD, S_SRQ_NUM);
+	builder_finish(&b);
+	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
+	CHECK(strstr(err.text, "srq_num 0x20005 is also that of"), "%s",
 	      err.text);
 	builder_free(&b);
 

@@ -61,6 +61,8 @@ static void test_sample(void)
 		[8] = { 0, 0, 0, 0 },
 		[S_QP_INIT] = { RXE_MIGR_QP, 0x13, IBV_QPS_INIT, 0 },
 		[S_QP_SQD] = { RXE_MIGR_QP, 0x9999, IBV_QPS_RTS, 6 },
+		[S_QP_SRQ] = { RXE_MIGR_QP, 0x14, IBV_QPS_RTR, 5 },
+		[S_SRQ] = { RXE_MIGR_SRQ, S_SRQ_NUM, 0, 0 },
 	};
 	const unsigned int n = sizeof(want) / sizeof(want[0]);
 	const struct fake_object *o;
@@ -85,10 +87,11 @@ static void test_sample(void)
 		CHECK(o->state == want[i].state, "%u: %u", i, o->state);
 		CHECK(o->sgid_index == want[i].sgid_index, "%u: %u", i,
 		      o->sgid_index);
-		fills = o->type == RXE_MIGR_CQ || o->type == RXE_MIGR_QP;
+		fills = o->type == RXE_MIGR_CQ || o->type == RXE_MIGR_QP ||
+			o->type == RXE_MIGR_SRQ;
 		CHECK(o->filled == fills, "%u", i);
 	}
-	CHECK(fake.in_use == 10, "%u", fake.in_use);
+	CHECK(fake.in_use == 12, "%u", fake.in_use);
 	CHECK(fake.object[S_CQ].comp_vector == 1, "%u",
 	      fake.object[S_CQ].comp_vector);
 

@@ -28,6 +28,7 @@ enum rxe_migr_device_methods {
 
 enum rxe_migr_qp_methods { RXE_MIGR_METHOD_QP_REFILL = RXE_MIGR_NS };
 enum rxe_migr_cq_methods { RXE_MIGR_METHOD_CQ_REFILL = RXE_MIGR_NS };
+enum rxe_migr_srq_methods { RXE_MIGR_METHOD_SRQ_REFILL = RXE_MIGR_NS };
 
 /* attributes, the same two ids in all device methods */
 enum rxe_migr_attrs {
@@ -81,11 +82,10 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_PEER,	/* peer runs a driver without migration */
 	RXE_MIGR_WHY_SILENT,	/* peer does not answer */
 	RXE_MIGR_WHY_QP_TYPE,	/* not an RC QP */
-	RXE_MIGR_WHY_SRQ,	/* shared receive queue */
 	RXE_MIGR_WHY_AH,	/* address handle */
 	RXE_MIGR_WHY_MW,	/* memory window */
-	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried; QP or CQ
-				 * whose rings nobody can map
+	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried; QP, CQ
+				 * or SRQ whose rings nobody can map
 				 */
 	RXE_MIGR_WHY_MR_TYPE,	/* MR that is not plain user memory */
 	RXE_MIGR_WHY_PIN,	/* ATTACH: pages of an MR cannot be pinned */
@@ -159,7 +159,7 @@ struct rxe_migr_resolve_resp {
 
 /*
  * RESTORE attribute of the create commands (INVOKE_WRITE of CREATE_CQ,
- * CREATE_QP, REG_MR): which record of the image says what the object was. It
+ * CREATE_SRQ, CREATE_QP, REG_MR): which record of the image says what the object was. It
  * gets the identities of the record. ENOENT: there is no such record of this
  * type. EBUSY: index or key index taken. ERANGE: index outside the device's
  * range. EINVAL: the command asks for another object than the record.
@@ -173,7 +173,7 @@ struct rxe_migr_restore {
 };
 
 /*
- * REFILL (QP, CQ): fill a restored object from the record of its handle, which
+ * REFILL (QP, CQ, SRQ): fill a restored object from the record of its handle, which
  * is checked whole first; EINVAL names the bad field in the kernel log. ENOENT:
  * no such record. EBUSY: not a restored object, or one in use. A QP must be in
  * the verbs state that the record demands, or in RTS for SQD, or in INIT or

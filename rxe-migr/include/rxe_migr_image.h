@@ -23,8 +23,8 @@ enum rxe_migr_type {
 	RXE_MIGR_CQ,
 	RXE_MIGR_MR,
 	RXE_MIGR_QP,
-	/* not in images yet, named in errors */
 	RXE_MIGR_SRQ,
+	/* not in images yet, named in errors */
 	RXE_MIGR_AH,
 	RXE_MIGR_MW,
 	/* event files have no handle */
@@ -129,6 +129,20 @@ struct rxe_migr_rec_mr {
 	__aligned_u64 start; /* address in the application */
 	__aligned_u64 size;  /* bytes */
 	__aligned_u64 iova;
+};
+
+struct rxe_migr_rec_srq {
+	struct rxe_migr_rec rec;
+	__u32 pd;     /* handle */
+	__u32 srq_num;
+	__u32 max_wr; /* to request, gives the same ring */
+	__u32 max_sge;
+	__u32 limit;  /* 0: not armed */
+	__u32 error;  /* 0 or 1 */
+	struct rxe_migr_ring ring;
+	__u32 events_reported; /* that the application has read */
+	__u32 reserved;
+	/* ring slots */
 };
 
 /* a responder resource: READ or ATOMIC that may be asked for again */
@@ -245,6 +259,9 @@ struct rxe_migr_rec_qp {
 	struct rxe_migr_ring rq;
 	__u32 events_reported; /* that the application has read */
 	__u32 wire_qpn;	       /* what peers use; equal to qpn */
+	/* handle, or RXE_MIGR_NO_HANDLE; with one, all of rq is 0 */
+	__u32 srq;
+	__u32 reserved;
 	/* max_dest_rd_atomic times struct rxe_migr_res, SQ slots, RQ slots */
 };
 

@@ -29,7 +29,8 @@ static void clone_open(struct rig *rig, struct copy *c)
 
 	copy_open(rig, c);
 	for (unsigned int i = 0; i < rig->img.count; i++)
-		if (rig->img.records[i]->type < RXE_MIGR_QP)
+		if (rig->img.records[i]->type != RXE_MIGR_QP &&
+		    rig->img.records[i]->type != RXE_MIGR_ASYNC_FD)
 			must(c, migr_create_object(&c->r, rig->img.records[i]));
 	for (int i = 0; i < N_QPS; i++) {
 		size_t length = rig->qp[i]->rec.length;

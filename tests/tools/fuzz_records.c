@@ -38,6 +38,7 @@ static void free_at_end(char *p, size_t length)
 void refill_others(struct rig *rig, struct copy *c)
 {
 	refill_cq(c->fd, rig->cq->rec.handle);
+	refill_srq(c->fd, rig->srq->rec.handle);
 	for (int i = 0; i < N_QPS; i++)
 		if (i != VICTIM)
 			EXPECT(refill_qp(c->fd, rig->qp[i]->rec.handle), 0);
@@ -205,21 +206,22 @@ static void truncate_qp(struct rig *rig, struct copy *c)
 	}
 }
 
-static void flip_cq(struct rig *rig, struct copy *c)
+/* of a CQ or an SRQ: every bit of its fixed part, and cut */
+static void flip_other(struct rig *rig, struct copy *c, uint16_t object,
+		       const struct rxe_migr_rec *good, size_t fixed)
 {
-	const struct rxe_migr_rec_cq *good = rig->cq;
-	size_t length = good->rec.length;
+	size_t length = good->length;
 	char *rec = malloc(length);
 	int ret;
 
 	memcpy(rec, good, length);
-	for (size_t at = 0; at < sizeof(*good); at++) {
+	for (size_t at = 0; at < fixed; at++) {
 		for (int bit = 0; bit < 9; bit++) {
 			char flip = (char)(bit < 8 ? 1 << bit : 0xff);
 
 			rec[at] ^= flip;
-			ret = refill_as(rig, c->fd, UVERBS_OBJECT_CQ,
-					good->rec.handle, rec, length);
+			ret = refill_as(rig, c->fd, object, good->handle, rec,
+					length);
 			rec[at] ^= flip;
 			tried++;
 			if (ret) {
@@ -230,11 +232,9 @@ static void flip_cq(struct rig *rig, struct copy *c)
 			renew(rig, c);
 		}
 	}
-	for (size_t n = 0; n < length; n++) {
-		EXPECT(refill_as(rig, c->fd, UVERBS_OBJECT_CQ, good->rec.handle,
-				 good, n),
+	for (size_t n = 0; n < length; n++)
+		EXPECT(refill_as(rig, c->fd, object, good->handle, good, n),
 		       -EINVAL, -ENOENT);
-	}
 	MUST(!load_good(rig, c->fd));
 	free(rec);
 }
@@ -246,7 +246,9 @@ void attack_records(struct rig *rig, size_t part)
 
 	copy_open(rig, &c);
 	copy_create(rig, &c);
-	flip_cq(rig, &c);
+	flip_other(rig, &c, UVERBS_OBJECT_CQ, &rig->cq->rec, sizeof(*rig->cq));
+	flip_other(rig, &c, UVERBS_OBJECT_SRQ, &rig->srq->rec,
+		   sizeof(*rig->srq));
 	truncate_qp(rig, &c);
 	flip_qp(rig, &c, part);
 	extremes_qp(rig, &c, part);

@@ -22,6 +22,8 @@
 
 void side_open(struct rig *rig, struct side *s)
 {
+	struct ibv_srq_init_attr srq = { .attr = { DEPTH, 2, 0 } };
+	struct ibv_recv_wr recv = { .wr_id = 5 }, *bad;
 	struct ibv_qp_init_attr init = {
 		.cap = { DEPTH, DEPTH, 2, 2, 0 },
 		.qp_type = IBV_QPT_RC,
@@ -32,6 +34,8 @@ void side_open(struct rig *rig, struct side *s)
 	MUST(!ibv_query_gid(s->ctx, 1, GID_INDEX, &rig->gid));
 	MUST(s->pd = ibv_alloc_pd(s->ctx));
 	MUST(s->cq = ibv_create_cq(s->ctx, 4 * DEPTH * N_QPS, NULL, NULL, 0));
+	/* objects of a type that is dumped earlier come earlier */
+	MUST(s->srq = ibv_create_srq(s->pd, &srq));
 	s->mem = mmap(NULL, 2 * MSG, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(s->mem != MAP_FAILED);
@@ -39,12 +43,15 @@ void side_open(struct rig *rig, struct side *s)
 	init.send_cq = init.recv_cq = s->cq;
 	for (int i = 0; i < N_QPS; i++)
 		MUST(s->qp[i] = ibv_create_qp(s->pd, &init));
+	for (int i = 0; i < 3; i++)
+		MUST(!ibv_post_srq_recv(s->srq, &recv, &bad));
 }
 
 void side_close(struct side *s)
 {
 	for (int i = 0; i < N_QPS; i++)
 		MUST(!ibv_destroy_qp(s->qp[i]));
+	MUST(!ibv_destroy_srq(s->srq));
 	MUST(!ibv_destroy_cq(s->cq));
 	MUST(!ibv_dereg_mr(s->mr));
 	MUST(!ibv_dealloc_pd(s->pd));
@@ -197,6 +204,9 @@ void rig_use_image(struct rig *rig, size_t length)
 		case RXE_MIGR_CQ:
 			rig->cq = rec;
 			break;
+		case RXE_MIGR_SRQ:
+			rig->srq = rec;
+			break;
 		case RXE_MIGR_MR:
 			rig->mr = rec;
 			break;
@@ -206,7 +216,7 @@ void rig_use_image(struct rig *rig, size_t length)
 			break;
 		}
 	}
-	MUST(rig->cq && rig->mr && n == N_QPS);
+	MUST(rig->cq && rig->srq && rig->mr && n == N_QPS);
 }
 
 /*

@@ -40,6 +40,7 @@ struct side {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
+	struct ibv_srq *srq; /* with receives, of no QP */
 	struct ibv_mr *mr;
 	struct ibv_qp *qp[N_QPS];
 	char *mem;
@@ -54,6 +55,7 @@ struct rig {
 	void *image;
 	struct migr_image img;
 	const struct rxe_migr_rec_cq *cq;
+	const struct rxe_migr_rec_srq *srq;
 	const struct rxe_migr_rec_mr *mr;
 	const struct rxe_migr_rec_qp *qp[N_QPS];
 };
@@ -144,6 +146,11 @@ static inline int refill_qp(int fd, uint32_t handle)
 static inline int refill_cq(int fd, uint32_t handle)
 {
 	return raw_refill(fd, UVERBS_OBJECT_CQ, handle);
+}
+
+static inline int refill_srq(int fd, uint32_t handle)
+{
+	return raw_refill(fd, UVERBS_OBJECT_SRQ, handle);
 }
 
 /* ---- attacks ---- */
