@@ -44,6 +44,11 @@ struct npb_state {
 	double *moved, *in, *out, *parts; /* for multiply() */
 };
 
+static double *new_pieces(const struct npb_state *s, size_t count)
+{
+	return npb_alloc(count * s->piece, sizeof(double));
+}
+
 /*
  * Rank k has piece k, and the block in row k / columns, column k % columns. A
  * grid row's result are the pieces of its own processes. A grid column needs as
@@ -54,8 +59,6 @@ static struct npb_state *create(const struct npb_job *job)
 	const struct cg_matrix *m = &problems[job->class].matrix;
 	struct npb_state *s = npb_alloc(1, sizeof(*s));
 	unsigned int row, column;
-	double **v[] = { &s->x, &s->z, &s->p, &s->q, &s->r, &s->moved };
-	size_t i;
 
 	s->job = job;
 	s->matrix = m;
@@ -73,12 +76,15 @@ static struct npb_state *create(const struct npb_job *job)
 		      job->rank / s->grid_rows;
 	s->piece_from = column * s->grid_rows + row;
 
-	for (i = 0; i < sizeof(v) / sizeof(*v); i++)
-		*v[i] = npb_alloc(s->piece, sizeof(double));
-	s->in = npb_alloc((size_t)s->piece * s->grid_rows, sizeof(double));
-	s->out = npb_alloc((size_t)s->piece * s->grid_columns, sizeof(double));
-	s->parts = npb_alloc((size_t)s->piece * s->grid_columns,
-			     sizeof(double));
+	s->x = new_pieces(s, 1);
+	s->z = new_pieces(s, 1);
+	s->p = new_pieces(s, 1);
+	s->q = new_pieces(s, 1);
+	s->r = new_pieces(s, 1);
+	s->moved = new_pieces(s, 1);
+	s->in = new_pieces(s, s->grid_rows);
+	s->out = new_pieces(s, s->grid_columns);
+	s->parts = new_pieces(s, s->grid_columns);
 	cg_make_block(&s->block, m, row * s->grid_columns * s->piece,
 		      s->grid_columns * s->piece,
 		      column * s->grid_rows * s->piece,
@@ -88,12 +94,15 @@ static struct npb_state *create(const struct npb_job *job)
 
 static void destroy(struct npb_state *s)
 {
-	double *v[] = { s->x, s->z, s->p, s->q, s->r,
-			s->moved, s->in, s->out, s->parts };
-	size_t i;
-
-	for (i = 0; i < sizeof(v) / sizeof(*v); i++)
-		free(v[i]);
+	free(s->x);
+	free(s->z);
+	free(s->p);
+	free(s->q);
+	free(s->r);
+	free(s->moved);
+	free(s->in);
+	free(s->out);
+	free(s->parts);
 	cg_free_block(&s->block);
 	MPI_Comm_free(&s->along_row);
 	MPI_Comm_free(&s->along_column);
@@ -218,9 +227,10 @@ static enum npb_verdict verify(const struct npb_job *job,
 {
 	if (job->iterations < job->official)
 		return NPB_UNKNOWN;
-	return npb_is_real(r, 2 * (job->official - 1), "CG: zeta",
-			   problems[job->class].zeta, CG_ERROR) ?
-		NPB_RIGHT : NPB_WRONG;
+	if (npb_is_real(r, 2 * (job->official - 1), "CG: zeta",
+			problems[job->class].zeta, CG_ERROR))
+		return NPB_RIGHT;
+	return NPB_WRONG;
 }
 
 /* Those of 25 steps and of what is around them, for so many non-zeros a row */
@@ -229,14 +239,14 @@ static double operations(const struct npb_job *job)
 	const struct cg_matrix *m = &problems[job->class].matrix;
 	double row = m->nonzeros * (m->nonzeros + 1);
 
-	return 2.0 * job->iterations * m->n *
-	       (3 + row + STEPS * (5 + row) + 3);
+	return 2.0 * job->iterations * m->n * (3 + row + STEPS * (5 + row) + 3);
 }
 
 const struct npb_kernel npb_kernel = {
 	.name = "CG",
-	.about = "The smallest eigenvalue of a sparse matrix: many messages of\n"
-		 "some KiB, and sums of single numbers.",
+	.about =
+		"The smallest eigenvalue of a sparse matrix: many messages of\n"
+		"some KiB, and sums of single numbers.",
 	.iterations = { 15, 15, 15, 75 },
 	.max_ranks = { 256, 1024, 1024, 1024 },
 	.create = create,

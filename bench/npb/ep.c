@@ -14,7 +14,7 @@
 
 #define EP_SEED UINT64_C(271828183)
 #define EP_ERROR 1e-8
-#define RINGS 12 /* x and y are odd by 2^-46: t is at least 2^-89 */
+#define RINGS 12  /* x and y are odd by 2^-46: t is at least 2^-89 */
 #define SLICES 64 /* a repetition in as many iterations */
 
 static const struct {
@@ -84,8 +84,8 @@ static void add_up(const struct npb_state *s, struct npb_result *r)
 static void iterate(struct npb_state *s, unsigned int i, struct npb_result *r)
 {
 	const struct npb_job *job = s->job;
-	uint64_t slice = (UINT64_C(1) << problems[job->class].log_pairs) /
-			 SLICES;
+	uint64_t slice =
+		(UINT64_C(1) << problems[job->class].log_pairs) / SLICES;
 	uint64_t first = slice * job->rank / job->ranks;
 	uint64_t end = slice * (job->rank + 1) / job->ranks;
 
@@ -122,8 +122,9 @@ static void destroy(struct npb_state *s)
 
 const struct npb_kernel npb_kernel = {
 	.name = "EP",
-	.about = "Gaussian deviates, added up and counted: arithmetic only. An\n"
-		 "iteration is a part of 1/64, ranks meet after the last one.",
+	.about =
+		"Gaussian deviates, added up and counted: arithmetic only. An\n"
+		"iteration is a part of 1/64, ranks meet after the last one.",
 	.iterations = { SLICES, SLICES, SLICES, SLICES },
 	.max_ranks = { 1024, 1024, 1024, 1024 },
 	.any_ranks = true,

@@ -28,33 +28,40 @@
 
 static const struct {
 	size_t nx, ny, nz;
-	double sum[MAX_STEPS][2]; /* checksums after each step */
-} problems[NPB_CLASSES] = {
-	[NPB_S] = { 64, 64, 64, {
+} sizes[NPB_CLASSES] = {
+	[NPB_S] = { 64, 64, 64 },
+	[NPB_W] = { 128, 128, 32 },
+	[NPB_A] = { 256, 256, 128 },
+	[NPB_B] = { 512, 256, 256 },
+};
+
+/* Checksums after each step */
+static const double sums[NPB_CLASSES][MAX_STEPS][2] = {
+	[NPB_S] = {
 		{ 5.546087004964e+02, 4.845363331978e+02 },
 		{ 5.546385409189e+02, 4.865304269511e+02 },
 		{ 5.546148406171e+02, 4.883910722336e+02 },
 		{ 5.545423607415e+02, 4.901273169046e+02 },
 		{ 5.544255039624e+02, 4.917475857993e+02 },
 		{ 5.542683411902e+02, 4.932597244941e+02 },
-	} },
-	[NPB_W] = { 128, 128, 32, {
+	},
+	[NPB_W] = {
 		{ 5.673612178944e+02, 5.293246849175e+02 },
 		{ 5.631436885271e+02, 5.282149986629e+02 },
 		{ 5.594024089970e+02, 5.270996558037e+02 },
 		{ 5.560698047020e+02, 5.260027904925e+02 },
 		{ 5.530898991250e+02, 5.249400845633e+02 },
 		{ 5.504159734538e+02, 5.239212247086e+02 },
-	} },
-	[NPB_A] = { 256, 256, 128, {
+	},
+	[NPB_A] = {
 		{ 5.046735008193e+02, 5.114047905510e+02 },
 		{ 5.059412319734e+02, 5.098809666433e+02 },
 		{ 5.069376896287e+02, 5.098144042213e+02 },
 		{ 5.077892868474e+02, 5.101336130759e+02 },
 		{ 5.085233095391e+02, 5.104914655194e+02 },
 		{ 5.091487099959e+02, 5.107917842803e+02 },
-	} },
-	[NPB_B] = { 512, 256, 256, {
+	},
+	[NPB_B] = {
 		{ 5.177643571579e+02, 5.077803458597e+02 },
 		{ 5.154521291263e+02, 5.088249431599e+02 },
 		{ 5.146409228649e+02, 5.096208912659e+02 },
@@ -75,7 +82,7 @@ static const struct {
 		{ 5.125002331720e+02, 5.115053595966e+02 },
 		{ 5.124551951846e+02, 5.115415130407e+02 },
 		{ 5.124146770029e+02, 5.115744692211e+02 },
-	} },
+	},
 };
 
 struct npb_state {
@@ -84,8 +91,8 @@ struct npb_state {
 	size_t my_ny, my_nz; /* of a slab */
 	struct fft *along_x, *along_y, *along_z;
 	double *decay_x, *decay_y, *decay_z; /* of frequencies at a time */
-	double complex *frequency; /* [nz][my_ny][nx], at time 0 */
-	double complex *space; /* [my_nz][ny][nx], and frequencies as above */
+	double complex *frequency;	     /* [nz][my_ny][nx], at time 0 */
+	double complex *space;	/* [my_nz][ny][nx], and frequencies as above */
 	double complex *packed; /* [ranks][my_nz][my_ny][nx], on its way */
 };
 
@@ -104,9 +111,9 @@ static struct npb_state *create(const struct npb_job *job)
 	size_t points;
 
 	s->job = job;
-	s->nx = problems[job->class].nx;
-	s->ny = problems[job->class].ny;
-	s->nz = problems[job->class].nz;
+	s->nx = sizes[job->class].nx;
+	s->ny = sizes[job->class].ny;
+	s->nz = sizes[job->class].nz;
 	s->my_ny = s->ny / job->ranks;
 	s->my_nz = s->nz / job->ranks;
 	s->along_x = new_fft(s->nx);
@@ -216,8 +223,7 @@ static void transform_xy(struct npb_state *s, bool inverse)
 	}
 }
 
-static void transform_z(struct npb_state *s, bool inverse,
-			double complex *data)
+static void transform_z(struct npb_state *s, bool inverse, double complex *data)
 {
 	const size_t plane = s->nx * s->my_ny;
 
@@ -259,8 +265,8 @@ static void evolve(struct npb_state *s, unsigned int time)
 		for (y = 0; y < s->my_ny; y++) {
 			yz = s->decay_z[z] * s->decay_y[y];
 			for (x = 0; x < s->nx; x++, at++)
-				s->space[at] = s->decay_x[x] * yz *
-					       s->frequency[at];
+				s->space[at] =
+					s->decay_x[x] * yz * s->frequency[at];
 		}
 	}
 }
@@ -307,16 +313,16 @@ static bool is_sum(const struct npb_result *r, unsigned int step,
 	seen = CMPLX(r->value[2 * step - 2].real, r->value[2 * step - 1].real);
 	if (cabs(seen - official) <= FT_ERROR * cabs(official))
 		return true;
-	fprintf(stderr, "FT: checksum %u is %.15g + %.15gi, not %.15g + %.15gi\n",
-		step, creal(seen), cimag(seen), creal(official),
-		cimag(official));
+	fprintf(stderr,
+		"FT: checksum %u is %.15g + %.15gi, not %.15g + %.15gi\n", step,
+		creal(seen), cimag(seen), creal(official), cimag(official));
 	return false;
 }
 
 static enum npb_verdict verify(const struct npb_job *job,
 			       const struct npb_result *r)
 {
-	const double(*sum)[2] = problems[job->class].sum;
+	const double(*sum)[2] = sums[job->class];
 	bool right = true;
 	unsigned int i;
 
@@ -328,8 +334,8 @@ static enum npb_verdict verify(const struct npb_job *job,
 /* What the literature found a transform to take; the first one counts, too. */
 static double operations(const struct npb_job *job)
 {
-	double points = (double)problems[job->class].nx *
-			problems[job->class].ny * problems[job->class].nz;
+	double points = (double)sizes[job->class].nx * sizes[job->class].ny *
+			sizes[job->class].nz;
 
 	return points * (14.8157 + 7.19641 * log(points) +
 			 (5.23518 + 7.21113 * log(points)) * job->iterations);
@@ -337,8 +343,9 @@ static double operations(const struct npb_job *job)
 
 const struct npb_kernel npb_kernel = {
 	.name = "FT",
-	.about = "Fourier transforms in three dimensions: all ranks send to all,\n"
-		 "and much.",
+	.about =
+		"Fourier transforms in three dimensions: all ranks send to all,\n"
+		"and much.",
 	.iterations = { 6, 6, 6, MAX_STEPS },
 	.max_ranks = { 64, 32, 128, 256 },
 	.create = create,

@@ -5,7 +5,6 @@
  * counted there. Two keys change before each iteration.
  */
 #include <inttypes.h>
-#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,50 +17,56 @@
 #define LOG_BUCKETS 10
 #define BUCKETS (1 << LOG_BUCKETS)
 
+static const struct {
+	unsigned int log_keys, log_max;
+} sizes[NPB_CLASSES] = {
+	[NPB_S] = { 16, 11 },
+	[NPB_W] = { 20, 16 },
+	[NPB_A] = { 23, 19 },
+	[NPB_B] = { 25, 21 },
+};
+
 /*
  * Of five keys the ranks are known. Each iteration makes one more key small and
  * one large: ranks of small keys go up by one, those of large keys down.
  */
-static const struct {
-	unsigned int log_keys, log_max;
-	struct {
-		int64_t place, rank;
-		int drift, since;
-	} probe[PROBES];
-} problems[NPB_CLASSES] = {
-	[NPB_S] = { 16, 11, {
+static const struct probe {
+	int64_t place, rank;
+	int drift, since;
+} probes[NPB_CLASSES][PROBES] = {
+	[NPB_S] = {
 		{ 48427, 0, 1, 0 },
 		{ 17148, 18, 1, 0 },
 		{ 23627, 346, 1, 0 },
 		{ 62548, 64917, -1, 0 },
 		{ 4431, 65463, -1, 0 },
-	} },
-	[NPB_W] = { 20, 16, {
+	},
+	[NPB_W] = {
 		{ 357773, 1249, 1, 2 },
 		{ 934767, 11698, 1, 2 },
 		{ 875723, 1039987, -1, 0 },
 		{ 898999, 1043896, -1, 0 },
 		{ 404505, 1048018, -1, 0 },
-	} },
-	[NPB_A] = { 23, 19, {
+	},
+	[NPB_A] = {
 		{ 2112377, 104, 1, 1 },
 		{ 662041, 17523, 1, 1 },
 		{ 5336171, 123928, 1, 1 },
 		{ 3642833, 8288932, -1, 1 },
 		{ 4250760, 8388264, -1, 1 },
-	} },
-	[NPB_B] = { 25, 21, {
+	},
+	[NPB_B] = {
 		{ 41869, 33422937, -1, 0 },
 		{ 812306, 10244, 1, 0 },
 		{ 5102857, 59149, 1, 0 },
 		{ 18232239, 33135281, -1, 0 },
 		{ 26860214, 99, 1, 0 },
-	} },
+	},
 };
 
 struct npb_state {
 	const struct npb_job *job;
-	int64_t first, keys; /* of all keys, those here */
+	int64_t first, keys;	   /* of all keys, those here */
 	unsigned int bucket_shift; /* a key's bucket is key >> this */
 	int32_t *key, *sorted; /* sorted by bucket, thus by rank they go to */
 	int *to_count, *to_start, *from_count, *from_start; /* by rank */
@@ -78,8 +83,8 @@ struct npb_state {
 static struct npb_state *create(const struct npb_job *job)
 {
 	struct npb_state *s = npb_alloc(1, sizeof(*s));
-	int64_t all = INT64_C(1) << problems[job->class].log_keys;
-	unsigned int log_max = problems[job->class].log_max;
+	int64_t all = INT64_C(1) << sizes[job->class].log_keys;
+	unsigned int log_max = sizes[job->class].log_max;
 
 	s->job = job;
 	s->first = all * job->rank / job->ranks;
@@ -113,7 +118,7 @@ static void destroy(struct npb_state *s)
 /* Sums of four random numbers, scaled so that all keys are less than max. */
 static void prepare(struct npb_state *s)
 {
-	unsigned int shift = PRNG_BITS + 2 - problems[s->job->class].log_max;
+	unsigned int shift = PRNG_BITS + 2 - sizes[s->job->class].log_max;
 	uint64_t seed = prng_skip(PRNG_SEED, 4 * s->first), sum;
 	int64_t i;
 	int k;
@@ -148,7 +153,7 @@ static void count_buckets(const struct npb_state *s, int64_t *here,
 	for (i = 0; i < s->keys; i++)
 		here[s->key[i] >> s->bucket_shift]++;
 	for (k = 0; k < PROBES; k++) {
-		place = problems[s->job->class].probe[k].place - s->first;
+		place = probes[s->job->class][k].place - s->first;
 		if (place >= 0 && place < s->keys)
 			here[BUCKETS + k] = s->key[place];
 	}
@@ -164,7 +169,7 @@ static void share_buckets(struct npb_state *s, const int64_t *here,
 			  const int64_t *everywhere)
 {
 	const struct npb_job *job = s->job;
-	int64_t all = INT64_C(1) << problems[job->class].log_keys;
+	int64_t all = INT64_C(1) << sizes[job->class].log_keys;
 	int64_t before = 0, start = 0;
 	unsigned int b = 0, k;
 
@@ -232,24 +237,31 @@ static void count_keys(struct npb_state *s)
 	}
 }
 
-/* A key's rank is how many are less, that is: not more than the key before. */
+/* How many keys are less: those that are not more than the key before. */
+static int64_t rank_of(const struct npb_state *s, int32_t key)
+{
+	if (key == s->low)
+		return s->less;
+	return s->below[key - s->low - 1];
+}
+
 static void probe(struct npb_state *s, unsigned int i, const int64_t *key)
 {
 	unsigned int k;
 
 	for (k = 0; k < PROBES; k++)
 		if (key[k] >= s->low && key[k] < s->high)
-			s->found[i - 1][k] = key[k] > s->low ?
-				s->below[key[k] - s->low - 1] : s->less;
+			s->found[i - 1][k] = rank_of(s, key[k]);
 }
 
 static void iterate(struct npb_state *s, unsigned int i, struct npb_result *r)
 {
 	int64_t here[BUCKETS + PROBES], everywhere[BUCKETS + PROBES];
+	const unsigned int max = 1u << sizes[s->job->class].log_max;
 
 	(void)r;
-	change(s, i, i);
-	change(s, i + ITERATIONS, (1 << problems[s->job->class].log_max) - i);
+	change(s, i, i % max);
+	change(s, i + ITERATIONS, max - 1 - (i - 1) % max);
 	count_buckets(s, here, everywhere);
 	share_buckets(s, here, everywhere);
 	exchange(s, here);
@@ -309,18 +321,18 @@ static enum npb_verdict verify(const struct npb_job *job,
 			       const struct npb_result *r)
 {
 	bool right = npb_is_integer(r, 0, "IS: keys out of order", 0);
+	const struct probe *p;
 	unsigned int i, k;
 	char what[64];
 
 	for (i = 1; i <= job->iterations && i <= ITERATIONS; i++) {
 		for (k = 0; k < PROBES; k++) {
+			p = &probes[job->class][k];
 			snprintf(what, sizeof(what),
 				 "IS: iteration %u, rank of key %u", i, k);
 			right &= npb_is_integer(
 				r, 2 + (i - 1) * PROBES + k, what,
-				problems[job->class].probe[k].rank +
-				problems[job->class].probe[k].drift *
-				((int)i - problems[job->class].probe[k].since));
+				p->rank + p->drift * ((int)i - p->since));
 		}
 	}
 	return right ? NPB_RIGHT : NPB_WRONG;
@@ -328,14 +340,15 @@ static enum npb_verdict verify(const struct npb_job *job,
 
 static double operations(const struct npb_job *job)
 {
-	return (double)(INT64_C(1) << problems[job->class].log_keys) *
+	return (double)(INT64_C(1) << sizes[job->class].log_keys) *
 	       job->iterations;
 }
 
 const struct npb_kernel npb_kernel = {
 	.name = "IS",
-	.about = "Integers sorted by counting: all ranks send to all, some more\n"
-		 "than others.",
+	.about =
+		"Integers sorted by counting: all ranks send to all, some more\n"
+		"than others.",
 	.iterations = { ITERATIONS, ITERATIONS, ITERATIONS, ITERATIONS },
 	.max_ranks = { 1024, 1024, 1024, 1024 },
 	.any_ranks = true,

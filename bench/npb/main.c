@@ -18,8 +18,8 @@ struct run {
 	struct npb_options options;
 	struct npb_job job;
 	struct npb_result first, now; /* of repetitions */
-	unsigned int repetitions; /* completed */
-	uint64_t iterations; /* of all repetitions */
+	unsigned int repetitions;     /* completed */
+	uint64_t iterations;	      /* of all repetitions */
 	double seconds;
 	enum npb_verdict verdict;
 };

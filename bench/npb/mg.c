@@ -63,6 +63,7 @@ static void offer(struct spot *kept, struct spot new)
 static void place(struct grid *v, const struct spot *mine, double charge)
 {
 	struct spot best[CHARGES] = { 0 }, *all;
+	uint64_t z, y;
 	unsigned int i;
 
 	all = npb_alloc(v->job->ranks, sizeof(best));
@@ -72,11 +73,10 @@ static void place(struct grid *v, const struct spot *mine, double charge)
 		offer(best, all[i]);
 	free(all);
 	for (i = 0; i < CHARGES; i++) {
-		uint64_t z = best[i].at / (v->n * v->n) - v->first;
-
+		z = best[i].at / (v->n * v->n) - v->first;
+		y = best[i].at / v->n % v->n;
 		if (z < v->planes)
-			grid_row(v, z, best[i].at / v->n % v->n)
-				[best[i].at % v->n] = charge;
+			grid_row(v, z, y)[best[i].at % v->n] = charge;
 	}
 }
 
@@ -191,16 +191,16 @@ static enum npb_verdict verify(const struct npb_job *job,
 {
 	if (job->iterations < job->official)
 		return NPB_UNKNOWN;
-	return npb_is_real(r, 0, "MG: the residual's norm",
-			   problems[job->class].norm, MG_ERROR) ?
-		NPB_RIGHT : NPB_WRONG;
+	if (npb_is_real(r, 0, "MG: the residual's norm",
+			problems[job->class].norm, MG_ERROR))
+		return NPB_RIGHT;
+	return NPB_WRONG;
 }
 
 /* 58 for each point of the finest grid, on the way down and up in all */
 static double operations(const struct npb_job *job)
 {
-	return 58 * ldexp(1, 3 * problems[job->class].level) *
-	       job->iterations;
+	return 58 * ldexp(1, 3 * problems[job->class].level) * job->iterations;
 }
 
 const struct npb_kernel npb_kernel = {

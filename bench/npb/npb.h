@@ -11,7 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { NPB_S, NPB_W, NPB_A, NPB_B, NPB_CLASSES };
+enum {
+	NPB_S,
+	NPB_W,
+	NPB_A,
+	NPB_B,
+	NPB_CLASSES
+};
 
 /* What is to be done, the same on all ranks but for the rank. */
 struct npb_job {

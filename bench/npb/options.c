@@ -7,7 +7,7 @@
 
 #include "options.h"
 
-#define MAX_NUMBER 1000000000ul
+#define MAX_NUMBER 1000000ul
 
 static const char letters[NPB_CLASSES + 1] = "SWAB";
 
@@ -113,11 +113,13 @@ int options_parse(struct npb_options *o, struct npb_job *job, int argc,
 			break;
 		case 'n':
 			if (!number(&job->iterations, optarg, 1))
-				return wrong(job, "-n %s: not from 1", optarg);
+				return wrong(job, "-n %s: not 1 to %lu", optarg,
+					     MAX_NUMBER);
 			break;
 		case 'l':
 			if (!number(&o->repetitions, optarg, 0))
-				return wrong(job, "-l %s: not from 0", optarg);
+				return wrong(job, "-l %s: not 0 to %lu", optarg,
+					     MAX_NUMBER);
 			break;
 		case 'P':
 			o->progress = optarg;

@@ -12,7 +12,7 @@
 #define PRNG_BITS 46
 #define PRNG_MASK ((UINT64_C(1) << PRNG_BITS) - 1)
 #define PRNG_FACTOR UINT64_C(1220703125) /* 5^13 */
-#define PRNG_SEED UINT64_C(314159265) /* of all kernels but EP */
+#define PRNG_SEED UINT64_C(314159265)	 /* of all kernels but EP */
 
 static inline uint64_t prng_next(uint64_t *x)
 {

@@ -24,9 +24,8 @@ static uint64_t step(uint64_t x)
 
 int main(void)
 {
-	const uint64_t far[] = { 0,	      1,	   2,
-				 1023,	      65536,	   99999,
-				 1 << 20,     (1 << 20) + 1 };
+	const uint64_t far[] = { 0,	1,     2,	1023,
+				 65536, 99999, 1 << 20, (1 << 20) + 1 };
 	const uint64_t order = UINT64_C(1) << 44;
 	uint64_t x = PRNG_SEED, y = PRNG_SEED, i;
 	unsigned int k;

@@ -14,8 +14,8 @@
 static const struct expected {
 	const char *name;
 	size_t numbers; /* how many of the result are official */
-	double error; /* how far off they may be */
-	bool prefix; /* Fewer iterations have a result, too. */
+	double error;	/* how far off they may be */
+	bool prefix;	/* Fewer iterations have a result, too. */
 } expected[] = {
 	{ "EP", 2, 1e-8, false },  { "IS", 51, 0, true },
 	{ "CG", 1, 1e-10, false }, { "MG", 1, 1e-8, false },
@@ -81,6 +81,7 @@ static void test(const struct expected *e, struct npb_job job,
 {
 	const double far = e->error ? 4 * e->error : 1, near = e->error / 4;
 	size_t count = r->count;
+	unsigned int k;
 
 	expect(npb_kernel.verify(&job, r) == NPB_RIGHT, "it is right");
 	expect(noticed(&job, r, far) == e->numbers, "too large is noticed");
@@ -99,8 +100,9 @@ static void test(const struct expected *e, struct npb_job job,
 	expect(npb_kernel.verify(&job, r) ==
 		       (e->prefix ? NPB_RIGHT : NPB_UNKNOWN),
 	       "fewer iterations");
-	for (job.class = NPB_W; job.class < NPB_CLASSES; job.class++) {
-		job.official = npb_kernel.iterations[job.class];
+	for (k = NPB_W; k < NPB_CLASSES; k++) {
+		job.class = k;
+		job.official = npb_kernel.iterations[k];
 		job.iterations = job.official;
 		expect(npb_kernel.verify(&job, r) == NPB_WRONG,
 		       "another class's result is noticed");
