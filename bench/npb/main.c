@@ -21,6 +21,7 @@ struct run {
 	unsigned int repetitions;     /* completed */
 	uint64_t iterations;	      /* of all repetitions */
 	double seconds;
+	bool stopped;
 	enum npb_verdict verdict;
 };
 
@@ -70,6 +71,7 @@ static bool after_iteration(void *arg, unsigned int i)
 		return false;
 	stop = stop_signal;
 	MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	r->stopped = stop;
 	return stop;
 }
 
@@ -85,19 +87,53 @@ static void warm_up(const struct run *r, struct npb_state *s)
 	free(none.value);
 }
 
-/* What has just ended is as good as the specification, and the first, say. */
+/* Each rank has computed the result, of what it got. Is it rank 0's? */
+static bool same_as_rank_0(const struct run *r)
+{
+	struct npb_result theirs = { .count = r->now.count };
+	bool same;
+
+	MPI_Bcast(&theirs.count, sizeof(theirs.count), MPI_BYTE, 0,
+		  MPI_COMM_WORLD);
+	theirs.value = npb_alloc(theirs.count, sizeof(*theirs.value));
+	if (!r->job.rank)
+		memcpy(theirs.value, r->now.value,
+		       theirs.count * sizeof(*theirs.value));
+	MPI_Bcast(theirs.value, theirs.count * sizeof(*theirs.value), MPI_BYTE,
+		  0, MPI_COMM_WORLD);
+	same = npb_same(&theirs, &r->now);
+	free(theirs.value);
+	return same;
+}
+
+/*
+ * What has just ended is as good as the specification, and the first
+ * repetition, and the other ranks say.
+ */
 static void judge(struct run *r)
 {
-	if (r->job.rank || r->verdict == NPB_WRONG)
-		return;
-	r->verdict = npb_kernel.verify(&r->job, &r->now);
-	if (!npb_same(&r->first, &r->now)) {
+	int wrong = 0;
+
+	if (!same_as_rank_0(r)) {
+		fprintf(stderr,
+			"%s: repetition %u has another result on rank %u: ",
+			npb_kernel.name, r->repetitions, r->job.rank);
+		wrong = 1;
+	} else if (!npb_same(&r->first, &r->now)) {
 		fprintf(stderr, "%s: repetition %u is not as the first: ",
 			npb_kernel.name, r->repetitions);
+		wrong = 1;
+	}
+	if (wrong) {
 		npb_print(stderr, &r->now);
 		fputc('\n', stderr);
-		r->verdict = NPB_WRONG;
 	}
+	MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX,
+		      MPI_COMM_WORLD);
+	if (wrong)
+		r->verdict = NPB_WRONG;
+	else if (!r->job.rank && r->verdict != NPB_WRONG)
+		r->verdict = npb_kernel.verify(&r->job, &r->now);
 }
 
 static void run(struct run *r, struct npb_state *s)
@@ -106,7 +142,7 @@ static void run(struct run *r, struct npb_state *s)
 
 	warm_up(r, s);
 	write_progress(r);
-	while (!wanted || r->repetitions < wanted) {
+	while (!r->stopped && (!wanted || r->repetitions < wanted)) {
 		if (!npb_repeat(&r->job, s, &r->now, &r->seconds,
 				after_iteration, r))
 			break;

@@ -114,7 +114,7 @@ bool npb_is_integer(const struct npb_result *r, size_t i, const char *what,
 
 /*
  * One repetition; after() is asked after each iteration whether to stop there.
- * Returns whether it was not stopped.
+ * Returns whether it was completed.
  */
 typedef bool npb_after(void *arg, unsigned int iteration);
 bool npb_repeat(const struct npb_job *job, struct npb_state *s,

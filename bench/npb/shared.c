@@ -157,7 +157,7 @@ bool npb_repeat(const struct npb_job *job, struct npb_state *s,
 		npb_kernel.begin(s);
 	for (i = 1; i <= job->iterations; i++) {
 		npb_kernel.iterate(s, i, r);
-		if (after && after(arg, i))
+		if (after && after(arg, i) && i < job->iterations)
 			return false;
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
