@@ -80,6 +80,8 @@ static void pass4(const struct fft *f, size_t left, size_t s, struct split in,
 		double *restrict yi = out.im + 4 * p * s;
 		const size_t h = quarter * s;
 
+		/* Not seen by the compiler: what is written is apart, too. */
+#pragma GCC ivdep
 		for (q = 0; q < s; q++) {
 			double pr = xr[q] + xr[q + 2 * h];
 			double pi = xi[q] + xi[q + 2 * h];
@@ -113,6 +115,7 @@ static void pass2(size_t s, struct split in, struct split out)
 	double *restrict yr = out.re, *restrict yi = out.im;
 	size_t q;
 
+#pragma GCC ivdep
 	for (q = 0; q < s; q++) {
 		yr[q] = xr[q] + xr[q + s];
 		yi[q] = xi[q] + xi[q + s];
