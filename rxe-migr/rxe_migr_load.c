@@ -47,7 +47,7 @@ static size_t fixed_size(u32 type)
 	}
 }
 
-static int bad(struct rxe_migr_uc *muc, size_t at, const char *what)
+static int refuse(struct rxe_migr_uc *muc, size_t at, const char *what)
 {
 	rxe_err_uc(&muc->uc, "image: bad %s at %zu\n", what, at);
 	return -EINVAL;
@@ -60,12 +60,12 @@ static int chk_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec,
 
 	if (left < sizeof(*rec) || rec->length < sizeof(*rec) ||
 	    rec->length % 8 || rec->length > left)
-		return bad(muc, at, "length");
+		return refuse(muc, at, "length");
 	if (rec->reserved)
-		return bad(muc, at, "reserved");
+		return refuse(muc, at, "reserved");
 	fixed = fixed_size(rec->type);
 	if (fixed ? rec->length < fixed : !(rec->type & RXE_MIGR_SKIPPABLE))
-		return bad(muc, at, fixed ? "length" : "type");
+		return refuse(muc, at, fixed ? "length" : "type");
 
 	return 0;
 }
@@ -83,6 +83,7 @@ static int index_records(struct rxe_migr_uc *muc, struct rxe_migr_loaded *l)
 	size_t length = l->hdr->length;
 	size_t at = l->hdr->hdr_length;
 	struct rxe_migr_rec *rec;
+	bool first;
 	int err;
 
 	for (; at < length; at += rec->length) {
@@ -90,14 +91,14 @@ static int index_records(struct rxe_migr_uc *muc, struct rxe_migr_loaded *l)
 		err = chk_record(muc, rec, at, length - at);
 		if (err)
 			return err;
-		if ((rec->type == RXE_MIGR_CONTEXT) !=
-		    (at == l->hdr->hdr_length))
-			return bad(muc, at, "CONTEXT");
+		first = at == l->hdr->hdr_length;
+		if (first != (rec->type == RXE_MIGR_CONTEXT))
+			return refuse(muc, at, "CONTEXT");
 		if (!is_object(rec))
 			continue;
 		err = xa_insert(&l->records, rec->handle, rec, GFP_KERNEL);
 		if (err)
-			return err == -EBUSY ? bad(muc, at, "handle") : err;
+			return err == -EBUSY ? refuse(muc, at, "handle") : err;
 		cond_resched();
 	}
 
@@ -143,16 +144,16 @@ static int chk_header(struct rxe_migr_uc *muc, struct rxe_migr_image_hdr *hdr,
 		      u64 length)
 {
 	if (memcmp(hdr->magic, RXE_MIGR_MAGIC, sizeof(hdr->magic)))
-		return bad(muc, 0, "magic");
+		return refuse(muc, 0, "magic");
 	if (hdr->version != RXE_MIGR_IMAGE_VERSION)
 		return -EPROTO;
 	if (memchr_inv(hdr->reserved, 0, sizeof(hdr->reserved)))
-		return bad(muc, 0, "reserved");
+		return refuse(muc, 0, "reserved");
 	if (hdr->length != length)
-		return bad(muc, 0, "length");
+		return refuse(muc, 0, "length");
 	if (hdr->hdr_length < sizeof(*hdr) || hdr->hdr_length % 8 ||
 	    hdr->hdr_length >= length)
-		return bad(muc, 0, "hdr_length");
+		return refuse(muc, 0, "hdr_length");
 
 	return chk_signature(hdr);
 }
@@ -192,7 +193,7 @@ int rxe_migr_load(struct rxe_migr_uc *muc, const struct rxe_migr_buf *buf)
 	if (muc->attached)
 		return -EBUSY;
 	if (buf->length < sizeof(*l->hdr))
-		return bad(muc, 0, "length");
+		return refuse(muc, 0, "length");
 	if (buf->length > RXE_MIGR_MAX_IMAGE)
 		return -EFBIG;
 

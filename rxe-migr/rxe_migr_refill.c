@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * REFILL: the state of a CQ or QP comes back from its image record.
+ * REFILL: the state of a CQ, SRQ or QP comes back from its image record.
  *
- * A kernel of the cluster has signed the record, but it may have been wrong. It is
- * checked whole against the object that was created for it, and only then used. What the application could
- * write into its own rings anyhow is checked only as far as the driver relies
- * on it.
+ * A kernel of the cluster has signed the record, but it may have been wrong. It
+ * is checked whole against the object that was created for it, and only then
+ * used. What the application could write into its own rings anyhow is checked
+ * only as far as the driver relies on it.
  */
 #include "rxe.h"
 #include "rxe_queue.h"

@@ -48,7 +48,7 @@ static void release(struct xarray *xa)
 	xa_destroy(xa);
 }
 
-static int bad(struct rxe_migr_uc *muc, const char *what, u32 handle)
+static int refuse(struct rxe_migr_uc *muc, const char *what, u32 handle)
 {
 	rxe_err_uc(&muc->uc, "image: %s of %u, which is not there\n", what,
 		   handle);
@@ -65,13 +65,13 @@ static int replay_comp(struct rxe_migr_uc *muc, struct replay *r,
 
 	if (rec->rec.length != sizeof(*rec) +
 			       ALIGN((u64)rec->events * sizeof(*handles), 8))
-		return bad(muc, "completion events", rec->cq);
+		return refuse(muc, "completion events", rec->cq);
 
 	for (i = 0; i < rec->events; i++) {
 		elem = xa_load(&r->cqs, handles[i]);
 		cq = elem ? elem->obj : NULL;
 		if (!cq || !rxe_migr_channel(&cq->ibcq))
-			return bad(muc, "completion event", handles[i]);
+			return refuse(muc, "completion event", handles[i]);
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 	}
 
@@ -135,7 +135,7 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 	u32 i;
 
 	if (rec->rec.length != sizeof(*rec) + (u64)rec->events * sizeof(*e))
-		return bad(muc, "asynchronous events", 0);
+		return refuse(muc, "asynchronous events", 0);
 
 	for (i = 0; i < rec->events && !err; i++, e++) {
 		switch (e->type) {
@@ -172,7 +172,7 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 		}
 	}
 
-	return err ? bad(muc, "asynchronous event", e[-1].handle) : 0;
+	return err ? refuse(muc, "asynchronous event", e[-1].handle) : 0;
 }
 
 /**

@@ -115,10 +115,10 @@ struct rxe_migr_status {
 
 /*
  * DUMP: write the image of the context (rxe_migr_image.h), signed with the
- * cluster key (ENOKEY). All QPs must be Stopped (EINVAL). IN: struct rxe_migr_buf; OUT: struct rxe_migr_dump_resp,
- * filled also with ENOSPC, when `length` is smaller than `needed`. EAGAIN:
- * objects were created or destroyed meanwhile, or there is one by now that STOP
- * would refuse; STOP says which.
+ * cluster key (ENOKEY). All QPs must be Stopped (EINVAL). IN: struct
+ * rxe_migr_buf; OUT: struct rxe_migr_dump_resp, filled also with ENOSPC, when
+ * `length` is smaller than `needed`. EAGAIN: objects were created or destroyed
+ * meanwhile, or there is one by now that STOP would refuse; STOP says which.
  */
 struct rxe_migr_dump_resp {
 	__aligned_u64 needed; /* bytes */
