@@ -33,7 +33,7 @@ int migr_create_object(struct migr_restore *r, const struct rxe_migr_rec *rec);
 /* The same, wherever the lowest free handle is. Takes time as handles are low */
 int migr_place_object(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
-/* Fill a CQ, or take a QP to its state and fill it; nothing for others */
+/* Fill a CQ or an SRQ, or take a QP to its state and fill it; else nothing */
 int migr_refill_object(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
 /* Say "QP 5: doing: reason" and return ret */

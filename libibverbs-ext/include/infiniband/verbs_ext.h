@@ -25,7 +25,7 @@ extern "C" {
 /* commands of ibv_restore_object() */
 enum ibv_restore_cmd {
 	IBV_RESTORE_CREATE,  /* an object with its old handle and identities */
-	IBV_RESTORE_REFILL,  /* CQ: contents; QP: states, then contents */
+	IBV_RESTORE_REFILL,  /* CQ, SRQ: contents; QP: states, then contents */
 	IBV_RESTORE_MR_KEYS, /* CREATE for an MR: a shell with its old keys */
 };
 
