@@ -132,8 +132,11 @@ int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
 		return ret;
 	if (commands[cmd].only_type && commands[cmd].only_type != rec->type)
 		return failed(EINVAL, "cmd: not for this object_type");
-	if (rec->type == RXE_MIGR_ASYNC_FD)
-		return 0; /* every context has one */
+	if (rec->type == RXE_MIGR_ASYNC_FD) { /* every context has one */
+		if (object)
+			*object = NULL;
+		return 0;
+	}
 
 	migr_restore_init(&r, ctx->cmd_fd, &last_error);
 	r.comp_vectors = (uint32_t)ctx->num_comp_vectors;

@@ -212,6 +212,9 @@ static void test_foreign(void)
 
 static void test_arguments(void)
 {
+	struct rxe_migr_rec_async_fd async = {
+		.rec = { .type = RXE_MIGR_ASYNC_FD, .length = sizeof(async) },
+	};
 	struct ibv_context ctx = { .cmd_fd = FAKE_FD };
 	struct rxe_migr_status st;
 	struct rxe_migr_rec *mr, *cq;
@@ -269,8 +272,13 @@ static void test_arguments(void)
 	CHECK(!RESTORE(RXE_MIGR_CQ, IBV_RESTORE_REFILL, cq, cq->length), "%s",
 	      ibv_migr_error_str());
 	CHECK(fake.object[S_CQ].filled && fake.in_use == 1, "%u", fake.in_use);
-	/* what an image must not have either; nothing is tried */
+	/* every context has one: there is nothing to do, and no pointer */
 	calls = fake.calls;
+	CHECK(!RESTORE(RXE_MIGR_ASYNC_FD, IBV_RESTORE_CREATE, &async,
+		       sizeof(async)),
+	      "%s", ibv_migr_error_str());
+	CHECK(!object, "%p", object);
+	/* what an image must not have either; nothing is tried */
 	mr->reserved = 1;
 	CHECK(RESTORE(RXE_MIGR_MR, 0, mr, mr->length) == EINVAL, "ok");
 	CHECK(strstr(ibv_migr_error_str(), "MR 2: reserved"), "%s",

@@ -47,9 +47,9 @@ int ibv_migr_load(struct ibv_context *ctx, const void *image, size_t length);
 
 /*
  * Execute a restore command for one object of enum rxe_migr_type. `args` is
- * the object's record from the image that was loaded, `length` the size of the
- * memory that holds it. *object (may be NULL) gets the application's pointer to the
- * object, NULL if the image has none.
+ * the object's record from the image that was loaded, aligned to 8 bytes,
+ * `length` the size of the memory that holds it. *object (may be NULL) gets the
+ * application's pointer to the object, NULL if the image has none.
  */
 int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
 		       int cmd, void *args, size_t length);
