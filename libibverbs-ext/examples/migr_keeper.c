@@ -198,7 +198,7 @@ static void keep(const char *file)
 		die(file, "cannot write");
 	/* until here, an end of this process would restart the QP */
 	check(ibv_migr_commit(ctx), "commit");
-	printf("left, %d objects\n", count);
+	printf("left, %d records\n", count);
 }
 
 /* ---- and comes back ---- */

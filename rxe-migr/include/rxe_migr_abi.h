@@ -119,10 +119,13 @@ struct rxe_migr_status {
  * rxe_migr_buf; OUT: struct rxe_migr_dump_resp, filled also with ENOSPC, when
  * `length` is smaller than `needed`. EAGAIN: objects were created or destroyed
  * meanwhile, or there is one by now that STOP would refuse; STOP says which.
+ *
+ * Each object has a record, each open completion channel with CQs, and the
+ * asynchronous event file unless it is closed.
  */
 struct rxe_migr_dump_resp {
 	__aligned_u64 needed; /* bytes */
-	__u32 count;	      /* objects, without the context itself */
+	__u32 count;	      /* records, without the CONTEXT record */
 	__u32 reserved;
 };
 

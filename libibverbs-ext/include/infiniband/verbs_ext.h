@@ -31,9 +31,10 @@ enum ibv_restore_cmd {
 
 /*
  * Write the image of a stopped context to `dump`; *count (may be NULL) gets
- * the number of objects. ENOSPC: `length` is too small; *count is set, and if
- * there is room for a struct rxe_migr_image_hdr, `dump` gets one whose field
- * `length` says how many bytes are needed.
+ * the number of records: of objects, of completion channels and of the async
+ * event file, but not of the context. ENOSPC: `length` is too small; *count is
+ * set, and if there is room for a struct rxe_migr_image_hdr, `dump` gets one
+ * whose field `length` says how many bytes are needed.
  */
 int ibv_dump_context(struct ibv_context *ctx, int *count, void *dump,
 		     size_t length);
