@@ -105,7 +105,7 @@ const char *ibv_migr_status_str(const struct rxe_migr_status *status, int err,
 				char *text, size_t text_length);
 
 /*
- * One line for this thread's last failed ibv_dump_context(),
+ * One line for this thread's last failed ibv_dump_context(), ibv_migr_load(),
  * ibv_restore_object() or ibv_migr_relocate(); never NULL.
  */
 const char *ibv_migr_error_str(void);
