@@ -258,6 +258,9 @@ static void test_arguments(void)
 	CHECK(strstr(ibv_migr_error_str(), "CQ 1: the image that was loaded"),
 	      "%s", ibv_migr_error_str());
 	CHECK(ibv_migr_load(&ctx, b.data, 10) == EINVAL, "ok");
+	CHECK(ibv_migr_load(&ctx, b.data + 4, b.length - 4) == EINVAL, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "not aligned to 8"), "%s",
+	      ibv_migr_error_str());
 	fake.fail_method = RXE_MIGR_METHOD_LOAD;
 	fake.fail_err = EBADMSG;
 	CHECK(ibv_migr_load(&ctx, b.data, b.length) == EBADMSG, "ok");

@@ -40,9 +40,9 @@ int ibv_dump_context(struct ibv_context *ctx, int *count, void *dump,
 		     size_t length);
 
 /*
- * Give a context the image from which objects are to be restored in it. The
- * kernel takes a copy and believes only what a kernel of the same cluster has
- * signed: EBADMSG, ENOKEY, EPROTO.
+ * Give a context the image from which objects are to be restored in it, aligned
+ * to 8 bytes. The kernel takes a copy and believes only what a kernel of the
+ * same cluster has signed: EBADMSG, ENOKEY, EPROTO.
  */
 int ibv_migr_load(struct ibv_context *ctx, const void *image, size_t length);
 
@@ -59,8 +59,9 @@ int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
  * Adapt the images of all contexts that move together to this host, where they
  * are about to be restored on the device of `ctx`: each connected QP gets a GID
  * of this device from which its peer can be reached; where the peer is in one
- * of the images, too, that one's new GID. EADDRNOTAVAIL or EHOSTUNREACH: a peer
- * cannot be reached, and nothing has changed.
+ * of the images, too, that one's new GID. What has changed is no longer as it
+ * was signed: ibv_migr_load() comes first. EADDRNOTAVAIL or EHOSTUNREACH: a
+ * peer cannot be reached, and nothing has changed.
  */
 int ibv_migr_relocate(struct ibv_context *ctx, const struct iovec *images,
 		      int count);
