@@ -115,9 +115,9 @@ int rp_device_probe(const struct rp_device *dev, struct migr_gids *gids);
  */
 #define RP_HIGH_FD(max_fd) (512 + 4 * (max_fd))
 /*
- * The limit during a restore is fs.nr_open, 1048576 by default. One eighth of it
- * remains for our files: two a context, and one for each mapping, of which a
- * task has 65530.
+ * The limit during a restore is fs.nr_open, 1048576 by default. One eighth of
+ * it remains for our files: the contexts' own and their event files until CRIU
+ * has taken them, then one for each mapping, of which a task has 65530.
  */
 #define RP_MAX_FD (((1U << 20) - (1U << 17) - RP_HIGH_FD(0)) / 4)
 
