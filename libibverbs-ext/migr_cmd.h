@@ -118,8 +118,9 @@ struct migr_address {
  * A checked image. `records` are those of known types, in the order of the
  * image, without the CONTEXT record; everything points into `data`, which must
  * be aligned to 8 bytes (as malloc() and mmap() do) and must outlive this. The
- * image is signed, so what changes with the host is beside it: `address` has one
- * for each record, those of connected QPs are set; NULL before migr_relocate().
+ * image is signed, so what changes with the host is beside it: `address` has
+ * one for each record, those of connected QPs are set; NULL before
+ * migr_relocate().
  */
 struct migr_image {
 	const void *data;
@@ -169,9 +170,10 @@ struct migr_place {
 
 /*
  * Where on this host is what moves together? All connected QPs get one of its
- * GIDs, from which their peers can be reached; those whose peer is in one of the
- * images get the peer's new GID. img->address is set on success only. To be called in the network namespace
- * of the devices. -EADDRNOTAVAIL, -EHOSTUNREACH: `err` names the peers.
+ * GIDs, from which their peers can be reached; those whose peer is in one of
+ * the images get the peer's new GID. img->address is set on success only. To be
+ * called in the network namespace of the devices. -EADDRNOTAVAIL,
+ * -EHOSTUNREACH: `err` names the peers.
  */
 int migr_relocate(const struct migr_place *places, size_t n,
 		  struct migr_error *err);

@@ -25,12 +25,15 @@ void migr_restore_init(struct migr_restore *r, int fd, struct migr_error *err);
 void migr_restore_release(struct migr_restore *r);
 
 /*
- * Create one object with the identities of its record, which is one of the image
- * that the context has been given (LOAD). The context's lowest free handle must be the object's (migr_place_object() sees to that).
+ * Create one object with the identities of its record, which is one of the
+ * image that the context has been given (LOAD). The context's lowest free
+ * handle must be the object's (migr_place_object() sees to that).
  */
 int migr_create_object(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
-/* The same, wherever the lowest free handle is. Takes time as handles are low */
+/*
+ * The same, wherever the lowest free handle is. Takes time as handles are low
+ */
 int migr_place_object(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
 /* Fill a CQ or an SRQ, or take a QP to its state and fill it; else nothing */
