@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154 # for tests; lib.sh assigns them
+# shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
 # For tests with checked traffic: sourced after lib.sh.
@@ -56,7 +56,8 @@ mix_past()
 	END
 }
 
-# Traffic flows, from now on, in both directions (the window sees to that).
+# Traffic flows, from now on. With up to three QPs it does in both directions: that
+# is more than their windows.
 mix_goes_on()
 {
 	ask $mix_watched '[ ! -e /run/mix.json ] ||

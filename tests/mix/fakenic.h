@@ -108,7 +108,7 @@ struct ibv_srq *fake_srq(struct fake_net *net, unsigned int side);
 struct ibv_context *fake_context(struct fake_net *net, unsigned int side);
 /* Works a little, as it also does when a CQ is polled. */
 void fake_work(struct fake_net *net);
-/* Events, of both kinds, that were read and not acknowledged. */
+/* Completion events that were read and not acknowledged. */
 unsigned int fake_unacknowledged(const struct fake_net *net);
 /* Where the counter lies that all QPs add to, seen from @side. */
 void fake_set_shared(struct fake_net *net, unsigned int side, uint64_t addr);
