@@ -316,24 +316,6 @@ static int check_mr(const struct migr_index *index,
 	return 0;
 }
 
-int migr_check_frame(const struct rxe_migr_rec *rec, uint32_t max_handle,
-		     struct migr_error *err)
-{
-	if (rec->reserved)
-		return migr_bad(err, rec, "reserved is %#x, not 0",
-				rec->reserved);
-	if (rec->type == RXE_MIGR_CONTEXT)
-		return migr_bad(err, rec, "type CONTEXT a second time");
-	if (!migr_type_known(rec->type))
-		return migr_bad(err, rec,
-				"type is not part of version %u images",
-				RXE_MIGR_IMAGE_VERSION);
-	if (rec->handle > max_handle)
-		return migr_bad(err, rec, "handle is larger than max_handle %u",
-				max_handle);
-	return 0;
-}
-
 static const struct {
 	size_t min_length;
 	int (*check)(const struct migr_index *index,
@@ -350,11 +332,30 @@ static const struct {
 				migr_check_async },
 };
 
-int migr_check_record(const struct migr_index *index,
-		      const struct rxe_migr_rec *rec, struct migr_error *err)
+int migr_check_frame(const struct rxe_migr_rec *rec, uint32_t max_handle,
+		     struct migr_error *err)
 {
+	if (rec->reserved)
+		return migr_bad(err, rec, "reserved is %#x, not 0",
+				rec->reserved);
+	if (rec->type == RXE_MIGR_CONTEXT)
+		return migr_bad(err, rec, "type CONTEXT a second time");
+	if (!migr_type_known(rec->type))
+		return migr_bad(err, rec,
+				"type is not part of version %u images",
+				RXE_MIGR_IMAGE_VERSION);
+	if (rec->handle > max_handle)
+		return migr_bad(err, rec, "handle is larger than max_handle %u",
+				max_handle);
+	/* before any check looks at another record */
 	if (rec->length < records[rec->type].min_length)
 		return migr_bad(err, rec, "length is %u bytes, less than %zu",
 				rec->length, records[rec->type].min_length);
+	return 0;
+}
+
+int migr_check_record(const struct migr_index *index,
+		      const struct rxe_migr_rec *rec, struct migr_error *err)
+{
 	return records[rec->type].check(index, rec, err);
 }

@@ -36,13 +36,13 @@ bool migr_type_is_object(uint32_t type);
 /* what max_handle of a context may be at most */
 #define MIGR_MAX_HANDLE ((1U << 20) - 1)
 
-/* What all records have in common, but their length */
+/* What all records have in common; and their fixed part is there */
 int migr_check_frame(const struct rxe_migr_rec *rec, uint32_t max_handle,
 		     struct migr_error *err);
 
 /*
  * Length and fields of one known record, references by `index` (NULL: they
- * are not checked). All record headers must have been checked.
+ * are not checked). migr_check_frame() has taken all records.
  */
 int migr_check_record(const struct migr_index *index,
 		      const struct rxe_migr_rec *rec, struct migr_error *err);

@@ -250,7 +250,9 @@ static uint32_t recv_sge(const struct migr_index *index,
 		return qp->max_recv_sge;
 	if (index)
 		srq = (const void *)migr_index_find(index, qp->srq);
-	return srq ? srq->max_sge : RXE_MIGR_MAX_SGE;
+	/* the SRQ itself may be checked later */
+	return srq && srq->max_sge < RXE_MIGR_MAX_SGE ? srq->max_sge
+						      : RXE_MIGR_MAX_SGE;
 }
 
 int migr_check_qp(const struct migr_index *index,

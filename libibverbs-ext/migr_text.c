@@ -62,8 +62,8 @@ static const struct errno_text errno_texts[] = {
 static const struct errno_text load_texts[] = {
 	{ EBADMSG, "not signed by a host of this cluster, or changed since" },
 	{ EBUSY, "the context is in use" },
-	{ EFBIG, "larger than the driver takes" },
 	{ EINVAL, "refused by the driver (the kernel log says more)" },
+	{ ENOMEM, "too large for the memory of this host" },
 	{ ENOKEY, "signed with a cluster key that is not set on this host" },
 	{ EPROTO, "of a version that the driver does not know" },
 };

@@ -194,14 +194,13 @@ int rxe_migr_load(struct rxe_migr_uc *muc, const struct rxe_migr_buf *buf)
 		return -EBUSY;
 	if (buf->length < sizeof(*l->hdr))
 		return refuse(muc, 0, "length");
-	if (buf->length > RXE_MIGR_MAX_IMAGE)
-		return -EFBIG;
 
 	l = kzalloc(sizeof(*l), GFP_KERNEL);
 	if (!l)
 		return -ENOMEM;
 	xa_init(&l->records);
-	l->hdr = __vmalloc(buf->length, GFP_KERNEL_ACCOUNT);
+	/* as large as what the caller may have: it could be dumped, too */
+	l->hdr = __vmalloc(buf->length, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!l->hdr)
 		err = -ENOMEM;
 	else if (copy_from_user(l->hdr, u64_to_user_ptr(buf->addr),

@@ -59,6 +59,54 @@ static void test_bits(const struct builder *b)
 	}
 }
 
+/* A QP comes before its SRQ, which says what the QP's receives may be */
+static void test_srq_behind(void)
+{
+	static const struct builder_qp with_srq = {
+		.handle = S_QP_SRQ,
+		.pd = S_PD,
+		.send_cq = S_CQ_WRAPPED,
+		.recv_cq = S_CQ_WRAPPED,
+		.qpn = 0x14,
+		.state = IBV_QPS_RTR,
+		.has_srq = 1,
+	};
+	struct rxe_migr_rec_srq *srq;
+	struct rxe_migr_rec_qp *qp;
+	struct migr_error err;
+	struct builder b;
+	char *copy;
+
+	builder_start(&b, S_MAX_HANDLE);
+	builder_pd(&b, S_PD);
+	builder_cq(&b, S_CQ_WRAPPED, 0, 0);
+	builder_qp(&b, &with_srq);
+	builder_srq(&b, S_SRQ, S_PD, S_SRQ_NUM);
+	builder_finish(&b);
+	CHECK(!parse(b.data, b.length, &err), "%s", err.text);
+
+	qp = (void *)builder_find(b.data, b.length, S_QP_SRQ);
+	srq = (void *)builder_find(b.data, b.length, S_SRQ);
+	srq->max_sge = 1U << 31;
+	qp->wqe.num_sge = (1U << 30) + 1;
+	qp->wqe.cur_sge = 1U << 30;
+	builder_seal(b.data, b.length);
+	CHECK(parse(b.data, b.length, &err) == -EINVAL, "wild");
+	CHECK(strstr(err.text, "wqe 0: num_sge"), "%s", err.text);
+
+	/* the image ends within it; the sanitizer sees a step too far */
+	b.length = (char *)srq - b.data + sizeof(srq->rec);
+	srq->rec.length = sizeof(srq->rec);
+	builder_finish(&b);
+	copy = malloc(b.length);
+	memcpy(copy, b.data, b.length);
+	CHECK(parse(copy, b.length, &err) == -EINVAL, "short");
+	CHECK(strstr(err.text, "SRQ 12: length is 24 bytes, less"), "%s",
+	      err.text);
+	free(copy);
+	builder_free(&b);
+}
+
 /* in a buffer of just that size, so that a sanitizer sees a step too far */
 static void test_truncated(const struct builder *b)
 {
@@ -270,6 +318,7 @@ int main(void)
 	test_truncated(&b);
 	test_corruptions(&b);
 	test_twice();
+	test_srq_behind();
 	test_event_files();
 	test_checksum_text(&b);
 	test_long_header(&b);

@@ -156,9 +156,8 @@ struct rxe_migr_resolve_resp {
  * EBADMSG	not signed by a kernel of this cluster, or changed since
  * ENOKEY	signed with a key that is not set here
  * EINVAL	not a chain of records; the kernel log says where
- * EFBIG	larger than RXE_MIGR_MAX_IMAGE
+ * ENOMEM	no memory for the copy
  */
-#define RXE_MIGR_MAX_IMAGE (1U << 30) /* bytes */
 
 /*
  * RESTORE attribute of the create commands (INVOKE_WRITE of CREATE_CQ,
