@@ -107,29 +107,57 @@ static int write_task(struct dump_context *c, unsigned int number)
 	return err;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* An event file that is open, but not in the task, would be lost */
-static int check_event_files(const struct dump_context *c)
+static int check_event_files(struct dump_context *c)
 {
 	const struct rxe_migr_rec_comp_channel *rec;
-	size_t k;
 
+	qsort(c->channels, c->nr_channels, sizeof(*c->channels), by_number);
 	for (unsigned int i = 0; i < c->img.count; i++) {
 		rec = (const void *)c->img.records[i];
-		if (rec->rec.type == RXE_MIGR_ASYNC_FD && c->async < 0) {
+		if (rec->rec.type == RXE_MIGR_ASYNC_FD && !c->has_async) {
 			rp_err("pid %d, fd %d (%s): its asynchronous event file is open elsewhere only",
 			       c->task->pid, c->number, c->dev.ibdev);
 			return -EOPNOTSUPP;
 		}
-		if (rec->rec.type != RXE_MIGR_COMP_CHANNEL)
-			continue;
-		for (k = 0; k < c->nr_channels; k++)
-			if (c->channels[k] == rec->cq)
-				break;
-		if (k == c->nr_channels) {
+		if (rec->rec.type == RXE_MIGR_COMP_CHANNEL &&
+		    !bsearch(&rec->cq, c->channels, c->nr_channels,
+			     sizeof(*c->channels), by_number)) {
 			rp_err("pid %d, fd %d (%s): the completion channel of CQ %u is open elsewhere only",
 			       c->task->pid, c->number, c->dev.ibdev, rec->cq);
 			return -EOPNOTSUPP;
 		}
+	}
+	return 0;
+}
+
+/* Each file of a context is in one task: the restore makes all of them there */
+static int check_shared(const struct rp_task *task)
+{
+	const struct dump_file *known;
+	int fd;
+
+	for (size_t i = 0; i < task->nr_fds; i++) {
+		if (task->fds[i].kind != RP_EVENT)
+			continue;
+		fd = rp_take_fd(task->pid, task->fds[i].fd);
+		if (fd < 0)
+			return -errno;
+		known = dump_find_file(fd);
+		close(fd);
+		if (!known || known->context->task == task)
+			continue;
+		rp_err("pid %d, fd %d: verbs events of a context of pid %d (fd %d): that cannot be migrated",
+		       task->pid, task->fds[i].fd, known->context->task->pid,
+		       known->context->number);
+		return -EOPNOTSUPP;
 	}
 	return 0;
 }
@@ -167,8 +195,11 @@ static int write_all(void)
 {
 	unsigned int number;
 	struct dump_context *c;
+	struct dump_task *t;
 	int err = 0;
 
+	for (t = dump_tasks; t && !err; t = t->next)
+		err = check_shared(&t->scan);
 	for (c = dump_contexts, number = 0; c && !err; c = c->next)
 		err = write_context(c, number++);
 	if (!err)
@@ -183,44 +214,15 @@ static int write_all(void)
 	return err;
 }
 
-/* What is the file to which context? NULL: nothing */
-static struct dump_context *identify(int lfd, struct rp_file_image *img)
-{
-	struct rxe_migr_resolve_resp resp;
-	char path[32], link[64];
-	struct dump_context *c;
-	ssize_t n;
-
-	c = dump_find_context(lfd);
-	img->type = RXE_MIGR_CONTEXT;
-	img->channel = RXE_MIGR_NO_HANDLE;
-	if (c)
-		return c;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", lfd);
-	n = readlink(path, link, sizeof(link) - 1);
-	link[n < 0 ? 0 : n] = '\0';
-	if (rp_link_kind(link) != RP_EVENT)
-		return NULL;
-	for (c = dump_contexts; c; c = c->next) {
-		if (migr_cmd_resolve(c->fd, lfd, &resp))
-			continue;
-		img->type = resp.type;
-		if (resp.type == RXE_MIGR_COMP_CHANNEL)
-			img->channel = resp.handle;
-		return c;
-	}
-	return NULL;
-}
-
 int rp_dump_file(int lfd, uint32_t id)
 {
-	struct rp_file_image img = { .flags = 0 };
-	struct dump_context *c, *i;
+	const struct dump_file *f = dump_find_file(lfd);
+	struct rp_file_image img = { .flags = fcntl(lfd, F_GETFL) };
+	struct dump_context *c;
 	char name[32];
 	int err;
 
-	c = dump_contexts ? identify(lfd, &img) : NULL;
-	if (!c)
+	if (!f)
 		return RP_NOT_OURS;
 	if (!written) {
 		err = write_all();
@@ -228,9 +230,10 @@ int rp_dump_file(int lfd, uint32_t id)
 			return err;
 		written = true;
 	}
-	for (i = dump_contexts; i != c; i = i->next)
+	for (c = dump_contexts; c != f->context; c = c->next)
 		img.context++;
-	img.flags = fcntl(lfd, F_GETFL);
+	img.type = f->type;
+	img.channel = f->channel;
 	rp_image_seal(&img, RP_IMAGE_FILE, sizeof(img));
 	snprintf(name, sizeof(name), "rdma-file-%x.img", id);
 	err = rp_write_file(criu_get_image_dir(), name, &img, sizeof(img));

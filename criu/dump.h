@@ -10,7 +10,7 @@ struct dump_context {
 	struct rp_device dev;
 	int number;	    /* of its fd in the task, the smallest */
 	int fd;		    /* the same file, ours */
-	int async;	    /* its asynchronous event file, -1: closed */
+	bool has_async;	    /* its asynchronous event file is open */
 	uint32_t *channels; /* names of its completion channels in the task */
 	size_t nr_channels;
 	int guard;     /* -1: not stopped */
@@ -19,6 +19,14 @@ struct dump_context {
 	void *data;
 	struct migr_image img;
 	struct dump_context *next;
+};
+
+/* a file of a context */
+struct dump_file {
+	int fd; /* ours */
+	struct dump_context *context;
+	uint32_t type;	  /* RXE_MIGR_CONTEXT, _ASYNC_FD or _COMP_CHANNEL */
+	uint32_t channel; /* as struct rp_file_image has it */
 };
 
 struct dump_task {
@@ -30,8 +38,8 @@ struct dump_task {
 extern struct dump_task *dump_tasks;
 extern struct dump_context *dump_contexts;
 
-/* The context whose own file this is, NULL: none */
-struct dump_context *dump_find_context(int fd);
+/* What has been taken as this file; NULL: nothing */
+const struct dump_file *dump_find_file(int fd);
 /* Give everything back; a guard that is closed before COMMIT is UNSTOP */
 void dump_release_all(void);
 /* To be called once, when the first context has been taken */

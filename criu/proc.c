@@ -255,9 +255,11 @@ int rp_take_fd(pid_t pid, int fd)
 	return ret;
 }
 
-bool rp_same_file(int a, int b)
+int rp_compare_files(int a, int b)
 {
 	pid_t pid = getpid();
 
-	return syscall(SYS_kcmp, pid, pid, KCMP_FILE, a, b) == 0;
+	int order = syscall(SYS_kcmp, pid, pid, KCMP_FILE, a, b);
+
+	return order == 1 ? -1 : order; /* 2 is more */
 }

@@ -92,7 +92,8 @@ pid_t rp_task_vpid(pid_t pid);
 bool rp_task_dying(pid_t pid);
 /* A duplicate of another task's file; -1 and errno */
 int rp_take_fd(pid_t pid, int fd);
-bool rp_same_file(int a, int b);
+/* 0: two descriptors of one file; else an order, as for qsort() */
+int rp_compare_files(int a, int b);
 
 int rp_device_of(dev_t rdev, struct rp_device *dev);
 int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev);
@@ -212,7 +213,7 @@ struct rp_context {
 	struct migr_image img;
 	struct rp_device dev;
 	struct migr_gids gids; /* of the device; in its first context only */
-	bool has_file;	       /* there is an image of the context's file */
+	unsigned int nr_files; /* that have an image, but channels without CQs */
 	/* in the restored task */
 	bool open;
 	/* in the master */

@@ -127,47 +127,6 @@ static int read_tasks(int dir)
 	return rp_for_each_image(dir, "rdma-task-", 10, read_task);
 }
 
-static struct file *find_file(uint32_t context, uint32_t type, uint32_t channel)
-{
-	struct file *f;
-
-	for (f = files; f < files + nr_files; f++)
-		if (f->img->context == context && f->img->type == type &&
-		    f->img->channel == channel)
-			return f;
-	return NULL;
-}
-
-/* Does the context's image know the channel? */
-static bool knows_channel(const struct migr_image *img, uint32_t channel)
-{
-	const struct rxe_migr_rec_comp_channel *rec;
-
-	for (unsigned int i = 0; i < img->count; i++) {
-		rec = (const void *)img->records[i];
-		if (rec->rec.type == RXE_MIGR_COMP_CHANNEL &&
-		    rec->cq == channel)
-			return true;
-	}
-	return false;
-}
-
-static int check_file(const char *name, const struct rp_file_image *img)
-{
-	bool nameless = img->type == RXE_MIGR_COMP_CHANNEL &&
-			img->channel == RXE_MIGR_NO_HANDLE;
-
-	if (img->context >= rp_nr_contexts)
-		return bad(name, "a file of no context");
-	/* of channels without CQs there can be any number */
-	if (!nameless && find_file(img->context, img->type, img->channel))
-		return bad(name, "a second file of the same object");
-	if (img->channel != RXE_MIGR_NO_HANDLE &&
-	    !knows_channel(&rp_contexts[img->context].img, img->channel))
-		return bad(name, "a completion channel of no CQ");
-	return 0;
-}
-
 static int read_file(int dir, const char *name, uint32_t id)
 {
 	struct file *f;
@@ -177,10 +136,9 @@ static int read_file(int dir, const char *name, uint32_t id)
 	err = read_checked(dir, name, RP_IMAGE_FILE, &img);
 	if (err)
 		return err;
-	err = check_file(name, img);
-	if (err) {
+	if (((struct rp_file_image *)img)->context >= rp_nr_contexts) {
 		free(img);
-		return err;
+		return bad(name, "a file of no context");
 	}
 	f = reallocarray(files, nr_files + 1, sizeof(*f));
 	if (!f) {
@@ -188,32 +146,78 @@ static int read_file(int dir, const char *name, uint32_t id)
 		return -ENOMEM;
 	}
 	files = f;
-	f += nr_files++;
-	*f = (struct file){ .id = id, .img = img, .fd = -1 };
-	if (f->img->type == RXE_MIGR_CONTEXT)
-		rp_contexts[f->img->context].has_file = true;
+	files[nr_files++] = (struct file){ .id = id, .img = img, .fd = -1 };
 	return 0;
 }
 
-/* What the context's image says was open has a file */
-static int check_files(const struct rp_context *c)
+/* by context, type and channel */
+static int by_object(const void *a, const void *b)
 {
-	const uint32_t number = c - rp_contexts;
-	const struct rxe_migr_rec_comp_channel *rec;
-	struct file *f;
+	const struct rp_file_image *x = ((const struct file *)a)->img;
+	const struct rp_file_image *y = ((const struct file *)b)->img;
 
+	if (x->context != y->context)
+		return x->context < y->context ? -1 : 1;
+	if (x->type != y->type)
+		return x->type < y->type ? -1 : 1;
+	return (x->channel > y->channel) - (x->channel < y->channel);
+}
+
+static bool has_file(const struct rp_context *c, uint32_t type,
+		     uint32_t channel)
+{
+	struct rp_file_image img = { .context = c - rp_contexts,
+				     .type = type,
+				     .channel = channel };
+	const struct file key = { .img = &img };
+
+	return bsearch(&key, files, nr_files, sizeof(key), by_object);
+}
+
+/* of channels without CQs a context can have any number */
+static bool is_nameless(const struct file *f)
+{
+	return f->img->type == RXE_MIGR_COMP_CHANNEL &&
+	       f->img->channel == RXE_MIGR_NO_HANDLE;
+}
+
+/* What the context's image says was open has its file, and no file is of more */
+static int check_files(struct rp_context *c)
+{
+	const struct rxe_migr_rec_comp_channel *rec;
+	unsigned int found = 1; /* its own */
+
+	if (!has_file(c, RXE_MIGR_CONTEXT, RXE_MIGR_NO_HANDLE))
+		return bad("images", "that of a context's file is missing");
 	for (unsigned int i = 0; i < c->img.count; i++) {
 		rec = (const void *)c->img.records[i];
-		if (rec->rec.type == RXE_MIGR_COMP_CHANNEL)
-			f = find_file(number, rec->rec.type, rec->cq);
-		else if (rec->rec.type == RXE_MIGR_ASYNC_FD)
-			f = find_file(number, rec->rec.type,
-				      RXE_MIGR_NO_HANDLE);
-		else
+		if (rec->rec.type != RXE_MIGR_COMP_CHANNEL &&
+		    rec->rec.type != RXE_MIGR_ASYNC_FD)
 			continue;
-		if (!f)
+		found++;
+		if (!has_file(c, rec->rec.type,
+			      rec->rec.type == RXE_MIGR_ASYNC_FD
+				      ? RXE_MIGR_NO_HANDLE
+				      : rec->cq))
 			return bad("images",
 				   "that of an event file is missing");
+	}
+	return found == c->nr_files
+		       ? 0
+		       : bad("images",
+			     "one of a file that the context does not know");
+}
+
+static int sort_files(void)
+{
+	struct file *f;
+
+	qsort(files, nr_files, sizeof(*files), by_object);
+	for (f = files; f < files + nr_files; f++) {
+		if (f > files && !is_nameless(f) && !by_object(f - 1, f))
+			return bad("images", "two of the same file");
+		if (!is_nameless(f))
+			rp_contexts[f->img->context].nr_files++;
 	}
 	return 0;
 }
@@ -235,7 +239,7 @@ static int find_devices(void)
 	const char *ibdev;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
-		if (!c->task || !c->has_file)
+		if (!c->task)
 			return bad("images", "an image is missing");
 		if (check_files(c))
 			return -EINVAL;
@@ -295,6 +299,8 @@ int rp_restore_init(void)
 	err = read_tasks(dir);
 	if (!err)
 		err = rp_for_each_image(dir, "rdma-file-", 16, read_file);
+	if (!err)
+		err = sort_files();
 	if (!err)
 		err = find_devices();
 	if (!err)

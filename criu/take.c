@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,17 +21,39 @@ struct dump_task *dump_tasks;
 struct dump_context *dump_contexts;
 static struct dump_context **contexts_end = &dump_contexts;
 
+static void *files; /* of all contexts: a tree of tsearch() */
+
 /* names of plug-ins that the restore needs; CRIU >= 4.1 */
 int add_inventory_plugin(const char *name) __attribute__((weak));
 
-struct dump_context *dump_find_context(int fd)
+static int by_file(const void *a, const void *b)
 {
-	struct dump_context *c;
+	const struct dump_file *x = a, *y = b;
 
-	for (c = dump_contexts; c; c = c->next)
-		if (rp_same_file(c->fd, fd))
-			return c;
-	return NULL;
+	return rp_compare_files(x->fd, y->fd);
+}
+
+const struct dump_file *dump_find_file(int fd)
+{
+	const struct dump_file key = { .fd = fd };
+	struct dump_file **found = tfind(&key, &files, by_file);
+
+	return found ? *found : NULL;
+}
+
+/* Takes ownership of the file, which is a new one */
+static int keep_file(const struct dump_file *file)
+{
+	struct dump_file *f = malloc(sizeof(*f));
+
+	if (f) {
+		*f = *file;
+		if (tsearch(f, &files, by_file))
+			return 0;
+	}
+	free(f);
+	close(file->fd);
+	return -ENOMEM;
 }
 
 static int note(uint32_t **list, size_t *n, uint32_t number)
@@ -49,21 +72,31 @@ static int note_number(struct dump_context *c, int fd)
 	return note(&c->fds, &c->nr_fds, fd);
 }
 
+/* Takes ownership of `fd` */
 static int new_context(struct rp_task *task, const struct rp_fd *f,
 		       const struct rp_device *dev, int fd)
 {
 	struct dump_context *c = calloc(1, sizeof(*c));
+	const struct dump_file file = {
+		.fd = fd,
+		.context = c,
+		.type = RXE_MIGR_CONTEXT,
+		.channel = RXE_MIGR_NO_HANDLE,
+	};
 
-	if (!c)
+	if (!c) {
+		close(fd);
 		return -ENOMEM;
+	}
 	c->task = task;
 	c->dev = *dev;
 	c->number = f->fd;
 	c->fd = fd;
-	c->async = -1;
 	c->guard = -1;
 	*contexts_end = c;
 	contexts_end = &c->next;
+	if (keep_file(&file))
+		return -ENOMEM;
 	if (c == dump_contexts &&
 	    (dump_settle_at_exit() ||
 	     (add_inventory_plugin && add_inventory_plugin(RP_NAME))))
@@ -75,16 +108,16 @@ static int new_context(struct rp_task *task, const struct rp_fd *f,
 static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 {
 	struct rxe_migr_resolve_resp resp;
-	struct dump_context *c = dump_find_context(fd);
+	const struct dump_file *known = dump_find_file(fd);
 	struct rp_device dev;
 	int err;
 
-	if (c) {
+	if (known) {
 		close(fd);
-		if (c->task == task)
-			return note_number(c, f->fd);
+		if (known->context->task == task)
+			return note_number(known->context, f->fd);
 		rp_err("pids %d and %d share a verbs context (fd %d): that cannot be migrated",
-		       c->task->pid, task->pid, f->fd);
+		       known->context->task->pid, task->pid, f->fd);
 		return -EOPNOTSUPP;
 	}
 	if (rp_device_of(f->rdev, &dev)) {
@@ -109,17 +142,31 @@ static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 	return -EOPNOTSUPP;
 }
 
-/* The restore makes one, and which QP belongs to which file is not known */
-static int check_async(struct dump_context *c, const struct rp_fd *f, int fd)
+/* Takes ownership of `fd` */
+static int new_event_file(struct dump_context *c, const struct rp_fd *f, int fd,
+			  const struct rxe_migr_resolve_resp *resp)
 {
-	if (c->async >= 0 && !rp_same_file(c->async, fd)) {
+	const bool channel = resp->type == RXE_MIGR_COMP_CHANNEL;
+	const struct dump_file file = {
+		.fd = fd,
+		.context = c,
+		.type = resp->type,
+		.channel = channel ? resp->handle : RXE_MIGR_NO_HANDLE,
+	};
+	int err;
+
+	/* the restore makes one, and which QP belongs to which is not known */
+	if (!channel && c->has_async) {
+		close(fd);
 		rp_err("pid %d, fd %d: a second asynchronous event file of a context (fd %d) cannot be migrated",
 		       c->task->pid, f->fd, c->number);
 		return -EOPNOTSUPP;
 	}
-	if (c->async < 0)
-		c->async = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	return c->async < 0 ? -errno : note_number(c, f->fd);
+	err = keep_file(&file);
+	if (!err && channel)
+		err = note(&c->channels, &c->nr_channels, file.channel);
+	c->has_async |= !channel;
+	return err ?: note_number(c, f->fd);
 }
 
 /* Has the task a verbs file that take_uverbs() left to others? */
@@ -132,28 +179,32 @@ static bool has_foreign(const struct rp_task *task)
 	return false;
 }
 
-static int check_event(struct rp_task *task, const struct rp_fd *f, int fd)
+/* Takes ownership of `fd` */
+static int take_event(struct rp_task *task, const struct rp_fd *f, int fd)
 {
+	const struct dump_file *known = dump_find_file(fd);
 	struct rxe_migr_resolve_resp resp;
 	struct dump_context *c;
 	int err;
 
+	if (known && known->context->task == task) {
+		close(fd);
+		return note_number(known->context, f->fd);
+	}
 	for (c = dump_contexts; c; c = c->next) {
 		if (c->task != task)
 			continue;
 		err = migr_cmd_resolve(c->fd, fd, &resp);
-		if (err == -ENOENT)
-			continue;
-		if (err) {
+		if (!err)
+			return new_event_file(c, f, fd, &resp);
+		if (err != -ENOENT) {
+			close(fd);
 			rp_err("pid %d, fd %d: cannot resolve: %s", task->pid,
 			       f->fd, strerror(-err));
 			return err;
 		}
-		if (resp.type != RXE_MIGR_COMP_CHANNEL)
-			return check_async(c, f, fd);
-		err = note(&c->channels, &c->nr_channels, resp.handle);
-		return err ?: note_number(c, f->fd);
 	}
+	close(fd);
 	if (has_foreign(task)) {
 		rp_warn("pid %d, fd %d: verbs events of no context on rdma_rxe",
 			task->pid, f->fd);
@@ -180,11 +231,8 @@ static int take_one(struct rp_task *task, const struct rp_fd *f)
 		       strerror(-err));
 		return err;
 	}
-	if (f->kind == RP_UVERBS)
-		return take_uverbs(task, f, fd);
-	err = check_event(task, f, fd);
-	close(fd);
-	return err;
+	return f->kind == RP_UVERBS ? take_uverbs(task, f, fd)
+				    : take_event(task, f, fd);
 }
 
 static int stop_context(struct dump_context *c)
@@ -260,17 +308,23 @@ int rp_pre_dump_check(pid_t pid)
 	rp_err("pid %d: pre-copy of RDMA memory is not supported yet", pid);
 	return -EOPNOTSUPP;
 }
+
+static void free_file(void *file)
+{
+	close(((struct dump_file *)file)->fd);
+	free(file);
+}
+
 void dump_release_all(void)
 {
 	struct dump_context *c;
 	struct dump_task *t;
 
+	/* first: if no task has the context by now, it stays stopped */
+	tdestroy(files, free_file);
+	files = NULL;
 	while ((c = dump_contexts)) {
 		dump_contexts = c->next;
-		/* first: if no task has the context by now, it stays stopped */
-		close(c->fd);
-		if (c->async >= 0)
-			close(c->async);
 		if (c->guard >= 0)
 			close(c->guard);
 		migr_image_free(&c->img);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A task that has a context of another driver beside ours: its files are not ours */
+#define _GNU_SOURCE
 #include <fcntl.h>
 
 #define migr_cmd_resolve fake_resolve
@@ -43,22 +44,31 @@ static void events(void)
 			       { .fd = 6, .kind = RP_EVENT } };
 	struct rp_task task = { .pid = 17, .fds = fds, .nr_fds = 4 };
 	struct rp_device dev = { .rdev = OURS };
-	int file[2];
+	struct rp_task child = { .pid = 18, .fds = fds + 1, .nr_fds = 1 };
+	int file[2], other[2];
 
-	MUST(!pipe(file)); /* never readable */
-	our_events = file[0];
+	MUST(!pipe(file) && !pipe(other));
+	our_events = dup(file[0]);
 	MUST(!new_context(&task, fds, &dev, dup(file[1])));
-	CHECK(!check_event(&task, fds + 1, file[0]));
-	CHECK(dump_contexts->async >= 0 && dump_contexts->nr_fds == 2);
-	CHECK(fcntl(dump_contexts->async, F_GETFD) & FD_CLOEXEC);
+	CHECK(!take_event(&task, fds + 1, our_events));
+	CHECK(dump_contexts->has_async && dump_contexts->nr_fds == 2);
+	CHECK(dump_find_file(file[0])->context == dump_contexts);
+	CHECK(!take_event(&task, fds + 3, dup(file[0]))); /* again */
+	CHECK(dump_contexts->nr_fds == 3);
+	/* a second one, from the same or from another task */
+	our_events = dup(other[1]);
+	CHECK(take_event(&task, fds + 1, our_events) == -EOPNOTSUPP);
 	our_events = -1;
-	CHECK(!check_event(&task, fds + 3, file[0])); /* for another plug-in */
-	CHECK(dump_contexts->nr_fds == 2);
+	CHECK(take_event(&child, fds + 1, dup(file[0])) == -EOPNOTSUPP);
+	/* for another plug-in */
+	CHECK(!take_event(&task, fds + 3, dup(other[0])));
+	CHECK(dump_contexts->nr_fds == 3 && !dump_find_file(other[0]));
 	task.nr_fds = 2; /* nobody's */
-	CHECK(check_event(&task, fds + 3, file[0]) == -EOPNOTSUPP);
+	CHECK(take_event(&task, fds + 3, dup(other[0])) == -EOPNOTSUPP);
 	dump_release_all();
-	close(file[0]);
-	close(file[1]);
+	CHECK(!dump_find_file(file[0]));
+	for (int i = 0; i < 2; i++)
+		CHECK(!close(file[i]) && !close(other[i]));
 }
 
 static int closed[8], nr_closed;
