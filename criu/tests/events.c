@@ -2,7 +2,7 @@
 /*
  * events: event files in all the states in which a program can leave them.
  *
- *	events [-d DEVICE] [-g GID_INDEX] [-e flight]
+ *	events [-d DEVICE] [-g GID_INDEX] [-e EXTRA]
  *
  * A process with queue pairs that are connected to each other has completion
  * channels with events unread, read and not acknowledged, on their way, armed
@@ -12,8 +12,9 @@
  * as it was, in the same order, work on and go away. Then "PASS", else "FAIL:
  * reason".
  *
- * -e flight: a channel that is open only in a message which nobody has received;
- * that cannot be moved.
+ * EXTRA is something that cannot be moved: "flight" (a channel that is open only
+ * in a message which nobody has received), "child" (another process that has a
+ * channel of this one's context, and nothing else of it).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* who has what: a QP completes its sends and receives in the CQ of its number */
@@ -52,6 +54,7 @@ static struct ibv_qp *qp[N]; /* pairs: 0 and 1, 2 and 3, 4 and 5 */
 static char mem[SIZE];
 static int epoll_fd, dup_fd;
 static pthread_t waiter;
+static pid_t child;
 
 #define NEED(what)                                                         \
 	do {                                                               \
@@ -209,7 +212,9 @@ static void drained(int i)
 
 /* ---- before and after ---- */
 
-/* the only file of a channel goes into a socket */
+/* the only file of a channel goes into a socket, and comes back from it */
+static int flight[2];
+
 static void send_away(struct ibv_comp_channel *channel)
 {
 	union {
@@ -223,12 +228,39 @@ static void send_away(struct ibv_comp_channel *channel)
 			      .msg_iovlen = 1,
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
-	int pair[2];
 
 	memcpy(CMSG_DATA(&control.hdr), &channel->fd, sizeof(int));
-	NEED(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
-	NEED(sendmsg(pair[0], &msg, 0) == 1);
+	NEED(!socketpair(AF_UNIX, SOCK_DGRAM, 0, flight));
+	NEED(sendmsg(flight[0], &msg, 0) == 1);
 	NEED(!close(channel->fd));
+}
+
+static void fetch(struct ibv_comp_channel *channel)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control;
+	struct iovec data = { mem, 1 };
+	struct msghdr msg = { .msg_iov = &data,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+
+	NEED(recvmsg(flight[1], &msg, 0) == 1);
+	NEED(control.hdr.cmsg_type == SCM_RIGHTS);
+	memcpy(&channel->fd, CMSG_DATA(&control.hdr), sizeof(int));
+}
+
+/* a child that keeps, of all that it inherits, the one file that exec leaves it */
+static void start_child(void)
+{
+	child = fork();
+	NEED(child >= 0);
+	if (child)
+		return;
+	execlp("sleep", "sleep", "10000", NULL);
+	_exit(127);
 }
 
 static void before(int gid_index)
@@ -297,6 +329,8 @@ static void check_shared(void)
 
 static void check_others(void)
 {
+	struct pollfd async = { .fd = verbs->async_fd, .events = POLLIN };
+
 	message(SOLICITED, 0);
 	NEED(!has_event(own));
 	message(SOLICITED, IBV_SEND_SOLICITED);
@@ -306,10 +340,12 @@ static void check_others(void)
 	message(WAITED, 0);
 	NEED(!pthread_join(waiter, NULL));
 	ibv_ack_cq_events(cq[WAITED], 1);
+	NEED(!has_event(shared) && !has_event(own) && !has_event(waited));
 
 	message(CLOSED, 0);
 	drained(SOLICITED);
 	drained(UNREAD);
+	NEED(!poll(&async, 1, 0));
 
 	NEED(!ibv_destroy_qp(qp[LATE]));
 	NEED(!ibv_destroy_cq(cq[LATE]));
@@ -335,7 +371,8 @@ static void destroy(void)
 int main(int argc, char **argv)
 {
 	const char *device = NULL;
-	int opt, sig, gid_index = 1, flight = 0;
+	const char *extra = "";
+	int opt, sig, gid_index = 1;
 	sigset_t set;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -344,8 +381,8 @@ int main(int argc, char **argv)
 			device = optarg;
 		else if (opt == 'g')
 			gid_index = atoi(optarg);
-		else if (opt == 'e' && !strcmp(optarg, "flight"))
-			flight = 1;
+		else if (opt == 'e')
+			extra = optarg;
 		else
 			return 2;
 	}
@@ -354,15 +391,19 @@ int main(int argc, char **argv)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	open_device(device);
 	before(gid_index);
-	if (flight)
+	if (!strcmp(extra, "flight"))
 		send_away(own);
+	else if (!strcmp(extra, "child"))
+		start_child();
 	puts("ready");
 	sigwait(&set, &sig);
-	if (!flight) {
-		check_shared();
-		check_others();
-		destroy();
-	}
+	if (!strcmp(extra, "flight"))
+		fetch(own);
+	if (child)
+		NEED(!kill(child, SIGKILL) && wait(NULL) == child);
+	check_shared();
+	check_others();
+	destroy();
 	puts("PASS");
 	return 0;
 }
