@@ -155,13 +155,6 @@ static int new_event_file(struct dump_context *c, const struct rp_fd *f, int fd,
 	};
 	int err;
 
-	/* the restore makes one, and which QP belongs to which is not known */
-	if (!channel && c->has_async) {
-		close(fd);
-		rp_err("pid %d, fd %d: a second asynchronous event file of a context (fd %d) cannot be migrated",
-		       c->task->pid, f->fd, c->number);
-		return -EOPNOTSUPP;
-	}
 	err = keep_file(&file);
 	if (!err && channel)
 		err = note(&c->channels, &c->nr_channels, file.channel);
@@ -197,12 +190,14 @@ static int take_event(struct rp_task *task, const struct rp_fd *f, int fd)
 		err = migr_cmd_resolve(c->fd, fd, &resp);
 		if (!err)
 			return new_event_file(c, f, fd, &resp);
-		if (err != -ENOENT) {
-			close(fd);
-			rp_err("pid %d, fd %d: cannot resolve: %s", task->pid,
-			       f->fd, strerror(-err));
-			return err;
-		}
+		if (err == -ENOENT)
+			continue;
+		close(fd);
+		rp_err("pid %d, fd %d: cannot migrate events of context (fd %d): %s",
+		       task->pid, f->fd, c->number,
+		       err == -EOPNOTSUPP ? "a second asynchronous event file"
+					  : strerror(-err));
+		return err;
 	}
 	close(fd);
 	if (has_foreign(task)) {

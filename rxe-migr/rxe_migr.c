@@ -475,7 +475,8 @@ static int resolve(struct uverbs_attr_bundle *attrs, struct file *file,
 
 	if (uobj->uapi_object->id != UVERBS_OBJECT_COMP_CHANNEL) {
 		resp->type = RXE_MIGR_ASYNC_FD;
-		return 0;
+		return rxe_migr_is_default_async(attrs->ufile, uobj) ?
+			0 : -EOPNOTSUPP;
 	}
 
 	uc = ib_uverbs_get_ucontext(attrs);

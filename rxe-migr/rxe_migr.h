@@ -55,7 +55,7 @@ struct rxe_migr_wanted {
  * @first_psn: oldest unacknowledged PSN when TRYING began
  * @new_psn: first PSN that had not been sent then
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
- * @before: state before STOPPED, for UNSTOP
+ * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
  */
@@ -174,6 +174,7 @@ struct ib_uobject *rxe_migr_uobject(struct rxe_pool_elem *elem);
 struct rxe_pool_elem *rxe_migr_next(struct rxe_pool *pool,
 				    struct ib_ucontext *uc,
 				    unsigned long *index);
+struct rxe_pool_elem *rxe_migr_get(struct rxe_pool *pool, u32 index);
 void rxe_migr_set_pd(struct rxe_mr *mr, struct ib_pd *pd);
 int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
 		     unsigned int *n);
@@ -265,6 +266,8 @@ void *rxe_migr_file_channel(struct ib_uobject *uobj);
 u32 rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, u32 max);
 int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 			      struct rxe_migr_event *events, int max);
+bool rxe_migr_is_default_async(struct ib_uverbs_file *ufile,
+			       struct ib_uobject *uobj);
 void rxe_migr_put_port_event(struct ib_uverbs_file *ufile,
 			     struct ib_device *device,
 			     const struct rxe_migr_event *event);

@@ -42,6 +42,8 @@ static void *out_record(struct out *out, enum rxe_migr_type type, size_t size)
 {
 	struct rxe_migr_rec *rec = out_reserve(out, size);
 
+	if (size > U32_MAX) /* rec->length */
+		out->err = -EFBIG;
 	out->count++;
 	if (rec) {
 		rec->type = type;
@@ -227,41 +229,55 @@ out:
 	spin_unlock_irqrestore(&cq->cq_lock, flags);
 }
 
-/* under the locks, because the application can still resize it */
-static void dump_srq(struct out *out, void *obj, struct ib_uobject *uobj)
+static void put_srq(struct out *out, struct rxe_srq *srq,
+		    struct rxe_queue *q, struct ib_uobject *uobj)
 {
-	struct rxe_srq *srq = obj;
-	struct rxe_queue *q = srq->rq.queue;
-	u32 events = rxe_migr_get_srq_events(&srq->ibsrq);
+	struct rxe_migr_ring ring = get_ring(q);
 	struct rxe_migr_rec_srq *rec;
-	struct rxe_migr_ring ring;
-	unsigned long flags;
 
-	out_note(out, &events, sizeof(events));
-	spin_lock_irqsave(&srq->rq.consumer_lock, flags);
-	spin_lock(&srq->rq.producer_lock);
-	if (!q->ip) {
-		out->changed = true;
-		goto out;
-	}
-	ring = get_ring(q);
 	rec = out_object(out, RXE_MIGR_SRQ, sizeof(*rec), slots_size(&ring),
 			 uobj);
 	if (!rec)
-		goto out;
+		return;
 
 	rec->pd = srq->ibsrq.pd->uobject->id;
 	rec->srq_num = srq->srq_num;
 	rec->max_wr = ring_request(q);
 	rec->max_sge = srq->rq.max_sge;
-	rec->limit = srq->limit;
+	/* nobody has looked at what its creation asked for */
+	rec->limit = min_t(u32, srq->limit, q->index_mask);
 	rec->error = !!srq->error;
 	rec->ring = ring;
-	rec->events_reported = events;
 	put_slots(q, (u8 *)(rec + 1), 0, ring.slots);
-out:
+}
+
+/*
+ * The application can still resize it, and the ring may be too large to be
+ * looked at under the locks. No QP takes anything from it.
+ */
+static void dump_srq(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	struct rxe_srq *srq = obj;
+	u32 events = rxe_migr_get_srq_events(&srq->ibsrq);
+	struct rxe_queue q;
+	unsigned long flags;
+
+	out_note(out, &events, sizeof(events));
+	spin_lock_irqsave(&srq->rq.consumer_lock, flags);
+	spin_lock(&srq->rq.producer_lock);
+	q = *srq->rq.queue;
+	if (q.ip)
+		kref_get(&q.ip->ref);	/* keeps the buffer */
+	else
+		out->changed = true;
 	spin_unlock(&srq->rq.producer_lock);
 	spin_unlock_irqrestore(&srq->rq.consumer_lock, flags);
+	if (!q.ip)
+		return;
+
+	out_note(out, &q.buf, sizeof(q.buf));
+	put_srq(out, srq, &q, uobj);
+	kref_put(&q.ip->ref, rxe_mmap_release);
 }
 
 static void dump_mr(struct out *out, void *obj, struct ib_uobject *uobj)
@@ -564,9 +580,13 @@ static int chk_stopped(struct ib_ucontext *uc)
 	err = rxe_migr_collect(uc, &qps, &n);
 	if (err)
 		return err;
-	for (i = 0; i < n && !err; i++)
+	for (i = 0; i < n && !err; i++) {
 		if (qps[i]->migr != RXE_MIGR_STOPPED)
 			err = -EINVAL;
+		else if (rxe_migr_connected(qps[i]) &&
+			 to_migr_qp(qps[i])->peer != RXE_MIGR_PEER_CAPABLE)
+			err = -EAGAIN;	/* another one than STOP has asked */
+	}
 	if (!err && rxe_migr_chk_context(uc, qps, n, &st))
 		err = -EAGAIN;
 	rxe_migr_release(qps, n);
@@ -580,7 +600,7 @@ static int chk_stopped(struct ib_ucontext *uc)
  * @ufile: its file
  * @length: room for it, in bytes
  * @image: receives the image, to be given to vfree()
- * @resp: receives the size needed and the number of objects
+ * @resp: receives the size needed and the number of records
  *
  * The application may run, and only its QPs are Stopped. The image is of one
  * moment all the same: what the first pass and the second one both found was
@@ -588,7 +608,7 @@ static int chk_stopped(struct ib_ucontext *uc)
  *
  * Context: process; sleeps. The context's lock is held.
  * Return: 0, -EINVAL if a QP is not Stopped, -ENOSPC if @length is too small,
- * -ENOMEM, -EAGAIN if objects were created or destroyed meanwhile, or if there
+ * -ENOMEM, -EFBIG if an object takes more than 4 GiB, -EAGAIN if objects were created or destroyed meanwhile, or if there
  * are some that STOP would refuse, -ENOKEY if there is no key to sign it with
  */
 int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,

@@ -147,6 +147,20 @@ int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 }
 
 /**
+ * rxe_migr_is_default_async - is it the file whose events are in images?
+ * @ufile: the context's file
+ * @uobj: an asynchronous event file of it
+ */
+bool rxe_migr_is_default_async(struct ib_uverbs_file *ufile,
+			       struct ib_uobject *uobj)
+{
+	struct ib_uverbs_async_event_file *file;
+
+	file = READ_ONCE(ufile->default_async_file);
+	return file && &file->uobj == uobj;
+}
+
+/**
  * rxe_migr_put_port_event - an event that is of no object
  * @ufile: the context's file
  * @device: its device

@@ -118,6 +118,22 @@ static int chk_signature(struct rxe_migr_image_hdr *hdr)
 				  sizeof(mac));
 }
 
+static u32 image_crc(const struct rxe_migr_image_hdr *hdr)
+{
+	const u8 *data = (const u8 *)hdr;
+	u64 left = hdr->length;
+	u32 crc = ~0;
+	size_t n;
+
+	for (; left; left -= n, data += n) {
+		n = min_t(u64, left, SZ_1M);
+		crc = crc32_le(crc, data, n);
+		cond_resched();
+	}
+
+	return crc;
+}
+
 /**
  * rxe_migr_sign - sign an image and give it its checksum
  * @hdr: the image, complete but for key_id, mac and crc32, which are 0
@@ -135,7 +151,7 @@ int rxe_migr_sign(struct rxe_migr_image_hdr *hdr)
 	if (err)
 		return err;
 	memcpy(hdr->mac, mac, sizeof(mac));
-	hdr->crc32 = ~crc32_le(~0, (u8 *)hdr, hdr->length);
+	hdr->crc32 = ~image_crc(hdr);
 
 	return 0;
 }

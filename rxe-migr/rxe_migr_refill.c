@@ -615,6 +615,9 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	qp->attr.sq_draining = rec->sq_draining;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 
+	/* what it will be: rxe_migr_modify_qp() asks */
+	m->before = rxe_migr_connected(qp) ? RXE_MIGR_RESUMING :
+					     RXE_MIGR_RUNNING;
 	m->refilled = true;
 }
 

@@ -10,11 +10,13 @@
  * @cqs: by handle, each with a reference
  * @qps: by handle, each with a reference
  * @srqs: by handle, each with a reference
+ * @post: events are put into their files; else they are only looked at
  */
 struct replay {
 	struct xarray	cqs;
 	struct xarray	qps;
 	struct xarray	srqs;
+	bool		post;
 };
 
 static int collect(struct xarray *xa, struct rxe_pool *pool,
@@ -60,7 +62,7 @@ static int replay_comp(struct rxe_migr_uc *muc, struct replay *r,
 {
 	const u32 *handles = (const void *)(rec + 1);
 	struct rxe_pool_elem *elem;
-	struct rxe_cq *cq;
+	struct rxe_cq *cq = NULL;
 	u32 i;
 
 	if (rec->rec.length != sizeof(*rec) +
@@ -72,10 +74,15 @@ static int replay_comp(struct rxe_migr_uc *muc, struct replay *r,
 		cq = elem ? elem->obj : NULL;
 		if (!cq || !rxe_migr_channel(&cq->ibcq))
 			return refuse(muc, "completion event", handles[i]);
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+		if (r->post)
+			cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 	}
+	if (!r->post || !rec->events)
+		return 0;
 
-	return 0;
+	/* the core says nothing when it has no memory for one */
+	return rxe_migr_get_comp_events(&cq->ibcq, NULL, 0) < rec->events ?
+		-ENOMEM : 0;
 }
 
 static int replay_cq(struct replay *r, const struct rxe_migr_event *e)
@@ -89,7 +96,8 @@ static int replay_cq(struct replay *r, const struct rxe_migr_event *e)
 	cq = &((struct rxe_cq *)elem->obj)->ibcq;
 	ev.device = cq->device;
 	ev.element.cq = cq;
-	cq->event_handler(&ev, cq->cq_context);
+	if (r->post)
+		cq->event_handler(&ev, cq->cq_context);
 
 	return 0;
 }
@@ -105,7 +113,8 @@ static int replay_qp(struct replay *r, const struct rxe_migr_event *e)
 	qp = &((struct rxe_qp *)elem->obj)->ibqp;
 	ev.device = qp->device;
 	ev.element.qp = qp;
-	qp->event_handler(&ev, qp->qp_context);
+	if (r->post)
+		qp->event_handler(&ev, qp->qp_context);
 
 	return 0;
 }
@@ -121,7 +130,8 @@ static int replay_srq(struct replay *r, const struct rxe_migr_event *e)
 	srq = &((struct rxe_srq *)elem->obj)->ibsrq;
 	ev.device = srq->device;
 	ev.element.srq = srq;
-	srq->event_handler(&ev, srq->srq_context);
+	if (r->post)
+		srq->event_handler(&ev, srq->srq_context);
 
 	return 0;
 }
@@ -132,6 +142,7 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 {
 	const struct rxe_migr_event *e = (const void *)(rec + 1);
 	int err = 0;
+	int n;
 	u32 i;
 
 	if (rec->rec.length != sizeof(*rec) + (u64)rec->events * sizeof(*e))
@@ -164,7 +175,9 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 		case IB_EVENT_SM_CHANGE:
 		case IB_EVENT_CLIENT_REREGISTER:
 		case IB_EVENT_GID_CHANGE:
-			rxe_migr_put_port_event(ufile, muc->uc.ibuc.device, e);
+			if (r->post)
+				rxe_migr_put_port_event(ufile,
+							muc->uc.ibuc.device, e);
 			break;
 		default:
 			err = -EINVAL;
@@ -172,13 +185,38 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 		}
 	}
 
-	return err ? refuse(muc, "asynchronous event", e[-1].handle) : 0;
+	if (err)
+		return refuse(muc, "asynchronous event", e[-1].handle);
+	if (!r->post)
+		return 0;
+
+	/* as with completions; or the application has closed the file */
+	n = rxe_migr_get_async_events(ufile, NULL, 0);
+	return n >= 0 && n < rec->events ? -ENOMEM : 0;
+}
+
+static int replay_all(struct rxe_migr_uc *muc, struct replay *r,
+		      struct ib_uverbs_file *ufile)
+{
+	const struct rxe_migr_rec *rec = NULL;
+	int err = 0;
+
+	while (!err && (rec = rxe_migr_next_record(muc, rec))) {
+		if (rec->type == RXE_MIGR_COMP_CHANNEL)
+			err = replay_comp(muc, r, (const void *)rec);
+		else if (rec->type == RXE_MIGR_ASYNC_FD)
+			err = replay_async(muc, r, ufile, (const void *)rec);
+	}
+
+	return err;
 }
 
 /**
  * rxe_migr_replay - put back the events that nobody had read
  * @muc: the context, with its image; the lock is held
  * @ufile: its file
+ *
+ * Once they have been put back the image is forgotten.
  *
  * Context: process; sleeps.
  * Return: 0, -ENOMEM, -EAGAIN if an object is just being created, or -EINVAL
@@ -187,8 +225,7 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
 {
 	struct rxe_dev *rxe = to_rdev(muc->uc.ibuc.device);
-	const struct rxe_migr_rec *rec = NULL;
-	struct replay r;
+	struct replay r = {};
 	int err;
 
 	xa_init(&r.cqs);
@@ -200,11 +237,13 @@ int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
 	if (!err)
 		err = collect(&r.srqs, &rxe->srq_pool, &muc->uc.ibuc);
 
-	while (!err && (rec = rxe_migr_next_record(muc, rec))) {
-		if (rec->type == RXE_MIGR_COMP_CHANNEL)
-			err = replay_comp(muc, &r, (const void *)rec);
-		else if (rec->type == RXE_MIGR_ASYNC_FD)
-			err = replay_async(muc, &r, ufile, (const void *)rec);
+	if (!err)
+		err = replay_all(muc, &r, ufile);
+	if (!err) {
+		r.post = true;
+		err = replay_all(muc, &r, ufile);
+		/* some of them a second time would be worse */
+		rxe_migr_unload(muc);
 	}
 
 	release(&r.srqs);

@@ -430,15 +430,17 @@ int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st)
 static bool peer_is_here(struct rxe_migr_qp *m, const union ib_gid *dgid)
 {
 	struct rxe_dev *rxe = to_rdev(m->qp.ibqp.device);
+	struct rxe_pool_elem *elem;
 	struct rxe_migr_qp *peer;
 	union ib_gid sgid;
 	struct rxe_qp *qp;
 	bool is;
 
-	qp = rxe_pool_get_index(&rxe->qp_pool, m->qp.attr.dest_qp_num);
-	if (!qp)
+	elem = rxe_migr_get(&rxe->qp_pool, m->qp.attr.dest_qp_num);
+	if (!elem)
 		return false;
 
+	qp = elem->obj;
 	peer = to_migr_qp(qp);
 	mutex_lock(&peer->lock);
 	rxe_migr_sgid(&qp->pri_av, sgid.raw);
@@ -469,7 +471,7 @@ static int chk_resumable(struct ib_ucontext *uc, struct rxe_qp **qps,
 	struct rxe_migr_uc *muc = to_migr_uc(uc);
 	unsigned int i;
 
-	if (!muc->restored || !muc->attached || muc->resumed)
+	if (!muc->restored || !muc->attached || !muc->loaded)
 		return -EINVAL;
 
 	for (i = 0; i < n; i++) {
@@ -518,7 +520,6 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 		goto out;
 
 	to_migr_uc(uc)->resumed = true;
-	rxe_migr_unload(to_migr_uc(uc));
 	for (i = 0; i < n; i++) {
 		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
 

@@ -158,6 +158,17 @@ static void forget_all(struct rxe_migr_qp *m)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
 
+/*
+ * Does the QP sign for its connection, or will it when it runs again? Context:
+ * m->lock held
+ */
+static bool is_to_resume(struct rxe_migr_qp *m)
+{
+	return m->qp.migr == RXE_MIGR_RESUMING ||
+	       (m->qp.migr == RXE_MIGR_STOPPED &&
+		m->before == RXE_MIGR_RESUMING);
+}
+
 /**
  * rxe_migr_modify_qp - hook in rxe_modify_qp(): rxe_qp_from_attr()
  * @qp: the QP
@@ -169,16 +180,26 @@ static void forget_all(struct rxe_migr_qp *m)
  * core does not keep them apart from a modify. Some of these stop the QP's
  * tasks for a while and start them again; in a Stopped QP they don't run.
  *
+ * This driver lets a QP of any state have another peer. One that resumes would
+ * sign for it, so it cannot; and nobody has asked a new peer yet.
+ *
  * Context: process; sleeps.
- * Return: 0 or what rxe_qp_from_attr() returns
+ * Return: 0, -EINVAL or what rxe_qp_from_attr() returns
  */
 int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata)
 {
+	bool other_peer = mask & (IB_QP_AV | IB_QP_DEST_QPN);
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	int err;
 
 	mutex_lock(&m->lock);
+	if (other_peer && is_to_resume(m)) {
+		mutex_unlock(&m->lock);
+		return -EINVAL;
+	}
+	if (other_peer)
+		m->peer = RXE_MIGR_PEER_UNKNOWN;
 	err = rxe_qp_from_attr(qp, attr, mask, udata);
 	if (!qp->resp.resources) /* there was no memory for others */
 		qp->attr.max_dest_rd_atomic = 0;

@@ -91,6 +91,27 @@ struct rxe_pool_elem *rxe_migr_next(struct rxe_pool *pool,
 }
 
 /**
+ * rxe_migr_get - an object of whatever context, by its index
+ * @pool: the pool
+ * @index: the index
+ *
+ * Context: process
+ * Return: its element with a reference, or NULL
+ */
+struct rxe_pool_elem *rxe_migr_get(struct rxe_pool *pool, u32 index)
+{
+	struct rxe_pool_elem *elem;
+
+	xa_lock(&pool->xa);
+	elem = xa_load(&pool->xa, index);
+	if (elem && !__rxe_get(elem))
+		elem = NULL;
+	xa_unlock(&pool->xa);
+
+	return elem;
+}
+
+/**
  * rxe_migr_set_pd - hook in rxe_rereg_user_mr()
  * @mr: the MR
  * @pd: its new PD, with a reference

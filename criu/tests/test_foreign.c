@@ -17,12 +17,14 @@ struct rp_context *rp_contexts;
 unsigned int rp_nr_contexts;
 
 /* of all events these are the only ones that are ours */
-static int our_events = -1;
+static int our_events = -1, second_events = -1;
 
 int fake_resolve(int fd, int other, struct rxe_migr_resolve_resp *resp)
 {
 	(void)fd;
 	resp->type = RXE_MIGR_ASYNC_FD;
+	if (other == second_events)
+		return -EOPNOTSUPP;
 	return other == our_events ? 0 : -ENOENT;
 }
 
@@ -55,10 +57,11 @@ static void events(void)
 	CHECK(dump_find_file(file[0])->context == dump_contexts);
 	CHECK(!take_event(&task, fds + 3, dup(file[0]))); /* again */
 	CHECK(dump_contexts->nr_fds == 3);
-	/* a second one, from the same or from another task */
-	our_events = dup(other[1]);
-	CHECK(take_event(&task, fds + 1, our_events) == -EOPNOTSUPP);
 	our_events = -1;
+	/* a second one, and that of another task */
+	second_events = dup(other[1]);
+	CHECK(take_event(&task, fds + 1, second_events) == -EOPNOTSUPP);
+	second_events = -1;
 	CHECK(take_event(&child, fds + 1, dup(file[0])) == -EOPNOTSUPP);
 	/* for another plug-in */
 	CHECK(!take_event(&task, fds + 3, dup(other[0])));

@@ -131,7 +131,8 @@ struct rxe_migr_dump_resp {
 
 /*
  * RESOLVE: tell what a file in the caller's table is to this context.
- * ENOENT: nothing of it.
+ * ENOENT: nothing of it. EOPNOTSUPP: an asynchronous event file beside the one
+ * that the context got first; its events would be in no image.
  */
 struct rxe_migr_resolve {
 	__s32 fd;	 /* the file in question */

@@ -405,6 +405,33 @@ static void moves_well(struct rig *rig, struct side *s)
 	free(moved.image);
 }
 
+/* a peer that STOP has not asked is not for an image to name */
+static void another_peer(struct rig *rig)
+{
+	struct ibv_qp_attr attr = { .dest_qp_num = 0x123456 };
+	struct rxe_migr_status st;
+	struct side s = {};
+	size_t length;
+	void *image;
+	int fd;
+
+	side_open(rig, &s);
+	fd = s.ctx->cmd_fd;
+	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 5, 5);
+	qp_connect(rig, s.qp[1], s.qp[0]->qp_num, 5, 5);
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	dumps_well(fd);
+	MUST(!ibv_modify_qp(s.qp[0], &attr, IBV_QP_DEST_QPN));
+	EXPECT(migr_cmd_dump(fd, &image, &length, NULL), -EAGAIN);
+	attr.dest_qp_num = s.qp[1]->qp_num;
+	MUST(!ibv_modify_qp(s.qp[0], &attr, IBV_QP_DEST_QPN));
+	close(st.guard_fd);
+	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	dumps_well(fd);
+	close(st.guard_fd);
+	side_close(&s);
+}
+
 /* work that is flushed before the requester has seen it */
 static void flushed(struct rig *rig)
 {
@@ -412,6 +439,8 @@ static void flushed(struct rig *rig)
 	double end = fuzz_now() + 20;
 	struct rxe_migr_status st;
 	struct side s = {};
+	size_t length;
+	void *image;
 	int fd;
 
 	side_open(rig, &s);
@@ -427,11 +456,12 @@ static void flushed(struct rig *rig)
 		MUST(!qp_post_send(&s, i % 2));
 	qp_reset(s.qp[0]);
 	dumps_well(fd);
+	/* nobody has asked this peer */
 	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 5, 5);
-	dumps_well(fd);
+	EXPECT(migr_cmd_dump(fd, &image, &length, NULL), -EAGAIN);
+	qp_reset(s.qp[0]);
 	MUST(!ibv_modify_qp(s.qp[1], &error, IBV_QP_STATE));
 	dumps_well(fd);
-	qp_reset(s.qp[0]); /* or it would be asked who its peer is */
 	close(st.guard_fd);
 	while (!qp_polled(&s))
 		MUST(fuzz_now() < end);
@@ -560,6 +590,7 @@ void attack_arguments(struct rig *rig)
 	order(rig, &s);
 	side_close(&s);
 	newcomers(rig);
+	another_peer(rig);
 	flushed(rig);
 	orphan_guard(rig);
 	mappings(rig);

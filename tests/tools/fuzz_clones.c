@@ -9,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rdma/ib_user_verbs.h>
+
 #include "migr_fuzz.h"
+#include "migr_uverbs.h"
 
 #define NOBODY 0x123456
 
@@ -19,6 +22,27 @@ static void must(struct copy *c, int ret)
 		return;
 	fprintf(stderr, "cannot restore: %s\n", c->err.text);
 	exit(2);
+}
+
+/* who resumes signs for its connection, and for no other */
+static void finds_another(struct rig *rig, struct copy *c)
+{
+	struct ib_uverbs_modify_qp in = {
+		.qp_handle = rig->qp[0]->rec.handle,
+		.dest_qp_num = rig->peer.qp[0]->qp_num,
+		.dest = { .is_global = 1, .port_num = 1 },
+	};
+	const struct migr_write cmd = { .command = IB_USER_VERBS_CMD_MODIFY_QP,
+					.in = &in,
+					.in_length = sizeof(in) };
+
+	memcpy(in.dest.dgid, rig->gid.raw, sizeof(in.dest.dgid));
+	in.attr_mask = IBV_QP_DEST_QPN;
+	EXPECT(migr_write_run(c->fd, &cmd), -EINVAL);
+	in.attr_mask = IBV_QP_AV;
+	EXPECT(migr_write_run(c->fd, &cmd), -EINVAL);
+	in.attr_mask = IBV_QP_MIN_RNR_TIMER;
+	EXPECT(migr_write_run(c->fd, &cmd), 0);
 }
 
 /* all that copy_create() makes, but with peers that are not there; started */
@@ -44,6 +68,7 @@ static void clone_open(struct rig *rig, struct copy *c)
 				 rec[i]->rec.handle, rec[i], length),
 		       0);
 	}
+	finds_another(rig, c);
 	EXPECT(migr_cmd_attach(c->fd, &st), 0);
 	EXPECT(migr_cmd_resume(c->fd, &st), 0);
 	for (int i = 0; i < N_QPS; i++)
@@ -87,6 +112,7 @@ void attack_clones(struct rig *rig)
 	double begin;
 
 	clone_open(rig, &c);
+	finds_another(rig, &c);
 	moves_on(rig, &c);
 	hears_responses(rig);
 	begin = fuzz_now();

@@ -4,6 +4,7 @@
  * are signed and wrong. Also what other attacks need to have signed.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +258,34 @@ static void bad_events(struct rig *rig)
 	}
 }
 
+/* of several events none comes before all of them are found to be right */
+static void half_bad_events(struct rig *rig)
+{
+	struct {
+		struct rxe_migr_rec_mr mr;
+		struct rxe_migr_rec_async_fd file;
+		struct rxe_migr_event event[2];
+	} rec = { .mr = *rig->mr,
+		  .file.rec.type = RXE_MIGR_ASYNC_FD,
+		  .file.rec.length = sizeof(rec.file) + sizeof(rec.event),
+		  .file.events = 2,
+		  .event = { { IBV_EVENT_PORT_ERR, 1 }, { 77, 0 } } };
+	struct rxe_migr_status st;
+	struct pollfd events = { .events = POLLIN };
+	struct copy c;
+
+	copy_open(rig, &c);
+	copy_create(rig, &c);
+	EXPECT(load_as(rig, c.fd, rig->mr->rec.handle, &rec, sizeof(rec)), 0);
+	refill_others(rig, &c);
+	EXPECT(refill_qp(c.fd, rig->qp[VICTIM]->rec.handle), 0);
+	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
+	events.fd = c.files.async_fd;
+	EXPECT(poll(&events, 1, 0), 0);
+	copy_close(&c);
+}
+
 /* what is restored goes on where it was connected to, and nowhere else */
 static void another_peer(struct rig *rig)
 {
@@ -296,4 +325,5 @@ void attack_images(struct rig *rig)
 	copy_close(&c);
 	another_peer(rig);
 	bad_events(rig);
+	half_bad_events(rig);
 }

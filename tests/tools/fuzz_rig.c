@@ -22,7 +22,8 @@
 
 void side_open(struct rig *rig, struct side *s)
 {
-	struct ibv_srq_init_attr srq = { .attr = { DEPTH, 2, 0 } };
+	/* a limit that the driver looks at only when something is received */
+	struct ibv_srq_init_attr srq = { .attr = { DEPTH, 2, 1 << 20 } };
 	struct ibv_recv_wr recv = { .wr_id = 5 }, *bad;
 	struct ibv_qp_init_attr init = {
 		.cap = { DEPTH, DEPTH, 2, 2, 0 },
