@@ -92,6 +92,8 @@ int migr_check_channel(const struct migr_index *index,
 		       const struct rxe_migr_rec *rec, struct migr_error *err);
 int migr_check_async(const struct migr_index *index,
 		     const struct rxe_migr_rec *rec, struct migr_error *err);
+/* whose handle goes with an event; 0: a port's number, or nothing */
+uint32_t migr_event_object(uint32_t event);
 int migr_check_channel_of(const struct migr_index *index,
 			  const struct rxe_migr_rec_cq *cq,
 			  struct migr_error *err);

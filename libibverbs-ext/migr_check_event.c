@@ -69,8 +69,7 @@ int migr_check_channel(const struct migr_index *index,
 	return 0;
 }
 
-/* whose number goes with an event; 0: the port's, or none */
-static uint32_t object_of(uint32_t event)
+uint32_t migr_event_object(uint32_t event)
 {
 	switch (event) {
 	case IBV_EVENT_CQ_ERR:
@@ -110,7 +109,7 @@ int migr_check_async(const struct migr_index *index,
 				rec->length, async->events,
 				(unsigned long long)length);
 	for (i = 0; i < async->events && !ret; i++, event++) {
-		type = object_of(event->type);
+		type = migr_event_object(event->type);
 		if (type)
 			ret = migr_check_ref(index, rec, "event's handle",
 					     event->handle, type, err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The text and the header file say the same: every field is described once,
- * at its offset.
+ * The text, the header file and the tables of migr-image say the same: every
+ * field is described once, at its offset, with its size.
  *
  *	test_format image-format.md
  */
@@ -9,129 +9,140 @@
 #include <string.h>
 
 #include "../../tests/check.h"
-#include "migr_cmd.h"
+#include "show.h"
 
+/* the tables of migr-image, one behind the other */
 struct row {
 	const char *section; /* a heading, or a line in the place of one */
-	const char *field;
+	char field[64];
 	size_t offset;
+	size_t size;
 };
 
-#define ROW(heading, type, member) \
-	{ heading, #member, offsetof(struct type, member) }
-#define HDR(m) ROW("## Header", rxe_migr_image_hdr, m)
-#define REC(m) ROW("## Records", rxe_migr_rec, m)
-#define CTX(m) ROW("### CONTEXT", rxe_migr_rec_context, m)
-#define MR(m) ROW("### MR", rxe_migr_rec_mr, m)
-#define RING(m) ROW("### Ring", rxe_migr_ring, m)
-#define CQ(m) ROW("### CQ", rxe_migr_rec_cq, m)
-#define QP(m) ROW("### QP", rxe_migr_rec_qp, m)
-#define SRQ(m) ROW("### SRQ", rxe_migr_rec_srq, m)
-#define CHANNEL(m) ROW("### COMP_CHANNEL", rxe_migr_rec_comp_channel, m)
-#define ASYNC(m) ROW("### ASYNC_FD", rxe_migr_rec_async_fd, m)
-#define EVENT(m) ROW("An event", rxe_migr_event, m)
-#define RES(m) ROW("A responder resource", rxe_migr_res, m)
+static struct row rows[256];
+static size_t n_rows;
 
-/* clang-format off */
-static const struct row rows[] = {
-	HDR(magic), HDR(version), HDR(hdr_length), HDR(length), HDR(count),
-	HDR(crc32), HDR(key_id), HDR(reserved), HDR(mac),
-	REC(type), REC(length), REC(handle), REC(reserved), REC(user_handle),
-	CTX(device), CTX(max_handle), CTX(reserved),
-	MR(pd), MR(key), MR(access), MR(wire_key), MR(start), MR(size),
-	MR(iova),
-	RING(mmap_offset), RING(mmap_size), RING(log2_elem), RING(index_mask),
-	RING(producer), RING(consumer), RING(slots),
-	CQ(cqe), CQ(comp_channel), CQ(comp_vector), CQ(notify), CQ(ring),
-	CQ(comp_events_reported), CQ(events_reported),
-	QP(pd), QP(send_cq), QP(recv_cq), QP(qpn), QP(qp_type),
-	QP(sq_sig_all), QP(max_send_wr), QP(max_send_sge),
-	QP(max_inline_data), QP(max_recv_wr), QP(max_recv_sge), QP(state),
-	QP(access_flags), QP(pkey_index), QP(port_num), QP(path_mtu),
-	QP(dest_qpn), QP(rq_psn), QP(sq_psn), QP(max_rd_atomic),
-	QP(max_dest_rd_atomic), QP(min_rnr_timer), QP(timeout), QP(retry_cnt),
-	QP(rnr_retry), QP(qkey), QP(sq_draining), QP(en_sqd_async_notify),
-	QP(dgid), QP(sgid), QP(dmac), QP(network_type), QP(sgid_index),
-	QP(flow_label), QP(hop_limit), QP(traffic_class), QP(udp_sport),
-	QP(epoch), QP(peer_epoch), QP(req_psn), QP(req_opcode),
-	QP(req_wqe_index), QP(req_rd_atomic), QP(req_need_rd_atomic),
-	QP(req_noack_pkts), QP(ssn), QP(comp_psn), QP(comp_opcode),
-	QP(resp_msn), QP(resp_psn), QP(resp_ack_psn), QP(resp_opcode),
-	QP(resp_status), QP(resp_resid), QP(resp_rkey), QP(resp_length),
-	QP(resp_res_head), QP(resp_va), QP(resp_offset), QP(wqe.valid),
-	QP(wqe.num_sge), QP(wqe.wr_id), QP(wqe.length), QP(wqe.resid),
-	QP(wqe.cur_sge), QP(wqe.sge_offset), QP(wqe.sge), QP(sq), QP(rq),
-	QP(events_reported), QP(wire_qpn),
-	QP(srq), QP(reserved),
-	RES(kind), RES(first_psn), RES(last_psn), RES(cur_psn), RES(rkey),
-	RES(length), RES(value), RES(flush_type), RES(flush_level),
-	SRQ(pd), SRQ(srq_num), SRQ(max_wr), SRQ(max_sge), SRQ(limit),
-	SRQ(error), SRQ(ring), SRQ(events_reported), SRQ(reserved),
-	CHANNEL(cq), CHANNEL(events), ASYNC(events), ASYNC(reserved),
-	EVENT(type), EVENT(handle),
-};
-/* clang-format on */
+/* a group without a section is described where it lies, as "wqe.valid" */
+static void add_rows(const struct show_layout *layout, const char *section,
+		     const char *prefix, size_t base)
+{
+	const struct show_layout *group;
+	const struct show_field *f;
+	unsigned int i;
+	char inner[32];
 
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+	for (i = 0; i < layout->fields; i++) {
+		f = &layout->field[i];
+		group = f->form->group;
+		if (group && !group->section && group->size == f->size) {
+			snprintf(inner, sizeof(inner), "%s.", f->name);
+			add_rows(group, section, inner, base + f->offset);
+			continue;
+		}
+		MUST(n_rows < sizeof(rows) / sizeof(rows[0]));
+		rows[n_rows].section = section;
+		snprintf(rows[n_rows].field, sizeof(rows[n_rows].field), "%s%s",
+			 prefix, f->name);
+		rows[n_rows].offset = base + f->offset;
+		rows[n_rows].size = f->size;
+		n_rows++;
+	}
+}
+
+/* no byte of the structure without a field */
+static void check_whole(const struct show_layout *layout)
+{
+	size_t at = layout->type ? sizeof(struct rxe_migr_rec) : 0;
+	const struct show_field *f;
+	unsigned int i;
+
+	for (i = 0; i < layout->fields; i++) {
+		f = &layout->field[i];
+		CHECK(f->offset == at, "%s.%s is at %u, not %zu", layout->name,
+		      f->name, f->offset, at);
+		at = f->offset + f->size;
+		if (f->form->group && !f->form->group->section)
+			check_whole(f->form->group);
+	}
+	CHECK(at == layout->size, "%s: %zu of %zu bytes", layout->name, at,
+	      layout->size);
+}
+
+/* "u32", "16 bytes", "32 × 16 bytes", "Ring" */
+static size_t size_of(const char *type)
+{
+	unsigned int n, each;
+
+	if (sscanf(type, "u%u", &n) == 1)
+		return n / 8;
+	if (sscanf(type, "%u × %u bytes", &n, &each) == 2)
+		return (size_t)n * each;
+	if (sscanf(type, "%u bytes", &n) == 1)
+		return n;
+	return strncmp(type, "Ring", 4) ? 0 : sizeof(struct rxe_migr_ring);
+}
 
 /* the next field that is described must be the next one of the table */
 static void check_line(const char *section, const char *line, size_t *next)
 {
-	char field[64];
+	const struct row *row = &rows[*next];
+	char field[64], type[64];
 	size_t offset;
 
-	if (sscanf(line, "| %zu | %63[a-z0-9_.] | ", &offset, field) != 2)
+	if (sscanf(line, "| %zu | %63[a-z0-9_.] | %63[^|]", &offset, field,
+		   type) != 3)
 		return;
 	if (!strcmp(field, "resources")) /* not a member, but behind them */
 		return;
-	CHECK(*next < N_ROWS, "%s is one too many", field);
-	if (*next >= N_ROWS)
+	CHECK(*next < n_rows, "%s is one too many", field);
+	if (*next >= n_rows)
 		return;
-	CHECK(!strcmp(field, rows[*next].field), "%s where %s should be", field,
-	      rows[*next].field);
-	CHECK(offset == rows[*next].offset, "%s is at %zu", field,
-	      rows[*next].offset);
-	CHECK(!strncmp(section, rows[*next].section,
-		       strlen(rows[*next].section)),
-	      "%s is not in \"%s\"", field, rows[*next].section);
+	CHECK(!strcmp(field, row->field), "%s where %s should be", field,
+	      row->field);
+	CHECK(offset == row->offset, "%s is at %zu", field, row->offset);
+	CHECK(size_of(type) == row->size, "%s has %zu bytes", field, row->size);
+	CHECK(!strncmp(section, row->section, strlen(row->section)),
+	      "%s is not in \"%s\"", field, row->section);
 	(*next)++;
 }
 
 /* how long a record is at least: "| 3 | CQ | any number | 80 bytes" */
 static void check_size(const char *line, unsigned int *sizes)
 {
-	static const size_t size[] = {
-		[RXE_MIGR_CONTEXT] = sizeof(struct rxe_migr_rec_context),
-		[RXE_MIGR_PD] = sizeof(struct rxe_migr_rec_pd),
-		[RXE_MIGR_CQ] = sizeof(struct rxe_migr_rec_cq),
-		[RXE_MIGR_MR] = sizeof(struct rxe_migr_rec_mr),
-		[RXE_MIGR_QP] = sizeof(struct rxe_migr_rec_qp),
-		[RXE_MIGR_SRQ] = sizeof(struct rxe_migr_rec_srq),
-		[RXE_MIGR_COMP_CHANNEL] =
-			sizeof(struct rxe_migr_rec_comp_channel),
-		[RXE_MIGR_ASYNC_FD] = sizeof(struct rxe_migr_rec_async_fd),
-	};
+	const struct show_layout *layout;
 	unsigned int type;
+	char name[32];
 	size_t bytes;
 
-	if (sscanf(line, "| %u | %*[A-Z_] | %*[^|] | %zu bytes", &type,
-		   &bytes) != 2)
+	if (sscanf(line, "| %u | %31[A-Z_] | %*[^|] | %zu bytes", &type, name,
+		   &bytes) != 3)
 		return;
-	CHECK(type <= RXE_MIGR_ASYNC_FD && bytes == size[type],
-	      "type %u has %zu bytes", type, bytes);
+	layout = show_layout_of(type);
+	CHECK(layout, "type %u is not known", type);
+	if (!layout)
+		return;
+	CHECK(bytes == layout->size, "type %u has %zu bytes", type,
+	      layout->size);
+	CHECK(!strcmp(name, layout->name), "%s is called %s", name,
+	      layout->name);
 	(*sizes)++;
 }
 
 int main(int argc, char **argv)
 {
 	char line[1024], section[1024] = "";
-	unsigned int sizes = 0;
+	unsigned int sizes = 0, types = 0, i;
 	size_t next = 0;
 	FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
 
 	if (!f) {
 		fprintf(stderr, "usage: test_format image-format.md\n");
 		return 2;
+	}
+	for (i = 0; show_layouts[i]; i++) {
+		add_rows(show_layouts[i], show_layouts[i]->section, "", 0);
+		check_whole(show_layouts[i]);
+		types += !!show_layouts[i]->type;
 	}
 	while (fgets(line, sizeof(line), f)) {
 		if (line[0] == '#' || !strncmp(line, "A responder", 11) ||
@@ -141,8 +152,8 @@ int main(int argc, char **argv)
 		check_size(line, &sizes);
 	}
 	fclose(f);
-	CHECK(next == N_ROWS, "%zu of %zu fields described", next, N_ROWS);
-	CHECK(sizes == 8, "the sizes of %u types", sizes);
+	CHECK(next == n_rows, "%zu of %zu fields described", next, n_rows);
+	CHECK(sizes == types, "the sizes of %u types", sizes);
 	CHECK(sizeof(struct rxe_migr_image_hdr) == 72, "header");
 	CHECK(sizeof(struct rxe_migr_rec_context) == 96, "CONTEXT");
 	CHECK(sizeof(struct rxe_migr_rec_pd) == 24, "PD");
