@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../tests/check.h"
+#include "migr_check.h"
 #include "show.h"
 
 /* the tables of migr-image, one behind the other */
@@ -128,6 +129,18 @@ static void check_size(const char *line, unsigned int *sizes)
 	(*sizes)++;
 }
 
+/* what the library takes for a record, migr-image has a table of */
+static void check_types(void)
+{
+	uint32_t type;
+	bool known;
+
+	for (type = 0; type < 64; type++) {
+		known = type == RXE_MIGR_CONTEXT || migr_type_known(type);
+		CHECK(!!show_layout_of(type) == known, "type %u", type);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char line[1024], section[1024] = "";
@@ -144,6 +157,7 @@ int main(int argc, char **argv)
 		check_whole(show_layouts[i]);
 		types += !!show_layouts[i]->type;
 	}
+	check_types();
 	while (fgets(line, sizeof(line), f)) {
 		if (line[0] == '#' || !strncmp(line, "A responder", 11) ||
 		    !strncmp(line, "An event", 8))

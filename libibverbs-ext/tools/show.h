@@ -37,8 +37,10 @@ enum show_as {
 /* How values of a kind look to a reader */
 struct show_form {
 	enum show_as as;
-	bool quiet; /* text says it elsewhere, or does not need it */
-	bool flags; /* the names are those of bits */
+	bool quiet;  /* text says it elsewhere, or does not need it */
+	bool always; /* text says it even if it is 0 */
+	bool flags;  /* the names are those of bits */
+	bool type;   /* of a record, which its layout names */
 	const struct show_name *names;
 	/* SHOW_GROUP: what is in it */
 	const struct show_layout *group;
@@ -72,7 +74,7 @@ struct show_layout {
 };
 
 extern const struct show_form show_decimal, show_hex, show_hex24, show_be32,
-	show_bytes, show_string, show_gid, show_ether, show_reserved,
+	show_bytes, show_id, show_string, show_gid, show_ether, show_reserved,
 	show_reserved_bytes, show_magic, show_record_type, show_record_handle,
 	show_handle, show_access, show_notify, show_qp_type, show_qp_state,
 	show_mtu, show_network, show_bth, show_wc_status, show_wc_opcode,
@@ -87,19 +89,20 @@ extern const struct show_form show_decimal, show_hex, show_hex24, show_be32,
 		.form = &show_##how,                        \
 	}
 
-#define SHOW_FIELDS(array) \
-	.field = (array), .fields = sizeof(array) / sizeof((array)[0])
+#define SHOW_FIELDS(...)                                               \
+	.field = (const struct show_field[]){ __VA_ARGS__ },           \
+	.fields = sizeof((const struct show_field[]){ __VA_ARGS__ }) / \
+		  sizeof(struct show_field)
 
 /* In the order of docs/image-format.md; NULL ends them */
 extern const struct show_layout *const show_layouts[];
-extern const struct show_layout show_header, show_record, show_sge, show_qp;
+extern const struct show_layout show_header, show_record, show_sge;
 
 /* NULL: no known record */
 const struct show_layout *show_layout_of(uint32_t type);
 
-/* What is in the slots of rings; requests have more, as their opcode wants it */
+/* What is in the slots of rings */
 extern const struct show_layout show_wc, show_send, show_recv;
-const struct show_layout *show_send_more(uint32_t opcode);
 
 /* ---- output (show_value.c) ---- */
 
@@ -129,7 +132,7 @@ void show_text(struct show *s, const char *name, const char *value);
 /* An integer of the image */
 uint64_t show_load(const void *at, size_t size);
 
-/* ---- images (show_image.c, show_summary.c) ---- */
+/* ---- images (show_image.c, show_slot.c, show_summary.c) ---- */
 
 /* One checked image, whole or as a summary, for which memory may lack: -errno */
 void show_image(struct show *s, const char *file, const struct migr_image *img);
@@ -145,6 +148,14 @@ void show_fields(struct show *s, const struct show_layout *layout,
 /* The record behind `rec`, unknown ones too; NULL: there is no more */
 const struct rxe_migr_rec *show_next(const struct migr_image *img,
 				     const struct rxe_migr_rec *rec);
+
+/* One slot that holds what `layout` says, of `size` bytes */
+void show_slot(struct show *s, const struct show_layout *layout, const void *at,
+	       size_t size);
+
+/* An array of structures */
+void show_array(struct show *s, const char *name,
+		const struct show_layout *layout, const void *at, size_t count);
 
 static inline uint32_t show_ring_used(const struct rxe_migr_ring *ring)
 {

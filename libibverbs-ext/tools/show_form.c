@@ -5,6 +5,7 @@
  */
 
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
 #include "show.h"
@@ -15,6 +16,7 @@ const struct show_form show_decimal = { .as = SHOW_DECIMAL };
 const struct show_form show_hex = { .as = SHOW_HEX };
 const struct show_form show_hex24 = { .as = SHOW_HEX24 };
 const struct show_form show_be32 = { .as = SHOW_BE32 };
+const struct show_form show_id = { .as = SHOW_HEX, .always = true };
 const struct show_form show_bytes = { .as = SHOW_BYTES };
 const struct show_form show_string = { .as = SHOW_STRING };
 const struct show_form show_gid = { .as = SHOW_GID };
@@ -26,21 +28,9 @@ const struct show_form show_magic = { .as = SHOW_STRING, .quiet = true };
 const struct show_form show_record_handle = { .as = SHOW_DECIMAL,
 					      .quiet = true };
 
-/* as the text of the format calls them */
-static const struct show_name record_types[] = {
-	{ RXE_MIGR_CONTEXT, "CONTEXT" },
-	{ RXE_MIGR_PD, "PD" },
-	{ RXE_MIGR_CQ, "CQ" },
-	{ RXE_MIGR_MR, "MR" },
-	{ RXE_MIGR_QP, "QP" },
-	{ RXE_MIGR_SRQ, "SRQ" },
-	{ RXE_MIGR_COMP_CHANNEL, "COMP_CHANNEL" },
-	{ RXE_MIGR_ASYNC_FD, "ASYNC_FD" },
-	END
-};
 const struct show_form show_record_type = { .as = SHOW_HEX,
 					    .quiet = true,
-					    .names = record_types };
+					    .type = true };
 
 static const struct show_name handles[] = { { RXE_MIGR_NO_HANDLE, "none" },
 					    END };
@@ -168,18 +158,21 @@ const struct show_form show_wc_flags = { .as = SHOW_HEX,
 					 .names = wc_flags };
 
 #define WR(opcode) { IBV_WR_##opcode, #opcode }
-static const struct show_name wr_opcodes[] = { WR(RDMA_WRITE),
-					       WR(RDMA_WRITE_WITH_IMM),
-					       WR(SEND),
-					       WR(SEND_WITH_IMM),
-					       WR(RDMA_READ),
-					       WR(ATOMIC_CMP_AND_SWP),
-					       WR(ATOMIC_FETCH_AND_ADD),
-					       WR(LOCAL_INV),
-					       WR(BIND_MW),
-					       WR(FLUSH),
-					       WR(ATOMIC_WRITE),
-					       END };
+static const struct show_name wr_opcodes[] = {
+	WR(RDMA_WRITE),
+	WR(RDMA_WRITE_WITH_IMM),
+	WR(SEND),
+	WR(SEND_WITH_IMM),
+	WR(RDMA_READ),
+	WR(ATOMIC_CMP_AND_SWP),
+	WR(ATOMIC_FETCH_AND_ADD),
+	WR(LOCAL_INV),
+	WR(BIND_MW),
+	{ IB_UVERBS_WR_RDMA_READ_WITH_INV, "RDMA_READ_WITH_INV" },
+	WR(FLUSH),
+	WR(ATOMIC_WRITE),
+	END
+};
 const struct show_form show_wr_opcode = { .as = SHOW_HEX, .names = wr_opcodes };
 
 #define SEND(flag) { IBV_SEND_##flag, #flag }

@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-#include <infiniband/verbs.h>
-#include <rdma/rdma_user_rxe.h>
-
 #include "show.h"
 
 static bool is_zero(const void *at, size_t size)
@@ -31,17 +28,15 @@ const struct rxe_migr_rec *show_next(const struct migr_image *img,
 							    : NULL;
 }
 
-/* an array in a record, without the zeros at its end */
-static void show_array(struct show *s, const char *name,
-		       const struct show_layout *layout, const char *at,
-		       size_t count)
+void show_array(struct show *s, const char *name,
+		const struct show_layout *layout, const void *at, size_t count)
 {
-	while (count && is_zero(at + (count - 1) * layout->size, layout->size))
-		count--;
+	const char *p = at;
+
 	show_open(s, name, '[');
-	for (; count; count--, at += layout->size) {
+	for (; count; count--, p += layout->size) {
 		show_open(s, layout->name, '{');
-		show_fields(s, layout, at);
+		show_fields(s, layout, p);
 		show_close(s);
 	}
 	show_close(s);
@@ -51,10 +46,13 @@ static void show_group(struct show *s, const struct show_field *field,
 		       const char *at)
 {
 	const struct show_form *form = field->form;
+	const size_t each = form->group->size;
+	size_t count = field->size / each;
 
-	if (field->size > form->group->size) {
-		show_array(s, field->name, form->group, at,
-			   field->size / form->group->size);
+	if (count > 1) {
+		while (count && is_zero(at + (count - 1) * each, each))
+			count--;
+		show_array(s, field->name, form->group, at, count);
 		return;
 	}
 	show_open(s, field->name, '{');
@@ -76,7 +74,7 @@ void show_fields(struct show *s, const struct show_layout *layout,
 		if (!s->json && field->form->quiet)
 			continue;
 		if (!s->json && layout->sparse && !field->form->names &&
-		    is_zero(at, field->size))
+		    !field->form->always && is_zero(at, field->size))
 			continue;
 		if (field->form->as == SHOW_GROUP)
 			show_group(s, field, at);
@@ -113,41 +111,6 @@ static const char *show_items(struct show *s, const struct show_layout *layout,
 	return at;
 }
 
-/* the list of a request that is in `room` bytes, or the data in its place */
-static void show_data(struct show *s, const struct rxe_dma_info *dma,
-		      size_t room, bool is_inline)
-{
-	size_t size =
-		is_inline ? dma->length : dma->num_sge * sizeof(struct rxe_sge);
-
-	if (size > room)
-		size = room;
-	if (is_inline)
-		show_value(s, "inline", &show_bytes, dma->inline_data, size);
-	else
-		show_array(s, "sge", &show_sge, (const char *)dma->sge,
-			   size / show_sge.size);
-}
-
-static void show_slot(struct show *s, const struct show_layout *layout,
-		      const char *at, size_t size)
-{
-	const struct rxe_send_wqe *send = (const void *)at;
-	const struct rxe_recv_wqe *recv = (const void *)at;
-	const struct show_layout *more;
-
-	show_fields(s, layout, at);
-	if (layout == &show_recv)
-		show_data(s, &recv->dma, size - sizeof(*recv), false);
-	if (layout != &show_send)
-		return;
-	more = show_send_more(send->wr.opcode);
-	if (more)
-		show_fields(s, more, at);
-	show_data(s, &send->dma, size - sizeof(*send),
-		  send->wr.send_flags & IBV_SEND_INLINE);
-}
-
 static void show_slots(struct show *s, const struct show_field *field,
 		       const struct rxe_migr_ring *ring, const char *data)
 {
@@ -160,8 +123,11 @@ static void show_slots(struct show *s, const struct show_field *field,
 	for (i = 0; i < used; i++) {
 		slot = (ring->consumer + i) & ring->index_mask;
 		place = field->form->packed ? i : slot;
-		if (place >= ring->slots)
-			continue; /* not in the image: all zero */
+		if (place >= ring->slots) {
+			/* not in the image: all zero, up to the ring's end */
+			i += ring->index_mask - slot;
+			continue;
+		}
 		snprintf(name, sizeof(name), "%s slot %u", field->name, slot);
 		show_open(s, name, '{');
 		if (s->json)

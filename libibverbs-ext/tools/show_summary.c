@@ -82,7 +82,7 @@ static void show_unpolled(struct show *s, const struct migr_index *index,
 static void show_member(struct show *s, const struct rxe_migr_rec_qp *qp,
 			size_t offset)
 {
-	const struct show_field *field = show_qp.field;
+	const struct show_field *field = show_layout_of(RXE_MIGR_QP)->field;
 
 	while (field->offset != offset)
 		field++;

@@ -82,21 +82,29 @@ static void put_flags(struct show *s, const struct show_name *names,
 		fprintf(s->f, "%s%#" PRIx64, between, value);
 }
 
+/* NULL: it is a number and no more */
+static const char *name_of(const struct show_form *form, uint64_t value)
+{
+	const struct show_layout *layout =
+		form->type ? show_layout_of(value) : NULL;
+	const struct show_name *names = form->names;
+
+	for (; names && names->name; names++)
+		if (names->value == value)
+			return names->name;
+	return layout ? layout->name : NULL;
+}
+
 static void put_integer(struct show *s, const struct show_form *form,
 			uint64_t value)
 {
-	const struct show_name *names = form->names;
+	const char *name = form->flags ? NULL : name_of(form, value);
 
-	if (names && form->flags) {
-		put_flags(s, names, value);
-		return;
-	}
-	for (; names && names->name; names++)
-		if (names->value == value) {
-			fputs(names->name, s->f);
-			return;
-		}
-	if (form->as == SHOW_DECIMAL)
+	if (form->flags)
+		put_flags(s, form->names, value);
+	else if (name)
+		fputs(name, s->f);
+	else if (form->as == SHOW_DECIMAL)
 		fprintf(s->f, "%" PRIu64, value);
 	else if (form->as == SHOW_HEX24)
 		fprintf(s->f, "0x%06" PRIx64, value);
@@ -182,7 +190,7 @@ static void json_value(struct show *s, const char *name,
 		break;
 	default:
 		fprintf(s->f, "%" PRIu64, load(form, at, size));
-		if (!form->names)
+		if (!form->names && !form->type)
 			return;
 	}
 	json_name(s, name, "_text");
