@@ -3,8 +3,16 @@
  * The summary of an image: how much of what, and where its work stands.
  */
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "migr_check.h"
 #include "show.h"
+
+struct known {
+	struct migr_index index;
+	uint32_t *unread; /* by handle: asynchronous events of a QP */
+};
 
 static const struct show_layout *layout_or_unknown(uint32_t type)
 {
@@ -46,24 +54,34 @@ static void show_counts(struct show *s, const struct migr_image *img)
 	show_close(s);
 }
 
-/* asynchronous events of a QP that nobody has read */
-static uint32_t unread_of(const struct migr_image *img, uint32_t handle)
+/* what the lines about QPs want to know; 0 or -errno */
+static int look(struct known *known, const struct migr_image *img)
 {
 	const struct rxe_migr_rec_async_fd *async;
 	const struct rxe_migr_event *event;
-	uint32_t n = 0, e;
 	unsigned int i;
+	uint32_t e;
+	int ret;
 
+	known->unread = calloc((size_t)img->context->max_handle + 1,
+			       sizeof(*known->unread));
+	if (!known->unread)
+		return -ENOMEM;
+	ret = migr_index_init(&known->index, img);
+	if (ret) {
+		free(known->unread);
+		return ret;
+	}
 	for (i = 0; i < img->count; i++) {
 		async = (const void *)img->records[i];
 		if (async->rec.type != RXE_MIGR_ASYNC_FD)
 			continue;
 		event = (const void *)(async + 1);
 		for (e = 0; e < async->events; e++)
-			n += migr_event_object(event[e].type) == RXE_MIGR_QP &&
-			     event[e].handle == handle;
+			if (migr_event_object(event[e].type) == RXE_MIGR_QP)
+				known->unread[event[e].handle]++;
 	}
-	return n;
+	return 0;
 }
 
 static void show_unpolled(struct show *s, const struct migr_index *index,
@@ -79,19 +97,18 @@ static void show_unpolled(struct show *s, const struct migr_index *index,
 }
 
 /* a field as it is in the record */
-static void show_member(struct show *s, const struct rxe_migr_rec_qp *qp,
+static void show_member(struct show *s, const struct rxe_migr_rec *rec,
 			size_t offset)
 {
-	const struct show_field *field = show_layout_of(RXE_MIGR_QP)->field;
+	const struct show_field *field = show_layout_of(rec->type)->field;
 
 	while (field->offset != offset)
 		field++;
-	show_value(s, field->name, field->form, (const char *)qp + offset,
+	show_value(s, field->name, field->form, (const char *)rec + offset,
 		   field->size);
 }
 
-static void show_one_qp(struct show *s, const struct migr_image *img,
-			const struct migr_index *index,
+static void show_one_qp(struct show *s, const struct known *known,
 			const struct rxe_migr_rec_qp *qp)
 {
 	static const size_t members[] = {
@@ -109,34 +126,48 @@ static void show_one_qp(struct show *s, const struct migr_image *img,
 	if (s->json)
 		show_number(s, "handle", qp->rec.handle);
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		show_member(s, qp, members[i]);
+		show_member(s, &qp->rec, members[i]);
 	show_number(s, "sends", show_ring_used(&qp->sq));
 	show_number(s, "receives", show_ring_used(&qp->rq));
-	show_unpolled(s, index, "send_cq", qp->send_cq);
-	show_unpolled(s, index, "recv_cq", qp->recv_cq);
-	show_number(s, "unread", unread_of(img, qp->rec.handle));
+	show_unpolled(s, &known->index, "send_cq", qp->send_cq);
+	show_unpolled(s, &known->index, "recv_cq", qp->recv_cq);
+	show_number(s, "unread", known->unread[qp->rec.handle]);
 	show_close(s);
 }
 
-static int show_qps(struct show *s, const struct migr_image *img)
+static void show_one_srq(struct show *s, const struct rxe_migr_rec_srq *srq)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "SRQ %u", srq->rec.handle);
+	show_open(s, name, '{');
+	if (s->json)
+		show_number(s, "handle", srq->rec.handle);
+	show_member(s, &srq->rec, offsetof(struct rxe_migr_rec_srq, srq_num));
+	show_number(s, "receives", show_ring_used(&srq->ring));
+	show_close(s);
+}
+
+static void show_queues(struct show *s, const struct migr_image *img,
+			const struct known *known)
 {
 	const struct rxe_migr_rec *rec;
-	struct migr_index index;
 	unsigned int i;
-	int ret;
 
-	ret = migr_index_init(&index, img);
-	if (ret)
-		return ret;
 	show_open(s, "qps", '[');
 	for (i = 0; i < img->count; i++) {
 		rec = img->records[i];
 		if (rec->type == RXE_MIGR_QP)
-			show_one_qp(s, img, &index, (const void *)rec);
+			show_one_qp(s, known, (const void *)rec);
 	}
 	show_close(s);
-	migr_index_free(&index);
-	return 0;
+	show_open(s, "srqs", '[');
+	for (i = 0; i < img->count; i++) {
+		rec = img->records[i];
+		if (rec->type == RXE_MIGR_SRQ)
+			show_one_srq(s, (const void *)rec);
+	}
+	show_close(s);
 }
 
 /* what waits in all files and queues together */
@@ -163,13 +194,21 @@ static void show_events(struct show *s, const struct migr_image *img)
 
 int show_summary(struct show *s, const char *file, const struct migr_image *img)
 {
+	struct known known;
 	int ret;
 
+	ret = look(&known, img);
+	if (ret)
+		return ret;
 	show_begin(s, file, img);
 	s->lines = 1;
+	show_member(s, &img->context->rec,
+		    offsetof(struct rxe_migr_rec_context, device));
 	show_counts(s, img);
-	ret = show_qps(s, img);
+	show_queues(s, img, &known);
 	show_events(s, img);
 	show_close(s);
-	return ret;
+	migr_index_free(&known.index);
+	free(known.unread);
+	return 0;
 }
