@@ -14,11 +14,13 @@
 #include "show.h"
 
 static const char usage[] =
-	"usage: migr-image [-j] [-s | -r] FILE...\n"
+	"usage: migr-image [-j] [-s | -rw] FILE...\n"
 	"Prints images of verbs contexts; \"-\" is standard input.\n"
 	"	-j	as JSON\n"
 	"	-s	a summary\n"
-	"	-r	with the contents of the rings\n"
+	"	-r	with the bytes as they are\n"
+	"	-w	with the work that waits in the rings\n"
+	"	-h	this text\n"
 	"Exit code 0: all files are images, 1: not, 2: wrong usage.\n";
 
 struct file {
@@ -144,7 +146,7 @@ int main(int argc, char **argv)
 	bool summary = false;
 	int opt, i, bad = 0;
 
-	while ((opt = getopt(argc, argv, "jsrh")) != -1)
+	while ((opt = getopt(argc, argv, "jsrwh")) != -1)
 		switch (opt) {
 		case 'j':
 			s.json = true;
@@ -153,6 +155,9 @@ int main(int argc, char **argv)
 			summary = true;
 			break;
 		case 'r':
+			s.raw = true;
+			break;
+		case 'w':
 			s.slots = true;
 			break;
 		case 'h':
@@ -162,7 +167,7 @@ int main(int argc, char **argv)
 			fputs(usage, stderr);
 			return 2;
 		}
-	if (optind == argc || (summary && s.slots)) {
+	if (optind == argc || (summary && (s.slots || s.raw))) {
 		fputs(usage, stderr);
 		return 2;
 	}

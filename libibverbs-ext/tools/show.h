@@ -113,6 +113,7 @@ struct show {
 	FILE *f;
 	bool json;
 	bool slots; /* of rings, too */
+	bool raw;   /* the bytes, too */
 	/* text: what is inside of this many objects is a line each */
 	unsigned int lines;
 	/* what is open, '{' or '['; and whether something is in it */
@@ -128,6 +129,9 @@ void show_value(struct show *s, const char *name, const struct show_form *form,
 		const void *at, size_t size);
 void show_number(struct show *s, const char *name, uint64_t value);
 void show_text(struct show *s, const char *name, const char *value);
+
+/* Bytes as they are; in text as lines with their offsets */
+void show_raw(struct show *s, const void *at, size_t size);
 
 /* An integer of the image */
 uint64_t show_load(const void *at, size_t size);

@@ -180,7 +180,7 @@ static void show_common(struct show *s, const struct rxe_migr_rec *rec)
 		show_close(s);
 }
 
-static void show_one(struct show *s, const struct rxe_migr_rec *rec)
+static void show_one(struct show *s, const struct rxe_migr_rec *rec, size_t at)
 {
 	const struct show_layout *layout = show_layout_of(rec->type);
 	const char *data;
@@ -188,6 +188,7 @@ static void show_one(struct show *s, const struct rxe_migr_rec *rec)
 	if (!s->json)
 		show_heading(s, layout, rec);
 	show_open(s, NULL, '{');
+	show_number(s, "at", at);
 	show_common(s, rec);
 	if (layout) {
 		show_fields(s, layout, rec);
@@ -195,17 +196,23 @@ static void show_one(struct show *s, const struct rxe_migr_rec *rec)
 		if (s->slots)
 			show_all_slots(s, layout, rec, data);
 	}
+	if (s->raw)
+		show_raw(s, rec, rec->length);
 	show_close(s);
 }
 
 void show_begin(struct show *s, const char *file, const struct migr_image *img)
 {
+	const struct rxe_migr_image_hdr *hdr = img->data;
+
 	s->lines = 2;
 	show_open(s, NULL, '{');
 	if (s->json) {
 		show_text(s, "file", file);
 		show_open(s, "header", '{');
-		show_fields(s, &show_header, img->data);
+		show_fields(s, &show_header, hdr);
+		if (s->raw)
+			show_raw(s, hdr, hdr->hdr_length);
 		show_close(s);
 		return;
 	}
@@ -213,8 +220,10 @@ void show_begin(struct show *s, const char *file, const struct migr_image *img)
 	fprintf(s->f, "%s%s: ", s->filled[0] ? "\n" : "", file);
 	s->filled[0] = true;
 	s->lines = 0;
-	show_fields(s, &show_header, img->data);
+	show_fields(s, &show_header, hdr);
 	fputc('\n', s->f);
+	if (s->raw)
+		show_raw(s, hdr, hdr->hdr_length);
 }
 
 void show_image(struct show *s, const char *file, const struct migr_image *img)
@@ -225,7 +234,7 @@ void show_image(struct show *s, const char *file, const struct migr_image *img)
 	s->lines = 2;
 	show_open(s, "records", '[');
 	for (; rec; rec = show_next(img, rec))
-		show_one(s, rec);
+		show_one(s, rec, (const char *)rec - (const char *)img->data);
 	show_close(s);
 	show_close(s);
 }

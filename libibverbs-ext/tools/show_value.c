@@ -14,6 +14,7 @@
 #include "show.h"
 
 #define TEXT_COLUMN 24
+#define RAW_LINE 16
 #define JSON_PRETTY 4 /* what is in deeper objects is written in a line */
 
 uint64_t show_load(const void *at, size_t size)
@@ -281,6 +282,33 @@ void show_value(struct show *s, const char *name, const struct show_form *form,
 void show_number(struct show *s, const char *name, uint64_t value)
 {
 	show_value(s, name, &show_decimal, &value, sizeof(value));
+}
+
+void show_raw(struct show *s, const void *at, size_t size)
+{
+	const unsigned char *p = at;
+	bool again = false;
+	size_t i, n;
+
+	if (s->json) {
+		show_value(s, "raw", &show_bytes, at, size);
+		return;
+	}
+	for (i = 0; i < size; i += n) {
+		n = size - i < RAW_LINE ? size - i : RAW_LINE;
+		/* as hexdump: a star for lines that are as the one before */
+		if (i && n == RAW_LINE && !memcmp(p + i, p + i - n, n)) {
+			fputs(again ? "" : "\t*\n", s->f);
+			again = true;
+			continue;
+		}
+		again = false;
+		fprintf(s->f, "\t%06zx  ", i);
+		put_bytes(s, p + i, n, " ");
+		fputc('\n', s->f);
+	}
+	if (again)
+		fprintf(s->f, "\t%06zx\n", size);
 }
 
 void show_text(struct show *s, const char *name, const char *value)
