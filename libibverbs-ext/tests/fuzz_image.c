@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * libFuzzer target: any bytes, made to look like an image as far as magic,
- * length and checksum go, so that the fuzzer reaches what lies behind.
+ * length and checksum go, so that the fuzzer reaches what lies behind. What the
+ * library takes for an image, migr-image shows.
  *
  *	fuzz_image CORPUS_FOLDER
  */
@@ -10,18 +11,21 @@
 #include <string.h>
 
 #include "image_builder.h"
+#include "show.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 static struct builder sample;
+static FILE *null;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
 	builder_sample(&sample);
-	return 0;
+	null = fopen("/dev/null", "w");
+	return !null;
 }
 
 /* input: (offset, 4 bytes) pairs that change the sample, or a whole image */
@@ -56,6 +60,26 @@ static char *make(const uint8_t *data, size_t size, size_t *length)
 	return copy;
 }
 
+static void show(const struct migr_image *img, bool json)
+{
+	struct show s = {
+		.f = null,
+		.json = json,
+		.slots = true,
+		.raw = true,
+	};
+
+	if (json)
+		show_open(&s, NULL, '[');
+	show_image(&s, "image", img);
+	if (show_summary(&s, "image", img))
+		return;
+	if (json)
+		show_close(&s);
+	if (s.depth || s.objects)
+		abort(); /* something is left open */
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct migr_error err;
@@ -63,8 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t length;
 	char *copy = make(data, size, &length);
 
-	if (!migr_image_parse(copy, length, &img, &err))
+	if (!migr_image_parse(copy, length, &img, &err)) {
+		show(&img, size & 1);
 		migr_image_free(&img);
+	}
 	free(copy);
 	return 0;
 }

@@ -65,11 +65,12 @@ static void show_group(struct show *s, const struct show_field *field,
 void show_fields(struct show *s, const struct show_layout *layout,
 		 const void *base)
 {
-	const struct show_field *field = layout->field;
-	const struct show_field *end = field + layout->fields;
+	const struct show_field *field;
+	unsigned int i;
 	const char *at;
 
-	for (; field < end; field++) {
+	for (i = 0; i < layout->fields; i++) {
+		field = &layout->field[i];
 		at = (const char *)base + field->offset;
 		if (!s->json && field->form->quiet)
 			continue;
@@ -143,11 +144,12 @@ static void show_slots(struct show *s, const struct show_field *field,
 static void show_all_slots(struct show *s, const struct show_layout *layout,
 			   const struct rxe_migr_rec *rec, const char *data)
 {
-	const struct show_field *field = layout->field;
-	const struct show_field *end = field + layout->fields;
+	const struct show_field *field;
 	const struct rxe_migr_ring *ring;
+	unsigned int i;
 
-	for (; field < end; field++) {
+	for (i = 0; i < layout->fields; i++) {
+		field = &layout->field[i];
 		if (!field->form->slot)
 			continue;
 		ring = (const void *)((const char *)rec + field->offset);

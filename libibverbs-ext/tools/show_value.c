@@ -47,10 +47,15 @@ static void put_string(struct show *s, const char *p, size_t max)
 static void put_bytes(struct show *s, const unsigned char *p, size_t size,
 		      const char *between)
 {
+	static const char digits[] = "0123456789abcdef";
 	size_t i;
 
-	for (i = 0; i < size; i++)
-		fprintf(s->f, "%s%02x", i ? between : "", p[i]);
+	for (i = 0; i < size; i++) {
+		if (i)
+			fputs(between, s->f);
+		fputc(digits[p[i] >> 4], s->f);
+		fputc(digits[p[i] & 15], s->f);
+	}
 }
 
 static void put_gid(struct show *s, const unsigned char *gid)
