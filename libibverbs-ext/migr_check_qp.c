@@ -48,7 +48,7 @@ static const struct migr_field creation[] = {
 	F(max_inline_data, 0, MAX_INLINE),
 	F(max_recv_wr, 0, MAX_QP_WR),
 	F(max_recv_sge, 0, RXE_MIGR_MAX_SGE),
-	F(reserved, 0, 0),
+	F(last_wqe, 0, 1),
 };
 
 static const struct migr_field attributes[] = {
@@ -113,6 +113,11 @@ static int check_state(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 		return migr_bad(err, rec,
 				"max_dest_rd_atomic is %u, not a power of two",
 				qp->max_dest_rd_atomic);
+	if (qp->last_wqe &&
+	    (qp->state != IBV_QPS_ERR || qp->srq == RXE_MIGR_NO_HANDLE))
+		return migr_bad(err, rec,
+				"last_wqe is 1, in state %u with srq %u",
+				qp->state, qp->srq);
 	if (qp->state == IBV_QPS_INIT && !qp->port_num)
 		return migr_bad(err, rec, "port_num is 0 in state INIT");
 	if (!migr_qp_connected(qp))

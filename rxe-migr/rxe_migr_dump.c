@@ -469,6 +469,7 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec->rq = rq_ring;
 	put_qp_tasks(qp, rec);
 	rec->events_reported = events;
+	rec->last_wqe = qp->last_wqe;
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)

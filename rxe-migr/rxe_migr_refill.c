@@ -440,9 +440,10 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 	const struct check checks[] = {
 		{ rec->qpn == qp_num(qp), "qpn" },
 		{ rec->wire_qpn == rec->qpn, "wire_qpn" },
+		{ rec->last_wqe <= (rec->state == IB_QPS_ERR && qp->srq),
+		  "last_wqe" },
 		{ rec->qp_type == IB_QPT_RC, "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
-		{ !rec->reserved, "reserved" },
 		{ rq_fits(qp, rec), "rq" },
 		{ n_res <= RXE_MAX_QP_RD_ATOM, "max_dest_rd_atomic" },
 		{ rec->rec.length == sizeof(*rec) + res_size +
@@ -604,6 +605,7 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	qp->attr.qkey = rec->qkey;
 	qp->attr.en_sqd_async_notify = rec->en_sqd_async_notify;
 	qp->src_port = rec->udp_sport;
+	qp->last_wqe = rec->last_wqe;
 	rxe_migr_set_qp_events(&qp->ibqp, rec->events_reported);
 	m->epoch = rec->epoch + 1;
 	m->peer_epoch = rec->peer_epoch;

@@ -272,7 +272,7 @@ const struct show_layout *const show_layouts[] = {
 			QP(events_reported, decimal),
 			QP(wire_qpn, hex24),
 			QP(srq, handle),
-			QP(reserved, reserved))),
+			QP(last_wqe, decimal))),
 	&resource,
 	RECORD(SRQ, srq,
 		SHOW_FIELDS(

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The application counts the events that it acknowledged, the kernel those
- * that it handed out, and a destroy waits until both agree.
+ * that it handed out, and a destroy waits until both agree. And none comes twice.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +50,57 @@ static void leave(struct rig *rig, void *image, size_t *length)
 	_exit(0);
 }
 
+static bool has_event(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 200);
+}
+
+/* QP_LAST_WQE_REACHED comes once, also if the QP is stopped, and if it moves */
+static void last_wqe(struct rig *rig)
+{
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct rig moved = { .dev = rig->dev, .gid = rig->gid };
+	struct ibv_qp_init_attr init = { .cap = { DEPTH, 0, 1, 0, 0 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_async_event event;
+	struct rxe_migr_status st;
+	struct side s = {};
+	struct copy c;
+
+	memcpy(moved.cdev, rig->cdev, sizeof(moved.cdev));
+	side_open(rig, &s);
+	MUST(!ibv_destroy_qp(s.qp[0]));
+	init.send_cq = init.recv_cq = s.cq;
+	init.srq = s.srq;
+	MUST(s.qp[0] = ibv_create_qp(s.pd, &init));
+	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 5, 5);
+	MUST(!ibv_modify_qp(s.qp[0], &error, IBV_QP_STATE));
+	MUST(!ibv_get_async_event(s.ctx, &event));
+	EXPECT((int)event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	ibv_ack_async_event(&event);
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+	close(st.guard_fd);
+	EXPECT(has_event(s.ctx->async_fd), false);
+
+	rig_take(&moved, &s);
+	EXPECT(moved.qp[0]->last_wqe, 1);
+	copy_open(&moved, &c);
+	copy_create(&moved, &c);
+	EXPECT(load_good(&moved, c.fd), 0);
+	EXPECT(refill_cq(c.fd, moved.cq->rec.handle), 0);
+	EXPECT(refill_srq(c.fd, moved.srq->rec.handle), 0);
+	for (int i = 0; i < N_QPS; i++)
+		EXPECT(refill_qp(c.fd, moved.qp[i]->rec.handle), 0);
+	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	EXPECT(migr_cmd_resume(c.fd, &st), 0);
+	EXPECT(has_event(c.files.async_fd), false);
+	copy_close(&c);
+	migr_image_free(&moved.img);
+	free(moved.image);
+}
+
 void attack_events(struct rig *rig)
 {
 	struct rig moved = { .dev = rig->dev, .gid = rig->gid };
@@ -86,4 +139,5 @@ void attack_events(struct rig *rig)
 	copy_close(&c);
 	migr_image_free(&moved.img);
 	MUST(!munmap(length, ROOM + 4096));
+	last_wqe(rig);
 }
