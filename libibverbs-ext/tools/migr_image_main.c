@@ -76,13 +76,8 @@ static int read_file(struct file *file, struct migr_error *err)
 	if (memcmp(hdr.magic, RXE_MIGR_MAGIC, sizeof(hdr.magic)) ||
 	    hdr.version != RXE_MIGR_IMAGE_VERSION)
 		goto out;
-	if (hdr.length > RXE_MIGR_MAX_IMAGE) {
-		snprintf(err->text, sizeof(err->text),
-			 "image: length is %" PRIu64 " bytes, allowed are %u",
-			 (uint64_t)hdr.length, RXE_MIGR_MAX_IMAGE);
-		return -EFBIG;
-	}
-	ret = read_up_to(file, hdr.length + 1);
+	ret = read_up_to(file,
+			 hdr.length < SIZE_MAX ? hdr.length + 1 : SIZE_MAX);
 	if (!ret && file->length > hdr.length) {
 		snprintf(err->text, sizeof(err->text),
 			 "image: the file is longer than length, %" PRIu64
