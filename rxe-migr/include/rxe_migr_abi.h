@@ -118,7 +118,9 @@ struct rxe_migr_status {
  * cluster key (ENOKEY). All QPs must be Stopped (EINVAL). IN: struct
  * rxe_migr_buf; OUT: struct rxe_migr_dump_resp, filled also with ENOSPC, when
  * `length` is smaller than `needed`. EAGAIN: objects were created or destroyed
- * meanwhile, or there is one by now that STOP would refuse; STOP says which.
+ * meanwhile, or there is one by now that STOP would refuse, or a QP has got a
+ * peer since that STOP has not asked; another STOP says which. EFBIG: an object
+ * takes more than 4 GiB.
  *
  * Each object has a record, each open completion channel with CQs, and the
  * asynchronous event file unless it is closed.
@@ -197,11 +199,19 @@ struct rxe_migr_attach {
 
 /*
  * RESUME: start the restored QPs: each connected one sends RESUME until its
- * partner acknowledges. Before that the events that nobody had read are in their
- * files again. The partner is where the image says, or has been
- * restored on this host as well. EINVAL: a shell without pages, a QP without
- * REFILL or with a partner elsewhere (RXE_MIGR_WHY_ELSEWHERE), not a restored
- * context; ENOKEY: no cluster key. OUT: status.
+ * partner acknowledges; until then it keeps its partner (modify with AV or
+ * DEST_QPN: EINVAL). Before that the events that nobody had read are in their
+ * files again. The partner is where the image says, or has been restored on this
+ * host as well. OUT: status.
+ *
+ * EINVAL	not a restored context, or not attached, or resumed already; a QP
+ *		without REFILL or with a partner elsewhere
+ *		(RXE_MIGR_WHY_ELSEWHERE); an event of no object: the kernel log
+ *		says which
+ * ENOKEY	no cluster key
+ * ENOMEM	also when there was no memory for an event; then the context cannot
+ *		be resumed any more
+ * EAGAIN	an object is just being created
  */
 
 #endif /* RXE_MIGR_ABI_H */
