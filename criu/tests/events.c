@@ -16,20 +16,16 @@
  * in a message which nobody has received), "child" (another process that has a
  * channel of this one's context, and nothing else of it).
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "loop.h"
 
 /* who has what: a QP completes its sends and receives in the CQ of its number */
 enum {
@@ -56,25 +52,11 @@ static int epoll_fd, dup_fd;
 static pthread_t waiter;
 static pid_t child;
 
-#define NEED(what)                                                         \
-	do {                                                               \
-		if (!(what)) {                                             \
-			printf("FAIL: line %d: %s: %s\n", __LINE__, #what, \
-			       strerror(errno));                           \
-			exit(1);                                           \
-		}                                                          \
-	} while (0)
-
 /* ---- making ---- */
 
 static void open_device(const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	NEED(list);
-	while (*list && name && strcmp(ibv_get_device_name(*list), name))
-		list++;
-	NEED(*list && (verbs = ibv_open_device(*list)));
+	verbs = loop_open(name);
 	NEED(pd = ibv_alloc_pd(verbs));
 	NEED(mr = ibv_reg_mr(pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE));
 }
@@ -94,40 +76,6 @@ static void make_qp(int i)
 	};
 
 	NEED(qp[i] = ibv_create_qp(pd, &init));
-}
-
-static void connect_qp(int i, int gid_index)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = qp[i ^ 1]->qp_num,
-		.min_rnr_timer = 12,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = { .is_global = 1,
-			     .port_num = 1,
-			     .grh = { .sgid_index = (uint8_t)gid_index,
-				      .hop_limit = 64 } },
-	};
-
-	NEED(!ibv_query_gid(verbs, 1, gid_index, &attr.ah_attr.grh.dgid));
-	NEED(!ibv_modify_qp(qp[i], &attr,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS));
-	attr.qp_state = IBV_QPS_RTR;
-	NEED(!ibv_modify_qp(qp[i], &attr,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
-	attr.qp_state = IBV_QPS_RTS;
-	NEED(!ibv_modify_qp(qp[i], &attr,
-			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				    IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
 /* ---- using ---- */
@@ -281,7 +229,7 @@ static void before(int gid_index)
 	for (int i = 0; i < N; i++)
 		make_qp(i);
 	for (int i = 0; i < N; i++)
-		connect_qp(i, gid_index);
+		loop_connect(qp[i], qp[i ^ 1]->qp_num, gid_index, 0);
 
 	event_at(MIXED, 0);
 	get_event(shared, MIXED); /* and does not acknowledge it */
@@ -372,10 +320,8 @@ int main(int argc, char **argv)
 {
 	const char *device = NULL;
 	const char *extra = "";
-	int opt, sig, gid_index = 1;
-	sigset_t set;
+	int opt, gid_index = 1;
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
 	while ((opt = getopt(argc, argv, "d:g:e:")) != -1) {
 		if (opt == 'd')
 			device = optarg;
@@ -386,17 +332,13 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	open_device(device);
 	before(gid_index);
 	if (!strcmp(extra, "flight"))
 		send_away(own);
 	else if (!strcmp(extra, "child"))
 		start_child();
-	puts("ready");
-	sigwait(&set, &sig);
+	loop_wait();
 	if (!strcmp(extra, "flight"))
 		fetch(own);
 	if (child)
