@@ -148,8 +148,11 @@ static int check_shared(const struct rp_task *task)
 		if (task->fds[i].kind != RP_EVENT)
 			continue;
 		fd = rp_take_fd(task->pid, task->fds[i].fd);
-		if (fd < 0)
-			return -errno;
+		if (fd < 0) {
+			rp_err("pid %d, fd %d: cannot take: %s", task->pid,
+			       task->fds[i].fd, strerror(errno));
+			return -EIO;
+		}
 		known = dump_find_file(fd);
 		close(fd);
 		if (!known || known->context->task == task)

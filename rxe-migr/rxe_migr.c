@@ -387,6 +387,21 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *att
 	return err;
 }
 
+/* in pieces: at once it may be INT_MAX bytes */
+static int copy_out(const struct rxe_migr_buf *buf, const void *from, u64 left)
+{
+	void __user *to = u64_to_user_ptr(buf->addr);
+	size_t n;
+
+	for (; left; left -= n, to += n, from += n) {
+		n = min_t(u64, left, SZ_1M);
+		if (copy_to_user(to, from, n))
+			return -EFAULT;
+	}
+
+	return 0;
+}
+
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
@@ -412,9 +427,8 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
 					   &resp) : -EINVAL;
 	mutex_unlock(&muc->lock);
 
-	if (!err && copy_to_user(u64_to_user_ptr(buf.addr), image,
-				 resp.needed))
-		err = -EFAULT;
+	if (!err)
+		err = copy_out(&buf, image, resp.needed);
 	vfree(image);
 	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &resp, sizeof(resp)))
 		err = -EFAULT;

@@ -609,8 +609,9 @@ static int chk_stopped(struct ib_ucontext *uc)
  *
  * Context: process; sleeps. The context's lock is held.
  * Return: 0, -EINVAL if a QP is not Stopped, -ENOSPC if @length is too small,
- * -ENOMEM, -EFBIG if an object takes more than 4 GiB, -EAGAIN if objects were created or destroyed meanwhile, or if there
- * are some that STOP would refuse, -ENOKEY if there is no key to sign it with
+ * -ENOMEM, -EFBIG if an object takes more than 4 GiB, -EAGAIN if objects were
+ * created or destroyed meanwhile, or if there are some that STOP would refuse,
+ * -ENOKEY if there is no key to sign it with
  */
 int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 		  u64 length, void **image, struct rxe_migr_dump_resp *resp)

@@ -193,6 +193,22 @@ void rxe_migr_unload(struct rxe_migr_uc *muc)
 	muc->loaded = NULL;
 }
 
+/* in pieces: at once it may be INT_MAX bytes */
+static int copy_in(void *to, const struct rxe_migr_buf *buf)
+{
+	const void __user *from = u64_to_user_ptr(buf->addr);
+	u64 left = buf->length;
+	size_t n;
+
+	for (; left; left -= n, to += n, from += n) {
+		n = min_t(u64, left, SZ_1M);
+		if (copy_from_user(to, from, n))
+			return -EFAULT;
+	}
+
+	return 0;
+}
+
 /**
  * rxe_migr_load - give a context the image from which it is to be restored
  * @muc: the context; its lock is held
@@ -206,7 +222,7 @@ int rxe_migr_load(struct rxe_migr_uc *muc, const struct rxe_migr_buf *buf)
 	struct rxe_migr_loaded *l;
 	int err;
 
-	if (muc->attached)
+	if (muc->attached || muc->stopped)
 		return -EBUSY;
 	if (buf->length < sizeof(*l->hdr))
 		return refuse(muc, 0, "length");
@@ -219,10 +235,9 @@ int rxe_migr_load(struct rxe_migr_uc *muc, const struct rxe_migr_buf *buf)
 	l->hdr = __vmalloc(buf->length, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!l->hdr)
 		err = -ENOMEM;
-	else if (copy_from_user(l->hdr, u64_to_user_ptr(buf->addr),
-				buf->length))
-		err = -EFAULT;
 	else
+		err = copy_in(l->hdr, buf);
+	if (!err)
 		err = chk_header(muc, l->hdr, buf->length);
 	if (!err)
 		err = index_records(muc, l);

@@ -528,7 +528,9 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 			m->peer = RXE_MIGR_PEER_CAPABLE; /* STOP has asked */
 			rxe_enable_task(&qps[i]->recv_task);
 			rxe_enable_task(&qps[i]->send_task);
-			rxe_migr_run(qps[i], rxe_migr_connected(qps[i]) ?
+			/* not who has been connected since REFILL */
+			rxe_migr_run(qps[i], rxe_migr_connected(qps[i]) &&
+					     m->before == RXE_MIGR_RESUMING ?
 					     RXE_MIGR_RESUMING :
 					     RXE_MIGR_RUNNING);
 			rxe_counter_inc(to_rdev(uc->device),

@@ -198,9 +198,9 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		mutex_unlock(&m->lock);
 		return -EINVAL;
 	}
-	if (other_peer)
-		m->peer = RXE_MIGR_PEER_UNKNOWN;
 	err = rxe_qp_from_attr(qp, attr, mask, udata);
+	if (other_peer) /* also if it has failed half way */
+		m->peer = RXE_MIGR_PEER_UNKNOWN;
 	if (!qp->resp.resources) /* there was no memory for others */
 		qp->attr.max_dest_rd_atomic = 0;
 	if (qp->migr == RXE_MIGR_STOPPED) {
@@ -341,6 +341,12 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 	if (!err)
 		err = chk_pool(&rxe->mr_pool, uc, st, RXE_MIGR_MR,
 			       RXE_MIGR_WHY_MR_TYPE, bad_mr);
+	/* its events are in the image that was loaded, and nowhere else */
+	if (!err && to_migr_uc(uc)->restored && !to_migr_uc(uc)->resumed) {
+		st->why = RXE_MIGR_WHY_QP_STATE;
+		st->type = RXE_MIGR_CONTEXT;
+		err = -EOPNOTSUPP;
+	}
 
 	return err;
 }

@@ -13,9 +13,10 @@
  * had events by then, of which the last one is acknowledged only afterwards.
  * "ready" and "PASS" or "FAIL: reason" go to stdout, one line per process.
  *
- * EXTRA is something that cannot be moved: "events" (a second
- * asynchronous event file), "shared" (a context that a child has, too),
- * "orphan" (a child that has only the mapping), "cm" (a file of rdma_cm).
+ * EXTRA is something that cannot be moved: "events" (a second asynchronous event
+ * file), "second" (the same, and the first one is closed), "shared" (a context that
+ * a child has, too), "orphan" (a child that has only the mapping), "cm" (a file of
+ * rdma_cm).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -286,6 +287,9 @@ static void make_extra(const char *extra, struct ctx *c)
 {
 	if (!strcmp(extra, "events")) {
 		make_event_file(c->verbs);
+	} else if (!strcmp(extra, "second")) {
+		make_event_file(c->verbs);
+		NEED(!close(c->verbs->async_fd));
 	} else if (!strcmp(extra, "shared")) {
 		if (!fork())
 			wait_forever();

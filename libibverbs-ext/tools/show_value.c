@@ -5,7 +5,6 @@
  */
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <endian.h>
 #include <inttypes.h>
 #include <netinet/in.h>

@@ -153,7 +153,8 @@ struct rxe_migr_resolve_resp {
 /*
  * LOAD: give the context an image, from which objects can then be restored. IN:
  * struct rxe_migr_buf. The context becomes a restored one and keeps a copy of
- * the image until RESUME; another LOAD replaces it, but not after ATTACH (EBUSY).
+ * the image until RESUME; another LOAD replaces it, but not after ATTACH, nor between
+ * STOP and the end of its guard (EBUSY).
  *
  * EPROTO	another version of images
  * EBADMSG	not signed by a kernel of this cluster, or changed since
@@ -209,8 +210,7 @@ struct rxe_migr_attach {
  *		(RXE_MIGR_WHY_ELSEWHERE); an event of no object: the kernel log
  *		says which
  * ENOKEY	no cluster key
- * ENOMEM	also when there was no memory for an event; then the context cannot
- *		be resumed any more
+ * ENOMEM	no memory
  * EAGAIN	an object is just being created
  */
 

@@ -342,26 +342,6 @@ static void attach(struct rig *rig)
 	copy_close(&c);
 }
 
-/* a restored MR without pages in a context that is stopped */
-static void shell_in_dump(struct rig *rig)
-{
-	struct rxe_migr_dump_resp resp;
-	struct rxe_migr_status st;
-	static char buf[1 << 18];
-	struct side s = {};
-
-	side_open(rig, &s);
-	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
-	EXPECT(reg_mr(rig, s.ctx->cmd_fd, FREE_KEY, s.pd->handle,
-		      (uintptr_t)s.mem, MSG, 1),
-	       0);
-	EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf, sizeof(buf), &resp),
-	       -EAGAIN);
-	close(st.guard_fd);
-	close(s.ctx->cmd_fd);
-	close(s.ctx->async_fd);
-}
-
 void attack_restore(struct rig *rig)
 {
 	struct copy c;
@@ -373,7 +353,6 @@ void attack_restore(struct rig *rig)
 	copy_close(&c);
 	order(rig);
 	attach(rig);
-	shell_in_dump(rig);
 }
 
 /* ---- without the capability ---- */

@@ -71,12 +71,13 @@ static void last_wqe(struct rig *rig)
 
 	memcpy(moved.cdev, rig->cdev, sizeof(moved.cdev));
 	side_open(rig, &s);
-	MUST(!ibv_destroy_qp(s.qp[0]));
+	/* the last one: copies are made in this order */
+	MUST(!ibv_destroy_qp(s.qp[1]));
 	init.send_cq = init.recv_cq = s.cq;
 	init.srq = s.srq;
-	MUST(s.qp[0] = ibv_create_qp(s.pd, &init));
-	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 5, 5);
-	MUST(!ibv_modify_qp(s.qp[0], &error, IBV_QP_STATE));
+	MUST(s.qp[1] = ibv_create_qp(s.pd, &init));
+	qp_connect(rig, s.qp[1], s.qp[0]->qp_num, 5, 5);
+	MUST(!ibv_modify_qp(s.qp[1], &error, IBV_QP_STATE));
 	MUST(!ibv_get_async_event(s.ctx, &event));
 	EXPECT((int)event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
 	ibv_ack_async_event(&event);
@@ -85,7 +86,7 @@ static void last_wqe(struct rig *rig)
 	EXPECT(has_event(s.ctx->async_fd), false);
 
 	rig_take(&moved, &s);
-	EXPECT(moved.qp[0]->last_wqe, 1);
+	EXPECT(moved.qp[1]->last_wqe, 1);
 	copy_open(&moved, &c);
 	copy_create(&moved, &c);
 	EXPECT(load_good(&moved, c.fd), 0);

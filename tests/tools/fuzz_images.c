@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cluster_key.h"
 #include "migr_fuzz.h"
@@ -311,10 +312,29 @@ static void another_peer(struct rig *rig)
 	free(rec);
 }
 
+/* a context is stopped, or restored, but not both */
+static void stopped(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct side s = {};
+	struct copy c;
+
+	side_open(rig, &s);
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+	EXPECT(load_good(rig, s.ctx->cmd_fd), -EBUSY);
+	close(st.guard_fd);
+	side_close(&s);
+	copy_open(rig, &c);
+	EXPECT(migr_cmd_stop(c.fd, 0, 0, &st), -EOPNOTSUPP);
+	EXPECT((int)st.type, RXE_MIGR_CONTEXT);
+	copy_close(&c);
+}
+
 void attack_images(struct rig *rig)
 {
 	struct copy c;
 
+	stopped(rig);
 	copy_open(rig, &c);
 	not_signed(rig, c.fd);
 	bad_headers(rig, c.fd);

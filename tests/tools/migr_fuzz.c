@@ -9,10 +9,11 @@
  *   -s  the seed of what is left to chance; one is drawn, and printed
  *   -k  the cluster's key, for images that are signed (/opt/migr/cluster.key)
  *
- * ATTACK: images, records, crafted, arguments, restore, unprivileged, doorbell, events,
- * clones, rings, flush, sqd, races, lives; all if none is given. User space's own
- * checks are bypassed. The kernel has to refuse, or to survive what it accepted;
- * whether it did, its log says. Exit code: 0, 1 if a command ended as it should not.
+ * ATTACK: images, records, crafted, arguments, refusals, restore, unprivileged,
+ * doorbell, events, clones, rings, flush, sqd, races, lives; all if none is given.
+ * User space's own checks are bypassed. The kernel has to refuse, or to survive what
+ * it accepted; whether it did, its log says. Exit code: 0, 1 if a command ended as it
+ * should not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -105,6 +106,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "arguments")) {
 		say("arguments");
 		attack_arguments(&rig);
+	}
+	if (wanted(argv, "refusals")) {
+		say("refusals");
+		attack_refusals(&rig);
 	}
 	if (wanted(argv, "restore")) {
 		say("restore");

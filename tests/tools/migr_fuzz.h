@@ -159,6 +159,7 @@ void attack_records(struct rig *rig, size_t part);  /* fuzz_records.c */
 void attack_crafted(struct rig *rig);		    /* fuzz_crafted.c */
 void attack_images(struct rig *rig);		    /* fuzz_images.c */
 void attack_arguments(struct rig *rig);		    /* fuzz_args.c */
+void attack_refusals(struct rig *rig);		    /* fuzz_refusals.c */
 void attack_restore(struct rig *rig);		    /* fuzz_create.c */
 void attack_unprivileged(struct rig *rig);	    /* fuzz_create.c */
 void attack_doorbell(struct rig *rig);		    /* fuzz_doorbell.c */

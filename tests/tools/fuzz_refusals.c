@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What STOP refuses, it names; and when that is gone, it stops. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "migr_fuzz.h"
+
+/* STOP finds the one thing that cannot be moved; `type` is that object's */
+static void refused(const struct side *s, uint32_t why, uint32_t type)
+{
+	struct rxe_migr_status st;
+
+	if (!EXPECT(migr_cmd_stop(s->ctx->cmd_fd, 0, 0, &st), -EOPNOTSUPP))
+		close(st.guard_fd);
+	EXPECT((int)st.why, (int)why);
+	EXPECT((int)st.type, (int)type);
+}
+
+static void stops(const struct side *s)
+{
+	struct rxe_migr_status st;
+
+	if (!EXPECT(migr_cmd_stop(s->ctx->cmd_fd, 0, 0, &st), 0))
+		close(st.guard_fd);
+}
+
+static void address_handle(const struct rig *rig, struct side *s)
+{
+	struct ibv_ah_attr to = { .is_global = 1,
+				  .port_num = 1,
+				  .grh = { .sgid_index = 1,
+					   .dgid = rig->gid } };
+	struct ibv_ah *ah;
+
+	MUST(ah = ibv_create_ah(s->pd, &to));
+	refused(s, RXE_MIGR_WHY_AH, RXE_MIGR_AH);
+	MUST(!ibv_destroy_ah(ah));
+	stops(s);
+}
+
+static void window(struct side *s, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw;
+
+	MUST(mw = ibv_alloc_mw(s->pd, type));
+	refused(s, RXE_MIGR_WHY_MW, RXE_MIGR_MW);
+	MUST(!ibv_dealloc_mw(mw));
+	stops(s);
+}
+
+static void qp_of_type(struct side *s, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = { .send_cq = s->cq,
+					 .recv_cq = s->cq,
+					 .cap = { 1, 1, 1, 1, 0 },
+					 .qp_type = type };
+	struct ibv_qp *qp;
+
+	MUST(qp = ibv_create_qp(s->pd, &init));
+	refused(s, RXE_MIGR_WHY_QP_TYPE, RXE_MIGR_QP);
+	MUST(!ibv_destroy_qp(qp));
+	stops(s);
+}
+
+/* it waits for a receive */
+static void invalidation(const struct rig *rig, struct side *s)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV,
+				  .invalidate_rkey = s->mr->rkey },
+			   *bad;
+
+	qp_connect(rig, s->qp[0], s->qp[1]->qp_num, 5, 5);
+	qp_connect(rig, s->qp[1], s->qp[0]->qp_num, 5, 5);
+	stops(s);
+	MUST(!ibv_post_send(s->qp[0], &wr, &bad));
+	refused(s, RXE_MIGR_WHY_INVALIDATE, RXE_MIGR_QP);
+	qp_reset(s->qp[0]);
+	qp_reset(s->qp[1]);
+	stops(s);
+}
+
+void attack_refusals(struct rig *rig)
+{
+	struct side s = {};
+
+	side_open(rig, &s);
+	stops(&s);
+	address_handle(rig, &s);
+	window(&s, IBV_MW_TYPE_1);
+	window(&s, IBV_MW_TYPE_2);
+	qp_of_type(&s, IBV_QPT_UD);
+	qp_of_type(&s, IBV_QPT_UC);
+	invalidation(rig, &s);
+	side_close(&s);
+}
