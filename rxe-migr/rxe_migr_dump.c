@@ -230,7 +230,7 @@ out:
 }
 
 static void put_srq(struct out *out, struct rxe_srq *srq,
-		    struct rxe_queue *q, struct ib_uobject *uobj)
+		    struct rxe_queue *q, u32 events, struct ib_uobject *uobj)
 {
 	struct rxe_migr_ring ring = get_ring(q);
 	struct rxe_migr_rec_srq *rec;
@@ -248,6 +248,7 @@ static void put_srq(struct out *out, struct rxe_srq *srq,
 	rec->limit = min_t(u32, srq->limit, q->index_mask);
 	rec->error = !!srq->error;
 	rec->ring = ring;
+	rec->events_reported = events;
 	put_slots(q, (u8 *)(rec + 1), 0, ring.slots);
 }
 
@@ -276,7 +277,7 @@ static void dump_srq(struct out *out, void *obj, struct ib_uobject *uobj)
 		return;
 
 	out_note(out, &q.buf, sizeof(q.buf));
-	put_srq(out, srq, &q, uobj);
+	put_srq(out, srq, &q, events, uobj);
 	kref_put(&q.ip->ref, rxe_mmap_release);
 }
 
