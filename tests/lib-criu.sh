@@ -57,7 +57,9 @@ start_contexts() # NODE [-u] [OPTION...]
 	count=1
 	[ "${1-}" != -p ] || count=$2
 	[ "${2-}" != -p ] || count=$3
+	# plain CRIU restores the same pids, which must be free on the other node
 	ask "$node" "$env; pkill -9 -x $program; rm -rf /tmp/c/*; mkdir /tmp/c/i
+		echo 30000 >/proc/sys/kernel/ns_last_pid
 		setsid $as $program $* </dev/null >/tmp/c/out 2>&1 &"
 	poll_until 20 ask "$node" "$(all_say ready)"
 	# shellcheck disable=SC2034 # for tests
