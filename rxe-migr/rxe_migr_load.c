@@ -83,7 +83,7 @@ static int index_records(struct rxe_migr_uc *muc, struct rxe_migr_loaded *l)
 	size_t length = l->hdr->length;
 	size_t at = l->hdr->hdr_length;
 	struct rxe_migr_rec *rec;
-	bool first;
+	bool first, context;
 	int err;
 
 	for (; at < length; at += rec->length) {
@@ -92,7 +92,8 @@ static int index_records(struct rxe_migr_uc *muc, struct rxe_migr_loaded *l)
 		if (err)
 			return err;
 		first = at == l->hdr->hdr_length;
-		if (first != (rec->type == RXE_MIGR_CONTEXT))
+		context = rec->type == RXE_MIGR_CONTEXT;
+		if (first != context)
 			return refuse(muc, at, "CONTEXT");
 		if (!is_object(rec))
 			continue;

@@ -522,6 +522,7 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 	to_migr_uc(uc)->resumed = true;
 	for (i = 0; i < n; i++) {
 		struct rxe_migr_qp *m = to_migr_qp(qps[i]);
+		bool resumes;
 
 		mutex_lock(&m->lock);
 		if (m->wanted.type && qps[i]->migr == RXE_MIGR_STOPPED) {
@@ -529,10 +530,10 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 			rxe_enable_task(&qps[i]->recv_task);
 			rxe_enable_task(&qps[i]->send_task);
 			/* not who has been connected since REFILL */
-			rxe_migr_run(qps[i], rxe_migr_connected(qps[i]) &&
-					     m->before == RXE_MIGR_RESUMING ?
-					     RXE_MIGR_RESUMING :
-					     RXE_MIGR_RUNNING);
+			resumes = rxe_migr_connected(qps[i]) &&
+				  m->before == RXE_MIGR_RESUMING;
+			rxe_migr_run(qps[i], resumes ? RXE_MIGR_RESUMING :
+						       RXE_MIGR_RUNNING);
 			rxe_counter_inc(to_rdev(uc->device),
 					RXE_CNT_MIGR_RESTORED);
 			st->objects++;
