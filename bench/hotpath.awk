@@ -40,7 +40,7 @@ END {
 	printf "  \"module_cksum\": %s,\n", ENVIRON["cksum"] >json
 	printf "  \"rounds\": %d,\n  \"limit\": %s,\n", rounds, limit >json
 	printf "  \"tests\": [\n" >json
-	printf "%-14s %9s %9s %9s  %-15s %7s %9s  %s\n", "", "stock", "fixes",
+	printf "%-14s %9s %9s %9s  %-23s %8s %8s  %s\n", "", "stock", "fixes",
 		"migr", "ratio", "fixes", "protocol", "spread"
 	for (i = 1; i <= n; i++) {
 		name = names[i]
@@ -58,24 +58,24 @@ END {
 				wide = spread(key)
 		}
 		all = median(name " all")
-		# of the median, as far as so few rounds can tell
-		unsure = spread(name " all") * all / 2 / sqrt(rounds)
+		from = low(name " all")
+		to = high(name " all")
 		printf "    {\"name\": \"%s\", \"unit\": \"%s\", ", name,
 			unit[name] >json
 		printf "\"stock\": %.4f, \"fixes\": %.4f, \"migr\": %.4f, ",
 			mid[1], mid[2], mid[3] >json
-		printf "\"ratio\": %.4f, \"uncertainty\": %.4f, ", all,
-			unsure >json
+		printf "\"ratio\": %.4f, \"low\": %.4f, \"high\": %.4f, ", all,
+			from, to >json
 		printf "\"ratio_of_fixes\": %.4f, \"ratio_of_protocol\": %.4f, ",
 			median(name " of fixes"), median(name " of migr") >json
 		printf "\"spread\": %.4f}%s\n", wide, i < n ? "," : "" >json
-		printf "%-14s %9.3f %9.3f %9.3f  %.4f +- %.4f %8.4f %8.4f" \
+		printf "%-14s %9.3f %9.3f %9.3f  %.4f (%.4f..%.4f) %8.4f %8.4f" \
 			"  %.4f  %s\n", name, mid[1], mid[2], mid[3], all,
-			unsure, median(name " of fixes"),
+			from, to, median(name " of fixes"),
 			median(name " of migr"), wide, unit[name]
-		if (all - unsure > limit)
+		if (from > limit)
 			above = above " " name
-		else if (all + unsure > limit || rounds < 3)
+		else if (to > limit || rounds < 3)
 			open = open " " name
 	}
 	print "  ]\n}" >json

@@ -32,3 +32,32 @@ function spread(key, mid)
 	mid = median(key)
 	return mid ? (v[key, count[key]] - v[key, 1]) / mid : 0
 }
+
+# The median of ever more measurements lies, with a probability of 95 % whatever
+# their distribution, between the k-th smallest and the k-th largest of these;
+# with less, of fewer than six. This is k.
+function rank(key, n, k, c, sum)
+{
+	n = count[key]
+	c = sum = 0.5 ^ n
+	for (k = 1; k < (n + 1) / 2; k++) {
+		# sum: the probability that at most k lie below the median
+		c *= (n - k + 1) / k
+		sum += c
+		if (sum > 0.025)
+			break
+	}
+	return k
+}
+
+function low(key)
+{
+	sort(key)
+	return v[key, rank(key)]
+}
+
+function high(key)
+{
+	sort(key)
+	return v[key, count[key] + 1 - rank(key)]
+}
