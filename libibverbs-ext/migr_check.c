@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Single records of an image: lengths, ranges, references, rings. QPs are in
- * migr_check_qp.c.
+ * migr_check_qp.c, memory windows in migr_check_mw.c.
  */
 
 #include <errno.h>
@@ -35,7 +35,8 @@
 
 bool migr_type_is_object(uint32_t type)
 {
-	return type >= RXE_MIGR_PD && type <= RXE_MIGR_SRQ;
+	return (type >= RXE_MIGR_PD && type <= RXE_MIGR_SRQ) ||
+	       type == RXE_MIGR_MW;
 }
 
 bool migr_type_known(uint32_t type)
@@ -157,8 +158,8 @@ int migr_check_ring(const struct rxe_migr_rec *rec,
 
 /* ---- records ---- */
 
-static int check_length(const struct rxe_migr_rec *rec, uint64_t wanted,
-			struct migr_error *err)
+int migr_check_length(const struct rxe_migr_rec *rec, uint64_t wanted,
+		      struct migr_error *err)
 {
 	if (rec->length != wanted)
 		return migr_bad(err, rec,
@@ -179,7 +180,7 @@ int migr_check_context(const struct rxe_migr_rec *rec, struct migr_error *err)
 	const struct rxe_migr_rec_context *ctx = (const void *)rec;
 	int ret;
 
-	ret = check_length(rec, sizeof(*ctx), err);
+	ret = migr_check_length(rec, sizeof(*ctx), err);
 	if (!ret)
 		ret = migr_check_fields(rec, fields, N_ELEM(fields), err);
 	if (ret)
@@ -194,7 +195,7 @@ static int check_pd(const struct migr_index *index,
 		    const struct rxe_migr_rec *rec, struct migr_error *err)
 {
 	(void)index;
-	return check_length(rec, sizeof(struct rxe_migr_rec_pd), err);
+	return migr_check_length(rec, sizeof(struct rxe_migr_rec_pd), err);
 }
 
 static int check_cq(const struct migr_index *index,
@@ -222,9 +223,8 @@ static int check_cq(const struct migr_index *index,
 	if (!ret)
 		ret = migr_check_ring(rec, &ring, err);
 	if (!ret)
-		ret = check_length(rec,
-				   sizeof(*cq) + migr_ring_bytes(&cq->ring),
-				   err);
+		ret = migr_check_length(
+			rec, sizeof(*cq) + migr_ring_bytes(&cq->ring), err);
 	if (ret)
 		return ret;
 
@@ -262,9 +262,8 @@ static int check_srq(const struct migr_index *index,
 	if (!ret)
 		ret = migr_check_ring(rec, &ring, err);
 	if (!ret)
-		ret = check_length(rec,
-				   sizeof(*srq) + migr_ring_bytes(&srq->ring),
-				   err);
+		ret = migr_check_length(
+			rec, sizeof(*srq) + migr_ring_bytes(&srq->ring), err);
 	if (ret)
 		return ret;
 	if (srq->limit > srq->ring.index_mask)
@@ -286,7 +285,7 @@ static int check_mr(const struct migr_index *index,
 		IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
 	int ret;
 
-	ret = check_length(rec, sizeof(*mr), err);
+	ret = migr_check_length(rec, sizeof(*mr), err);
 	if (!ret)
 		ret = migr_check_ref(index, rec, "pd", mr->pd, RXE_MIGR_PD,
 				     err);
@@ -326,6 +325,7 @@ static const struct {
 	[RXE_MIGR_MR] = { sizeof(struct rxe_migr_rec_mr), check_mr },
 	[RXE_MIGR_QP] = { sizeof(struct rxe_migr_rec_qp), migr_check_qp },
 	[RXE_MIGR_SRQ] = { sizeof(struct rxe_migr_rec_srq), check_srq },
+	[RXE_MIGR_MW] = { sizeof(struct rxe_migr_rec_mw), migr_check_mw },
 	[RXE_MIGR_COMP_CHANNEL] = { sizeof(struct rxe_migr_rec_comp_channel),
 				    migr_check_channel },
 	[RXE_MIGR_ASYNC_FD] = { sizeof(struct rxe_migr_rec_async_fd),

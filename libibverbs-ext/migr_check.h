@@ -106,6 +106,11 @@ int migr_check_work(const struct rxe_migr_rec_qp *qp, uint32_t recv_sge,
 int migr_check_receives(const struct rxe_migr_rec *rec,
 			const struct rxe_migr_ring *ring, const char *slots,
 			uint32_t max_sge, struct migr_error *err);
+/* the record takes just so many bytes */
+int migr_check_length(const struct rxe_migr_rec *rec, uint64_t wanted,
+		      struct migr_error *err);
+int migr_check_mw(const struct migr_index *index,
+		  const struct rxe_migr_rec *rec, struct migr_error *err);
 int migr_check_ref(const struct migr_index *index,
 		   const struct rxe_migr_rec *rec, const char *field,
 		   uint32_t handle, uint32_t type, struct migr_error *err);

@@ -14,11 +14,8 @@
 #define MAX_MESSAGE 0x80000000U
 #define MAX_WQE_STATE 4 /* rdma_rxe's wqe_state_error */
 
-/*
- * The opcodes that rdma_rxe executes for RC, as bits of enum ibv_wr_opcode.
- * SEND with invalidate is not among those that migrate.
- */
-#define SEND_OPCODES 0xc9ffU
+/* The opcodes that rdma_rxe executes for RC, as bits of enum ibv_wr_opcode */
+#define SEND_OPCODES 0xcbffU
 
 static int check_resources(const struct rxe_migr_rec_qp *qp,
 			   struct migr_error *err)

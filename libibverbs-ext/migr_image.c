@@ -280,11 +280,16 @@ static int claim_qpn(const struct rxe_migr_rec *rec, struct claim *c)
 
 static int claim_key(const struct rxe_migr_rec *rec, struct claim *c)
 {
-	if (rec->type != RXE_MIGR_MR)
-		return 0;
+	const struct rxe_migr_rec_mr *mr = (const void *)rec;
+	const struct rxe_migr_rec_mw *mw = (const void *)rec;
+
 	/* the low byte is a random tag, the index above it must be unique */
-	c[0] = (struct claim){ ((const struct rxe_migr_rec_mr *)rec)->key >> 8,
-			       1, rec };
+	if (rec->type == RXE_MIGR_MR)
+		c[0] = (struct claim){ mr->key >> 8, 1, rec };
+	else if (rec->type == RXE_MIGR_MW)
+		c[0] = (struct claim){ mw->rkey >> 8, 1, rec };
+	else
+		return 0;
 	return 1;
 }
 

@@ -244,6 +244,41 @@ static int create_mr(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	return ret;
 }
 
+/* The MR and the QP to which it is bound are there, so it comes out bound */
+static int create_mw(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_mw *mw = (const void *)rec;
+	const struct ib_uverbs_alloc_mw in = {
+		.pd_handle = mw->pd,
+		.mw_type = (uint8_t)mw->mw_type,
+	};
+	const struct rxe_migr_restore restore = { .handle = rec->handle };
+	struct ib_uverbs_alloc_mw_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_ALLOC_MW,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.restore = &restore,
+	};
+	char identity[32];
+	int ret = migr_write_run(r->fd, &cmd);
+
+	if (ret == -EINVAL)
+		return migr_restore_error(r, rec,
+					  "creation (the kernel log says more)",
+					  ret);
+	if (ret) {
+		snprintf(identity, sizeof(identity), "key %#x", mw->rkey);
+		return create_error(r, rec, identity, ret);
+	}
+	ret = check_handle(r, rec, out.mw_handle);
+	if (!ret)
+		ret = check_number(r, rec, "rkey", mw->rkey, out.rkey);
+	return ret;
+}
+
 static int create_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
@@ -340,6 +375,7 @@ static const struct {
 	{ RXE_MIGR_SRQ, create_srq, refill_srq },
 	{ RXE_MIGR_MR, create_mr, NULL },
 	{ RXE_MIGR_QP, create_qp, refill_qp },
+	{ RXE_MIGR_MW, create_mw, NULL },
 };
 
 int migr_create_object(struct migr_restore *r, const struct rxe_migr_rec *rec)

@@ -76,6 +76,9 @@ static int check_pd(struct migr_restore *r, const struct rxe_migr_rec *rec,
 	case RXE_MIGR_SRQ:
 		pd = ((const struct rxe_migr_rec_srq *)rec)->pd;
 		break;
+	case RXE_MIGR_MW:
+		pd = ((const struct rxe_migr_rec_mw *)rec)->pd;
+		break;
 	default:
 		return 0;
 	}
@@ -281,6 +284,8 @@ static bool is_ready(const uint8_t *places, const struct rxe_migr_rec *rec)
 		       places[qp->recv_cq] == PLACE_DONE &&
 		       (qp->srq == RXE_MIGR_NO_HANDLE ||
 			places[qp->srq] == PLACE_DONE);
+	case RXE_MIGR_MW:
+		return false; /* comes last: second_pass() */
 	default:
 		return true;
 	}
@@ -316,12 +321,28 @@ static int first_pass(struct migr_restore *r, const struct migr_index *index,
 	return 0;
 }
 
+#define TURNS 3
+
+static unsigned int turn_of(const struct rxe_migr_rec *rec)
+{
+	switch (rec->type) {
+	case RXE_MIGR_MW:
+		return 2;
+	case RXE_MIGR_QP:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 /*
- * What had to wait. PDs and CQs never do, MRs and SRQs need only those, and QPs
- * (`qps`) the SRQs, too.
+ * What had to wait: PDs and CQs never do, MRs and SRQs need only those, QPs the
+ * SRQs, too, and windows MRs and QPs. Windows come last in any case: the core
+ * destroys the youngest first when the file is closed, and rdma_rxe wants no QP
+ * to go before the window that is bound to it.
  */
 static int second_pass(struct migr_restore *r, const struct migr_index *index,
-		       const uint8_t *places, bool qps)
+		       const uint8_t *places, unsigned int turn)
 {
 	const struct rxe_migr_rec *rec;
 	unsigned int i;
@@ -329,8 +350,7 @@ static int second_pass(struct migr_restore *r, const struct migr_index *index,
 
 	for (i = 0; i < index->count; i++) {
 		rec = index->by_handle[i];
-		if (places[rec->handle] != PLACE_LATER ||
-		    (rec->type == RXE_MIGR_QP) != qps)
+		if (places[rec->handle] != PLACE_LATER || turn_of(rec) != turn)
 			continue;
 		ret = free_place(r, rec->handle);
 		if (!ret)
@@ -362,6 +382,7 @@ static int create_all(struct migr_restore *r, const struct migr_image *img)
 {
 	uint32_t max_handle = img->context->max_handle;
 	struct migr_index index;
+	unsigned int turn;
 	uint8_t *places;
 	int ret;
 
@@ -373,10 +394,8 @@ static int create_all(struct migr_restore *r, const struct migr_image *img)
 		goto out;
 	}
 	ret = first_pass(r, &index, places, max_handle);
-	if (!ret)
-		ret = second_pass(r, &index, places, false);
-	if (!ret)
-		ret = second_pass(r, &index, places, true);
+	for (turn = 0; turn < TURNS && !ret; turn++)
+		ret = second_pass(r, &index, places, turn);
 	if (!ret)
 		ret = free_gaps(r, &index, places);
 out:

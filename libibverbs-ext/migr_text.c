@@ -21,11 +21,9 @@ static const char *const why_texts[] = {
 	[RXE_MIGR_WHY_SILENT] = "the peer does not answer",
 	[RXE_MIGR_WHY_QP_TYPE] = "not an RC QP",
 	[RXE_MIGR_WHY_AH] = "address handles cannot be migrated",
-	[RXE_MIGR_WHY_MW] = "memory windows cannot be migrated",
 	[RXE_MIGR_WHY_QP_STATE] = "in a state that cannot be carried",
 	[RXE_MIGR_WHY_MR_TYPE] = "not plain user memory",
 	[RXE_MIGR_WHY_PIN] = "pages cannot be pinned",
-	[RXE_MIGR_WHY_INVALIDATE] = "SEND with invalidate in the send queue",
 	[RXE_MIGR_WHY_ELSEWHERE] =
 		"its peer is not where it was, and was not restored here",
 };

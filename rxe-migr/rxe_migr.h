@@ -22,7 +22,8 @@ enum rxe_migr_peer {
 /**
  * struct rxe_migr_wanted - what an object that is restored has been
  * @type: enum rxe_migr_type; 0: nothing is wanted
- * @index: QP: QPN; SRQ: its number; MR: key
+ * @handle: of its record
+ * @index: QP: QPN; SRQ: its number; MR, MW: key
  * @mmap_offset: CQ, SRQ: [0]; QP: SQ, RQ
  * @start: MR: address in the application
  * @length: MR: bytes
@@ -30,6 +31,7 @@ enum rxe_migr_peer {
  */
 struct rxe_migr_wanted {
 	u32	type;
+	u32	handle;
 	u32	index;
 	u64	mmap_offset[2];
 	u64	start;
@@ -231,6 +233,10 @@ rxe_migr_next_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec);
 int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile);
 
 /* rxe_migr_restore.c: creation hooks */
+int rxe_migr_get_wanted(struct ib_udata *udata, enum rxe_migr_type type,
+			struct rxe_migr_wanted *wanted);
+int rxe_migr_add_at(struct rxe_pool *pool, struct rxe_pool_elem *elem,
+		    u32 index);
 int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 		    struct ib_udata *udata);
 int rxe_migr_finish_qp(struct rxe_qp *qp, struct ib_udata *udata);
@@ -247,6 +253,13 @@ struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr);
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st);
 int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 		    struct rxe_migr_status *st);
+
+/* rxe_migr_mw.c */
+int rxe_migr_add_mw(struct rxe_dev *rxe, struct rxe_mw *mw,
+		    struct ib_udata *udata, struct rxe_migr_wanted *wanted);
+int rxe_migr_finish_mw(struct rxe_mw *mw, struct ib_udata *udata,
+		       const struct rxe_migr_wanted *wanted);
+bool rxe_migr_mw_reads(struct rxe_qp *qp, u32 rkey);
 
 /* rxe_migr_refill.c */
 int rxe_migr_refill_qp(struct rxe_migr_uc *muc, struct rxe_qp *qp, u32 handle);

@@ -79,6 +79,11 @@ static u32 cq_handle(struct ib_cq *ibcq)
 	return ((struct ib_uobject *)ibcq->uobject)->id;
 }
 
+static u32 qp_handle(struct ib_qp *ibqp)
+{
+	return ((struct ib_uobject *)ibqp->uobject)->id;
+}
+
 static u32 srq_handle(struct ib_srq *ibsrq)
 {
 	return ((struct ib_uobject *)ibsrq->uobject)->id;
@@ -496,6 +501,43 @@ static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
 	mutex_unlock(&m->lock);
 }
 
+/*
+ * Only QPs change what a window is bound to, and those that are there are
+ * Stopped; but the application can still create others.
+ */
+static void dump_mw(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	struct rxe_migr_rec_mw *rec, now = {};
+	struct rxe_mw *mw = obj;
+	struct ib_uobject *mr = NULL;
+
+	now.pd = mw->ibmw.pd->uobject->id;
+	now.mw_type = mw->ibmw.type;
+
+	spin_lock_bh(&mw->lock);
+	now.rkey = mw->rkey;
+	now.wire_key = mw->rkey;
+	now.state = mw->state;
+	now.access = mw->access;
+	now.addr = mw->addr;
+	now.size = mw->length;
+	if (mw->mr)
+		mr = READ_ONCE(mw->mr->ibmr.uobject);
+	if (mw->mr && !mr) /* bound before the core has finished the MR */
+		out->changed = true;
+	now.mr = mr ? mr->id : RXE_MIGR_NO_HANDLE;
+	now.qp = mw->qp ? qp_handle(&mw->qp->ibqp) : RXE_MIGR_NO_HANDLE;
+	spin_unlock_bh(&mw->lock);
+
+	out_note(out, &now, sizeof(now));
+	rec = out_object(out, RXE_MIGR_MW, sizeof(*rec), 0, uobj);
+	if (!rec)
+		return;
+
+	now.rec = rec->rec;
+	*rec = now;
+}
+
 /* --- all objects of a context --- */
 
 static void dump_pool(struct out *out, struct rxe_pool *pool,
@@ -552,6 +594,7 @@ static void dump_context(struct out *out, struct ib_ucontext *uc,
 	dump_pool(out, &rxe->srq_pool, uc, dump_srq);
 	dump_pool(out, &rxe->mr_pool, uc, dump_mr);
 	dump_pool(out, &rxe->qp_pool, uc, dump_qp);
+	dump_pool(out, &rxe->mw_pool, uc, dump_mw);
 	dump_async(out, ufile);
 	xa_destroy(&out->channels);
 

@@ -38,6 +38,8 @@ static size_t fixed_size(u32 type)
 		return sizeof(struct rxe_migr_rec_qp);
 	case RXE_MIGR_SRQ:
 		return sizeof(struct rxe_migr_rec_srq);
+	case RXE_MIGR_MW:
+		return sizeof(struct rxe_migr_rec_mw);
 	case RXE_MIGR_COMP_CHANNEL:
 		return sizeof(struct rxe_migr_rec_comp_channel);
 	case RXE_MIGR_ASYNC_FD:

@@ -353,7 +353,6 @@ static int chk_send_wqe(struct rxe_qp *qp, const void *slot)
 	const struct check checks[] = {
 		{ wqe->wr.opcode <= IB_WR_ATOMIC_WRITE &&
 		  wqe->wr.opcode != IB_WR_REG_MR &&
-		  wqe->wr.opcode != IB_WR_SEND_WITH_INV &&
 		  wr_opcode_mask(wqe->wr.opcode, qp), "sq: opcode" },
 		{ wqe->state <= wqe_state_error, "sq: state" },
 		{ wqe->dma.num_sge <= qp->sq.max_sge, "sq: num_sge" },
@@ -478,6 +477,9 @@ static bool may_be_read(struct rxe_qp *qp, u32 rkey)
 	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
 	struct rxe_mr *mr;
 	bool may;
+
+	if (rkey_is_mw(rkey))
+		return rxe_migr_mw_reads(qp, rkey);
 
 	mr = rxe_pool_get_index(&rxe->mr_pool, rkey >> 8);
 	if (!mr)

@@ -24,6 +24,7 @@ static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 	const struct rxe_migr_rec_srq *srq;
 	const struct rxe_migr_rec_cq *cq;
 	const struct rxe_migr_rec_mr *mr;
+	const struct rxe_migr_rec_mw *mw;
 	const struct rxe_migr_rec_qp *qp;
 	const void *rec = rxe_migr_record(muc, type, handle);
 
@@ -49,6 +50,10 @@ static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 		if (mr->wire_key != mr->key)
 			return -EINVAL;
 		break;
+	case RXE_MIGR_MW:
+		mw = rec;
+		w->index = mw->rkey;
+		break;
 	case RXE_MIGR_QP:
 		qp = rec;
 		w->index = qp->qpn;
@@ -62,15 +67,21 @@ static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 		return -EINVAL;
 
 	w->type = type;
+	w->handle = handle;
 	return 0;
 }
 
-/*
- * What does the RESTORE attribute of a create command want?
- * Return: 0 with @wanted->type 0 if there is none, or an error
+/**
+ * rxe_migr_get_wanted - what does the RESTORE attribute of a command want?
+ * @udata: the create command
+ * @type: of the object that it creates
+ * @wanted: receives what the record says; .type is 0 if there is no attribute
+ *
+ * Context: process; sleeps.
+ * Return: 0 or an error
  */
-static int get_wanted(struct ib_udata *udata, enum rxe_migr_type type,
-		      struct rxe_migr_wanted *wanted)
+int rxe_migr_get_wanted(struct ib_udata *udata, enum rxe_migr_type type,
+			struct rxe_migr_wanted *wanted)
 {
 	struct uverbs_attr_bundle *attrs;
 	struct rxe_migr_restore restore;
@@ -103,8 +114,18 @@ static int get_wanted(struct ib_udata *udata, enum rxe_migr_type type,
 	return err;
 }
 
-/* as __rxe_add_to_pool(), but at a given index */
-static int add_at(struct rxe_pool *pool, struct rxe_pool_elem *elem, u32 index)
+/**
+ * rxe_migr_add_at - as __rxe_add_to_pool(), but at a given index
+ * @pool: the pool
+ * @elem: of the new object
+ * @index: the index
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EBUSY if the index is taken, -ERANGE, -EINVAL if the pool is full,
+ * or -ENOMEM
+ */
+int rxe_migr_add_at(struct rxe_pool *pool, struct rxe_pool_elem *elem,
+		    u32 index)
 {
 	int err;
 
@@ -171,7 +192,7 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	int err;
 
-	err = get_wanted(udata, RXE_MIGR_QP, &m->wanted);
+	err = rxe_migr_get_wanted(udata, RXE_MIGR_QP, &m->wanted);
 	if (err)
 		return err;
 
@@ -183,7 +204,7 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 	if (qp_type(qp) != IB_QPT_RC)
 		return -EOPNOTSUPP;
 
-	return add_at(&rxe->qp_pool, &qp->elem, m->wanted.index);
+	return rxe_migr_add_at(&rxe->qp_pool, &qp->elem, m->wanted.index);
 }
 
 /**
@@ -231,7 +252,7 @@ int rxe_migr_finish_cq(struct rxe_cq *cq, struct ib_udata *udata)
 	struct rxe_migr_wanted wanted;
 	int err;
 
-	err = get_wanted(udata, RXE_MIGR_CQ, &wanted);
+	err = rxe_migr_get_wanted(udata, RXE_MIGR_CQ, &wanted);
 	if (err || !wanted.type)
 		return err;
 
@@ -253,14 +274,14 @@ int rxe_migr_add_srq(struct rxe_dev *rxe, struct rxe_srq *srq,
 {
 	int err;
 
-	err = get_wanted(udata, RXE_MIGR_SRQ, wanted);
+	err = rxe_migr_get_wanted(udata, RXE_MIGR_SRQ, wanted);
 	if (err)
 		return err;
 
 	if (!wanted->type)
 		return rxe_add_to_pool(&rxe->srq_pool, srq);
 
-	return add_at(&rxe->srq_pool, &srq->elem, wanted->index);
+	return rxe_migr_add_at(&rxe->srq_pool, &srq->elem, wanted->index);
 }
 
 /**
@@ -297,14 +318,14 @@ int rxe_migr_add_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
 {
 	int err;
 
-	err = get_wanted(udata, RXE_MIGR_MR, wanted);
+	err = rxe_migr_get_wanted(udata, RXE_MIGR_MR, wanted);
 	if (err)
 		return err;
 
 	if (!wanted->type)
 		return rxe_add_to_pool(&rxe->mr_pool, mr);
 
-	return add_at(&rxe->mr_pool, &mr->elem, wanted->index >> 8);
+	return rxe_migr_add_at(&rxe->mr_pool, &mr->elem, wanted->index >> 8);
 }
 
 static void set_key(struct rxe_mr *mr, u32 key)
@@ -356,7 +377,7 @@ int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
  * __rxe_cleanup() would not wait for that.
  *
  * Return: NULL if @mr is no shell; else its context, with the lock held, or
- * -EBUSY
+ * -EBUSY, also if a window has been bound to it before the lock was there
  */
 struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr)
 {
@@ -367,7 +388,13 @@ struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr)
 		return NULL;
 
 	muc = to_migr_uc(mr->ibmr.uobject->context);
-	return mutex_trylock(&muc->lock) ? muc : ERR_PTR(-EBUSY);
+	if (!mutex_trylock(&muc->lock))
+		return ERR_PTR(-EBUSY);
+	if (!atomic_read(&mr->num_mw))
+		return muc;
+
+	mutex_unlock(&muc->lock);
+	return ERR_PTR(-EBUSY);
 }
 
 /* pin the pages of a shell */

@@ -226,23 +226,6 @@ static int refuse(struct rxe_migr_status *st, enum rxe_migr_why why,
 	return -EOPNOTSUPP;
 }
 
-/* the send queue holds a WQE that cannot be carried */
-static bool sq_has_invalidate(struct rxe_qp *qp)
-{
-	struct rxe_queue *q = qp->sq.queue;
-	u32 prod = queue_get_producer(q, q->type) & q->index_mask;
-	u32 i = queue_get_consumer(q, q->type) & q->index_mask;
-	struct rxe_send_wqe *wqe;
-
-	for (; i != prod; i = queue_next_index(q, i)) {
-		wqe = queue_addr_from_index(q, i);
-		if (wqe->wr.opcode == IB_WR_SEND_WITH_INV)
-			return true;
-	}
-
-	return false;
-}
-
 static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 {
 	struct ib_uobject *uobj = qp_uobject(qp);
@@ -257,8 +240,6 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 		why = RXE_MIGR_WHY_QP_STATE;
 	else if (!qp->sq.queue->ip || (!qp->srq && !qp->rq.queue->ip))
 		why = RXE_MIGR_WHY_QP_STATE;
-	else if (sq_has_invalidate(qp))
-		why = RXE_MIGR_WHY_INVALIDATE;
 	else
 		return 0;
 
@@ -332,9 +313,6 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 	if (!err)
 		err = chk_pool(&rxe->ah_pool, uc, st, RXE_MIGR_AH,
 			       RXE_MIGR_WHY_AH, NULL);
-	if (!err)
-		err = chk_pool(&rxe->mw_pool, uc, st, RXE_MIGR_MW,
-			       RXE_MIGR_WHY_MW, NULL);
 	if (!err)
 		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ,
 			       RXE_MIGR_WHY_QP_STATE, unmapped_cq);

@@ -172,6 +172,25 @@ static int reg_mr(struct ib_uverbs_ioctl_hdr *hdr)
 	return new_handle(RXE_MIGR_MR, rec->key, &resp->mr_handle);
 }
 
+/* what it is bound to must be there already */
+static int alloc_mw(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_alloc_mw *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_alloc_mw_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+	const struct rxe_migr_rec_mw *rec = wanted(hdr, RXE_MIGR_MW);
+
+	if (!rec)
+		return -ENOENT;
+	if (!is(cmd->pd_handle, RXE_MIGR_PD) || cmd->mw_type != rec->mw_type ||
+	    (rec->mr != RXE_MIGR_NO_HANDLE && !is(rec->mr, RXE_MIGR_MR)) ||
+	    (rec->qp != RXE_MIGR_NO_HANDLE && !is(rec->qp, RXE_MIGR_QP)))
+		return -EINVAL;
+	if (rec->rkey == fake.taken_key)
+		return -EBUSY;
+	resp->rkey = rec->rkey;
+	return new_handle(RXE_MIGR_MW, rec->rkey, &resp->mw_handle);
+}
+
 static int create_qp(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_create_qp *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
@@ -352,6 +371,8 @@ static int invoke(struct ib_uverbs_ioctl_hdr *hdr)
 		return create_srq(hdr);
 	case IB_USER_VERBS_CMD_REG_MR:
 		return reg_mr(hdr);
+	case IB_USER_VERBS_CMD_ALLOC_MW:
+		return alloc_mw(hdr);
 	case IB_USER_VERBS_CMD_CREATE_QP:
 		return create_qp(hdr);
 	case IB_USER_VERBS_CMD_MODIFY_QP:

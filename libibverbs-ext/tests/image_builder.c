@@ -188,10 +188,41 @@ void builder_mr(struct builder *b, uint32_t handle, uint32_t pd, uint32_t key)
 	mr->key = key;
 	mr->wire_key = key;
 	mr->access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-		     IBV_ACCESS_REMOTE_READ;
+		     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND;
 	mr->start = 0x7f1234561040ULL;
 	mr->size = 0x12345;
 	mr->iova = mr->start;
+}
+
+void builder_mws(struct builder *b)
+{
+	static const struct {
+		uint32_t handle, type, state, qp;
+		uint64_t size;
+	} mws[] = {
+		{ S_MW_BOUND, 1, 2, RXE_MIGR_NO_HANDLE, 0x12345 },
+		{ S_MW_UNBOUND, 1, 2, RXE_MIGR_NO_HANDLE, 0 },
+		{ S_MW_OF_QP, 2, 2, S_QP_SQD, 0x1000 },
+		{ S_MW_FREE, 2, 1, RXE_MIGR_NO_HANDLE, 0 },
+	};
+	struct rxe_migr_rec_mw *mw;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(mws) / sizeof(mws[0]); i++) {
+		mw = builder_add(b, RXE_MIGR_MW, mws[i].handle, sizeof(*mw));
+		mw->pd = S_PD2;
+		mw->mw_type = mws[i].type;
+		mw->rkey = mw->wire_key = S_MW_KEY + 0x101 * i;
+		mw->state = mws[i].state;
+		mw->mr = RXE_MIGR_NO_HANDLE;
+		mw->qp = mws[i].qp;
+		if (!mws[i].size)
+			continue;
+		mw->access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+		mw->mr = S_MR2;
+		mw->addr = 0x7f1234561040ULL;
+		mw->size = mws[i].size;
+	}
 }
 
 static void fill_dma(struct rxe_dma_info *dma, uint32_t resid)
@@ -382,6 +413,7 @@ void builder_sample(struct builder *b)
 	for (i = 0; i < sizeof(qps) / sizeof(qps[0]); i++)
 		builder_qp(b, &qps[i]);
 	builder_srq(b, S_SRQ, S_PD2, S_SRQ_NUM);
+	builder_mws(b);
 	builder_events(b);
 	builder_finish(b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Images for tests. The sample has every record type, QPs in three states,
- * one with an SRQ, two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
+ * one with an SRQ, memory windows in all states, two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
  * record of an unknown type.
  */
 #ifndef IMAGE_BUILDER_H
@@ -30,7 +30,11 @@ enum sample_handle {
 	S_QP_SQD = 10,
 	S_QP_SRQ = 11, /* has the SRQ that comes behind it */
 	S_SRQ = 12,
-	S_MAX_HANDLE = 12,
+	S_MW_BOUND = 13,   /* type 1 */
+	S_MW_UNBOUND = 14, /* type 1 */
+	S_MW_OF_QP = 15,   /* type 2, valid */
+	S_MW_FREE = 16,	   /* type 2 */
+	S_MAX_HANDLE = 16,
 };
 
 #define S_CQE 15
@@ -41,6 +45,7 @@ enum sample_handle {
 #define S_SQ_SLOTS 4 /* in the image */
 #define S_RQ_SLOTS 6
 #define S_SRQ_NUM 0x20005
+#define S_MW_KEY 0x8000100 /* of the first one */
 
 /* bytes of a ring as mmap() gives it */
 uint32_t builder_mmap_size(uint32_t entries, uint32_t log2_elem);
@@ -56,6 +61,9 @@ void builder_cq(struct builder *b, uint32_t handle, uint32_t consumer,
 		uint32_t producer);
 void builder_mr(struct builder *b, uint32_t handle, uint32_t pd, uint32_t key);
 void builder_srq(struct builder *b, uint32_t handle, uint32_t pd, uint32_t num);
+
+/* the windows of the sample, on its objects */
+void builder_mws(struct builder *b);
 
 struct builder_qp {
 	uint32_t handle, pd, send_cq, recv_cq, qpn, state;

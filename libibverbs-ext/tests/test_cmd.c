@@ -80,11 +80,11 @@ static void test_texts(void)
 	CHECK(!strcmp(e.text,
 		      "QP 5 (QPN 0x12, peer ::ffff:10.0.0.2 QPN 0x34): the peer runs a driver without migration"),
 	      "%s", e.text);
-	st = (struct rxe_migr_status){ .why = RXE_MIGR_WHY_MW,
+	st = (struct rxe_migr_status){ .why = RXE_MIGR_WHY_AH,
 				       .type = RXE_MIGR_CQ,
 				       .handle = 1 };
 	migr_status_text(&st, EOPNOTSUPP, &e);
-	CHECK(!strcmp(e.text, "CQ 1: memory windows cannot be migrated"), "%s",
+	CHECK(!strcmp(e.text, "CQ 1: address handles cannot be migrated"), "%s",
 	      e.text);
 	st = (struct rxe_migr_status){ .why = 999, .type = 999 };
 	migr_status_text(&st, EINVAL, &e);

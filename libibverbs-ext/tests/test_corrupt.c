@@ -26,6 +26,8 @@
 #define INIT(member, v, text) \
 	AT(S_QP_INIT, rxe_migr_rec_qp, member, v, "QP 9: " text)
 
+#define MW(h, member, v, text) AT(h, rxe_migr_rec_mw, member, v, text)
+
 #define SRQ(member, v, text) \
 	AT(S_SRQ, rxe_migr_rec_srq, member, v, "SRQ 12: " text)
 #define CH(member, v, text)                                 \
@@ -76,7 +78,7 @@ const struct corruption corruptions[] = {
 	HDR(hdr_length, 72 + 24, "record at 96"),
 	HDR(length, 0, "length"),
 	HDR(length, ~0ULL, "length"),
-	HDR(count, 10, "count is 10, there are 15"),
+	HDR(count, 10, "count is 10, there are 19"),
 	HDR(count, 0xffffffff, "count"),
 	HDR(reserved[6], 1, "reserved"),
 
@@ -86,7 +88,7 @@ const struct corruption corruptions[] = {
 	REC(S_PD, length, 25, "length is 25"),
 	REC(S_PD, length, 0xfffffff8, "length is 4294967288"),
 	REC(S_PD, length, 0x7fffffff, "length"),
-	REC(S_PD, length, 48, "count is 15, there are 14"),
+	REC(S_PD, length, 48, "count is 19, there are 18"),
 	REC(S_MR, length, 24, "length"),
 	REC(S_PD, type, RXE_MIGR_CONTEXT, "type CONTEXT a second time"),
 	REC(S_PD, type, 0, "type"),
@@ -156,6 +158,53 @@ const struct corruption corruptions[] = {
 	MR(start, -4096ULL + 0x40, "size"),
 	MR(iova, -4096ULL + 0x40, "iova"),
 	MR(iova, 0x7f1234561041ULL, "iova"),
+
+	AT(S_MR2, rxe_migr_rec_mr, access, IBV_ACCESS_LOCAL_WRITE,
+	   "MW 13: mr is 7, to which no window can be bound"),
+	AT(S_MR2, rxe_migr_rec_mr, access, IBV_ACCESS_MW_BIND,
+	   "MW 13: access is 0x6, MR 7 cannot be written"),
+	AT(S_MR2, rxe_migr_rec_mr, pd, S_PD, "MW 13: mr is 7, of PD 0, not 5"),
+	AT(S_MR2, rxe_migr_rec_mr, size, 0x12344,
+	   "MW 13: addr is 0x7f1234561040, size 0x12345: outside of MR 7"),
+
+	/* MW */
+	REC(S_PD, type, RXE_MIGR_MW, "MW 0: length is 24 bytes, less"),
+	MW(S_MW_BOUND, pd, S_CQ, "MW 13: pd is 1, which is of type CQ"),
+	MW(S_MW_BOUND, pd, S_PD, "MW 13: mr is 7, of PD 5, not 0"),
+	MW(S_MW_BOUND, mw_type, 0, "MW 13: mw_type"),
+	MW(S_MW_BOUND, mw_type, 3, "MW 13: mw_type"),
+	MW(S_MW_BOUND, mw_type, 2, "MW 13: qp is 4294967295, there is no"),
+	MW(S_MW_BOUND, rkey, 0x80000ff, "MW 13: rkey is"),
+	MW(S_MW_BOUND, rkey, 0x10000100, "MW 13: rkey is"),
+	MW(S_MW_BOUND, wire_key, S_MW_KEY + 1, "MW 13: wire_key is 0x"),
+	MW(S_MW_BOUND, state, 0, "MW 13: state"),
+	MW(S_MW_BOUND, state, 3, "MW 13: state"),
+	MW(S_MW_BOUND, state, 1, "MW 13: state is 1, of type 1"),
+	MW(S_MW_UNBOUND, state, 1, "MW 14: state is 1, of type 1"),
+	MW(S_MW_BOUND, access, 1U << 7, "MW 13: access is 0x80"),
+	MW(S_MW_BOUND, access, IBV_ACCESS_ZERO_BASED, "MW 13: access is 0x20"),
+	MW(S_MW_BOUND, mr, RXE_MIGR_NO_HANDLE,
+	   "MW 13: mr is 4294967295, there is no such"),
+	MW(S_MW_BOUND, mr, S_CQ, "MW 13: mr is 1, which is of type CQ, not MR"),
+	MW(S_MW_BOUND, mr, S_MR, "MW 13: mr is 2, of PD 0, not 5"),
+	MW(S_MW_UNBOUND, mr, S_MR2, "MW 14: mr is 7, of a window without one"),
+	MW(S_MW_BOUND, qp, S_QP_SQD, "MW 13: qp is 10, of a window without"),
+	MW(S_MW_BOUND, addr, 0x7f123456103f, "MW 13: addr is 0x7f123456103f"),
+	MW(S_MW_BOUND, addr, 0x7f1234561041, "MW 13: addr is 0x7f1234561041"),
+	MW(S_MW_BOUND, addr, ~0ULL, "MW 13: addr is 0xffffffffffffffff"),
+	MW(S_MW_BOUND, size, 0, "MW 13: mr is 7, of a window without one"),
+	MW(S_MW_BOUND, size, ~0ULL, "outside of MR 7"),
+	MW(S_MW_OF_QP, size, 0, "MW 15: size is 0 in state 2"),
+	MW(S_MW_OF_QP, state, 1, "MW 15: size is 4096 in state 1"),
+	MW(S_MW_OF_QP, qp, RXE_MIGR_NO_HANDLE,
+	   "MW 15: qp is 4294967295, there is no such"),
+	MW(S_MW_OF_QP, qp, S_MR2, "MW 15: qp is 7, which is of type MR, not"),
+	MW(S_MW_OF_QP, qp, S_QP_RTS, "MW 15: qp is 4, of PD 0, not 5"),
+	MW(S_MW_OF_QP, mw_type, 1, "MW 15: qp is 10, of a window without one"),
+	MW(S_MW_FREE, qp, S_QP_SQD, "MW 16: qp is 10, of a window without"),
+	MW(S_MW_FREE, mr, S_MR2, "MW 16: mr is 7, of a window without one"),
+	MW(S_MW_FREE, size, 1, "MW 16: size is 1 in state 1"),
+	MW(S_MW_FREE, state, 2, "MW 16: size is 0 in state 2"),
 
 	/* SRQ */
 	SRQ(pd, S_CQ, "pd is 1, which is of type CQ, not PD"),
@@ -305,7 +354,7 @@ const struct corruption corruptions[] = {
 	QP(last_wqe, 1, "last_wqe is 1, in state 3"),
 	QP(last_wqe, 2, "last_wqe"),
 	RAW(SQ_AT(wr.opcode), 0x20, "sq slot 0: opcode"),
-	RAW(SQ_AT(wr.opcode), 9, "sq slot 0: opcode is 0x9"),
+	RAW(SQ_AT(wr.opcode), 10, "sq slot 0: opcode is 0xa"),
 	RAW(SQ_AT(state), 5, "sq slot 0: state"),
 	RAW(SQ_AT(first_psn), 1U << 24, "sq slot 0: first_psn"),
 	RAW(SQ_AT(has_rd_atomic), 2, "sq slot 0: has_rd_atomic"),

@@ -173,6 +173,7 @@ int main(int argc, char **argv)
 	CHECK(sizeof(struct rxe_migr_rec_pd) == 24, "PD");
 	CHECK(sizeof(struct rxe_migr_rec_cq) == 80, "CQ");
 	CHECK(sizeof(struct rxe_migr_rec_mr) == 64, "MR");
+	CHECK(sizeof(struct rxe_migr_rec_mw) == 72, "MW");
 	CHECK(sizeof(struct rxe_migr_rec_qp) == 904, "QP");
 	CHECK(sizeof(struct rxe_migr_rec_srq) == 88, "SRQ");
 	CHECK(sizeof(struct rxe_migr_res) == 40, "resource");

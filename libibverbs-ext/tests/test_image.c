@@ -36,7 +36,7 @@ static void test_valid(const struct builder *b)
 	CHECK(!ret, "%s", err.text);
 	if (ret)
 		return;
-	CHECK(img.count == 14, "%u records", img.count);
+	CHECK(img.count == 18, "%u records", img.count);
 	CHECK(!strcmp(img.context->device, "rxe0"), "%s", img.context->device);
 	CHECK(img.records[0]->type == RXE_MIGR_PD, "%u", img.records[0]->type);
 	CHECK(img.records[9]->handle == S_QP_SQD, "%u", img.records[9]->handle);
@@ -181,6 +181,7 @@ static void test_corruptions(const struct builder *b)
 static void test_twice(void)
 {
 	struct rxe_migr_rec_mr *mr;
+	struct rxe_migr_rec_mw *mw;
 	struct rxe_migr_rec_qp *qp;
 	struct migr_error err;
 	struct builder b;
@@ -191,6 +192,15 @@ static void test_twice(void)
 	builder_seal(b.data, b.length);
 	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
 	CHECK(strstr(err.text, "key index 0x1 is also that of"), "%s",
+	      err.text);
+	builder_free(&b);
+
+	builder_sample(&b);
+	mw = (void *)builder_find(b.data, b.length, S_MW_FREE);
+	mw->rkey = mw->wire_key = S_MW_KEY + 1;
+	builder_seal(b.data, b.length);
+	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
+	CHECK(strstr(err.text, "key index 0x80001 is also that of MW 1"), "%s",
 	      err.text);
 	builder_free(&b);
 

@@ -63,6 +63,10 @@ static void test_sample(void)
 		[S_QP_SQD] = { RXE_MIGR_QP, 0x9999, IBV_QPS_RTS, 6 },
 		[S_QP_SRQ] = { RXE_MIGR_QP, 0x14, IBV_QPS_RTR, 5 },
 		[S_SRQ] = { RXE_MIGR_SRQ, S_SRQ_NUM, 0, 0 },
+		[S_MW_BOUND] = { RXE_MIGR_MW, S_MW_KEY, 0, 0 },
+		[S_MW_UNBOUND] = { RXE_MIGR_MW, S_MW_KEY + 0x101, 0, 0 },
+		[S_MW_OF_QP] = { RXE_MIGR_MW, S_MW_KEY + 0x202, 0, 0 },
+		[S_MW_FREE] = { RXE_MIGR_MW, S_MW_KEY + 0x303, 0, 0 },
 	};
 	const unsigned int n = sizeof(want) / sizeof(want[0]);
 	const struct fake_object *o;
@@ -91,7 +95,7 @@ static void test_sample(void)
 			o->type == RXE_MIGR_SRQ;
 		CHECK(o->filled == fills, "%u", i);
 	}
-	CHECK(fake.in_use == 12, "%u", fake.in_use);
+	CHECK(fake.in_use == 16, "%u", fake.in_use);
 	CHECK(fake.object[S_CQ].comp_vector == 1, "%u",
 	      fake.object[S_CQ].comp_vector);
 
@@ -119,6 +123,12 @@ static void test_refusals(void)
 	fake.taken_key = 0x4321ab;
 	CHECK(restore(&b, &err) == -EBUSY, "accepted");
 	CHECK(!strcmp(err.text, "MR 2: key 0x4321ab is taken on this host"),
+	      "%s", err.text);
+
+	fake_reset();
+	fake.taken_key = S_MW_KEY;
+	CHECK(restore(&b, &err) == -EBUSY, "accepted");
+	CHECK(!strcmp(err.text, "MW 13: key 0x8000100 is taken on this host"),
 	      "%s", err.text);
 
 	qp = (void *)builder_find(b.data, b.length, S_QP_SQD);
@@ -176,6 +186,38 @@ static void test_states(void)
 	CHECK(!restore(&b, &err), "%s", err.text);
 	CHECK(fake.object[S_QP_INIT].state == IBV_QPS_RESET, "%u",
 	      fake.object[S_QP_INIT].state);
+	builder_free(&b);
+}
+
+/* a window has a lower handle than what it is bound to, and comes last */
+static void test_window_first(void)
+{
+	static const struct builder_qp qp = {
+		.handle = S_QP_SQD,
+		.pd = S_PD2,
+		.send_cq = S_CQ,
+		.recv_cq = S_CQ,
+		.qpn = 0x14,
+		.state = IBV_QPS_INIT,
+	};
+	struct rxe_migr_rec_mw *mw;
+	struct migr_error err;
+	struct builder b;
+
+	builder_start(&b, S_MAX_HANDLE);
+	builder_mws(&b);
+	mw = (void *)builder_find(b.data, b.length, S_MW_OF_QP);
+	mw->rec.handle = S_PD;
+	builder_qp(&b, &qp);
+	builder_mr(&b, S_MR2, S_PD2, 0x2ff);
+	builder_cq(&b, S_CQ, 0, 0);
+	builder_pd(&b, S_PD2);
+	builder_finish(&b);
+	fake_reset();
+	CHECK(!restore(&b, &err), "%s", err.text);
+	CHECK(fake.object[S_PD].type == RXE_MIGR_MW, "%u",
+	      fake.object[S_PD].type);
+	CHECK(fake.in_use == 8, "%u", fake.in_use);
 	builder_free(&b);
 }
 
@@ -275,6 +317,7 @@ int main(void)
 	test_sample();
 	test_refusals();
 	test_states();
+	test_window_first();
 	test_any_failure();
 	test_linear();
 	test_single();

@@ -77,9 +77,9 @@ extern const struct show_form show_decimal, show_hex, show_hex24, show_be32,
 	show_bytes, show_id, show_string, show_gid, show_ether, show_reserved,
 	show_reserved_bytes, show_magic, show_record_type, show_record_handle,
 	show_handle, show_access, show_notify, show_qp_type, show_qp_state,
-	show_mtu, show_network, show_bth, show_wc_status, show_wc_opcode,
-	show_wc_flags, show_wr_opcode, show_send_flags, show_wqe_state,
-	show_event_type, show_res_kind;
+	show_mw_state, show_mtu, show_network, show_bth, show_wc_status,
+	show_wc_opcode, show_wc_flags, show_wr_opcode, show_send_flags,
+	show_wqe_state, show_event_type, show_res_kind;
 
 #define SHOW_FIELD(type, label, member, how)                \
 	{                                                   \

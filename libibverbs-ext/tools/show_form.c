@@ -42,6 +42,8 @@ static const struct show_name accesses[] = { ACCESS(LOCAL_WRITE),
 					     ACCESS(REMOTE_READ),
 					     ACCESS(REMOTE_ATOMIC),
 					     ACCESS(MW_BIND),
+					     ACCESS(ZERO_BASED),
+					     ACCESS(ON_DEMAND),
 					     ACCESS(FLUSH_GLOBAL),
 					     ACCESS(FLUSH_PERSISTENT),
 					     ACCESS(RELAXED_ORDERING),
@@ -68,6 +70,13 @@ static const struct show_name qp_states[] = { STATE(RESET), STATE(INIT),
 					      STATE(ERR),   END };
 const struct show_form show_qp_state = { .as = SHOW_DECIMAL,
 					 .names = qp_states };
+
+/* rdma_rxe's enum rxe_mw_state */
+static const struct show_name mw_states[] = { { 1, "free" },
+					      { 2, "valid" },
+					      END };
+const struct show_form show_mw_state = { .as = SHOW_DECIMAL,
+					 .names = mw_states };
 
 #define MTU(bytes) { IBV_MTU_##bytes, "MTU_" #bytes }
 static const struct show_name mtus[] = { MTU(256),  MTU(512),  MTU(1024),
@@ -168,6 +177,7 @@ static const struct show_name wr_opcodes[] = {
 	WR(ATOMIC_FETCH_AND_ADD),
 	WR(LOCAL_INV),
 	WR(BIND_MW),
+	WR(SEND_WITH_INV),
 	{ IB_UVERBS_WR_RDMA_READ_WITH_INV, "RDMA_READ_WITH_INV" },
 	WR(FLUSH),
 	WR(ATOMIC_WRITE),

@@ -11,6 +11,7 @@
 #define REC(m, how) FIELD(rxe_migr_rec, m, how)
 #define CTX(m, how) FIELD(rxe_migr_rec_context, m, how)
 #define MR(m, how) FIELD(rxe_migr_rec_mr, m, how)
+#define MW(m, how) FIELD(rxe_migr_rec_mw, m, how)
 #define RING(m, how) FIELD(rxe_migr_ring, m, how)
 #define CQ(m, how) FIELD(rxe_migr_rec_cq, m, how)
 #define WQE(m, how) FIELD(rxe_migr_recv_wqe, m, how)
@@ -188,6 +189,18 @@ const struct show_layout *const show_layouts[] = {
 			MR(start, hex),
 			MR(size, decimal),
 			MR(iova, hex))),
+	RECORD(MW, mw,
+		SHOW_FIELDS(
+			MW(pd, decimal),
+			MW(mw_type, decimal),
+			MW(rkey, hex),
+			MW(wire_key, hex),
+			MW(state, mw_state),
+			MW(access, access),
+			MW(mr, handle),
+			MW(qp, handle),
+			MW(addr, hex),
+			MW(size, decimal))),
 	&ring,
 	RECORD(CQ, cq,
 		SHOW_FIELDS(

@@ -127,7 +127,9 @@ static const struct {
 	{ &show_send, OPCODE(SEND_WITH_IMM) | OPCODE(RDMA_WRITE_WITH_IMM),
 	  { SHOW_FIELDS(
 		SHOW_FIELD(rxe_send_wqe, "imm_data", wr.ex.imm_data, be32)) } },
-	{ &show_send, OPCODE(LOCAL_INV) | OPCODE(RDMA_READ_WITH_INV),
+	{ &show_send,
+	  OPCODE(LOCAL_INV) | OPCODE(SEND_WITH_INV) |
+		OPCODE(RDMA_READ_WITH_INV),
 	  { SHOW_FIELDS(
 		SHOW_FIELD(rxe_send_wqe, "invalidate_rkey",
 			   wr.ex.invalidate_rkey, hex)) } },

@@ -83,13 +83,11 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_SILENT,	/* peer does not answer */
 	RXE_MIGR_WHY_QP_TYPE,	/* not an RC QP */
 	RXE_MIGR_WHY_AH,	/* address handle */
-	RXE_MIGR_WHY_MW,	/* memory window */
 	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried; QP, CQ
 				 * or SRQ whose rings nobody can map
 				 */
 	RXE_MIGR_WHY_MR_TYPE,	/* MR that is not plain user memory */
 	RXE_MIGR_WHY_PIN,	/* ATTACH: pages of an MR cannot be pinned */
-	RXE_MIGR_WHY_INVALIDATE,/* SEND with invalidate in the send queue */
 	RXE_MIGR_WHY_ELSEWHERE,	/* RESUME: the partner is not where it was, and
 				 * was not restored here
 				 */
@@ -165,13 +163,15 @@ struct rxe_migr_resolve_resp {
 
 /*
  * RESTORE attribute of the create commands (INVOKE_WRITE of CREATE_CQ,
- * CREATE_SRQ, CREATE_QP, REG_MR): which record of the image says what the object was. It
- * gets the identities of the record. ENOENT: there is no such record of this
- * type. EBUSY: index or key index taken. ERANGE: index outside the device's
- * range. EINVAL: the command asks for another object than the record.
+ * CREATE_SRQ, CREATE_QP, REG_MR, ALLOC_MW): which record of the image says what
+ * the object was. It gets the identities of the record. ENOENT: there is no such
+ * record of this type. EBUSY: index or key index taken. ERANGE: index outside the
+ * device's range. EINVAL: the command asks for another object than the record.
  *
  * REG_MR makes a shell: keys and range, no pages, no access, until ATTACH.
- * A QP is created Stopped.
+ * A QP is created Stopped. A memory window is created bound: the MR and the QP of
+ * its record are there before, and the MR is still a shell (else EINVAL, and the
+ * kernel log names the field).
  */
 struct rxe_migr_restore {
 	__u32 handle;	/* of the record */
@@ -183,8 +183,9 @@ struct rxe_migr_restore {
  * is checked whole first; EINVAL names the bad field in the kernel log. ENOENT:
  * no such record. EBUSY: not a restored object, or one in use. A QP must be in
  * the verbs state that the record demands, or in RTS for SQD, or in INIT or
- * RESET for ERR, and connected to the same peer. The MRs of its PD come first: a
- * READ of anything else that might be asked for again is forgotten.
+ * RESET for ERR, and connected to the same peer. The MRs and the
+ * windows of its PD come first: a READ of anything else that might be asked for
+ * again is forgotten.
  */
 
 /*

@@ -24,8 +24,7 @@ enum rxe_migr_type {
 	RXE_MIGR_MR,
 	RXE_MIGR_QP,
 	RXE_MIGR_SRQ,
-	/* not in images yet, named in errors */
-	RXE_MIGR_AH,
+	RXE_MIGR_AH, /* not in images, named in errors */
 	RXE_MIGR_MW,
 	/* event files have no handle */
 	RXE_MIGR_COMP_CHANNEL,
@@ -129,6 +128,21 @@ struct rxe_migr_rec_mr {
 	__aligned_u64 start; /* address in the application */
 	__aligned_u64 size;  /* bytes */
 	__aligned_u64 iova;
+};
+
+/* a memory window */
+struct rxe_migr_rec_mw {
+	struct rxe_migr_rec rec;
+	__u32 pd;	/* handle */
+	__u32 mw_type;	/* enum ib_mw_type */
+	__u32 rkey;
+	__u32 wire_key; /* what peers use; equal to rkey */
+	__u32 state;	/* 1 free, only type 2; 2 valid */
+	__u32 access;	/* enum ib_access_flags */
+	__u32 mr;	/* handle; RXE_MIGR_NO_HANDLE if size is 0 */
+	__u32 qp;	/* handle; RXE_MIGR_NO_HANDLE but for type 2, valid */
+	__aligned_u64 addr;
+	__aligned_u64 size; /* bytes */
 };
 
 struct rxe_migr_rec_srq {

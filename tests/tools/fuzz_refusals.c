@@ -38,16 +38,6 @@ static void address_handle(const struct rig *rig, struct side *s)
 	stops(s);
 }
 
-static void window(struct side *s, enum ibv_mw_type type)
-{
-	struct ibv_mw *mw;
-
-	MUST(mw = ibv_alloc_mw(s->pd, type));
-	refused(s, RXE_MIGR_WHY_MW, RXE_MIGR_MW);
-	MUST(!ibv_dealloc_mw(mw));
-	stops(s);
-}
-
 static void qp_of_type(struct side *s, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr init = { .send_cq = s->cq,
@@ -62,23 +52,6 @@ static void qp_of_type(struct side *s, enum ibv_qp_type type)
 	stops(s);
 }
 
-/* it waits for a receive */
-static void invalidation(const struct rig *rig, struct side *s)
-{
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV,
-				  .invalidate_rkey = s->mr->rkey },
-			   *bad;
-
-	qp_connect(rig, s->qp[0], s->qp[1]->qp_num, 5, 5);
-	qp_connect(rig, s->qp[1], s->qp[0]->qp_num, 5, 5);
-	stops(s);
-	MUST(!ibv_post_send(s->qp[0], &wr, &bad));
-	refused(s, RXE_MIGR_WHY_INVALIDATE, RXE_MIGR_QP);
-	qp_reset(s->qp[0]);
-	qp_reset(s->qp[1]);
-	stops(s);
-}
-
 void attack_refusals(struct rig *rig)
 {
 	struct side s = {};
@@ -86,10 +59,7 @@ void attack_refusals(struct rig *rig)
 	side_open(rig, &s);
 	stops(&s);
 	address_handle(rig, &s);
-	window(&s, IBV_MW_TYPE_1);
-	window(&s, IBV_MW_TYPE_2);
 	qp_of_type(&s, IBV_QPT_UD);
 	qp_of_type(&s, IBV_QPT_UC);
-	invalidation(rig, &s);
 	side_close(&s);
 }
