@@ -9,6 +9,8 @@
 
 #include "migr_fuzz.h"
 
+#define WINDOW 0xabcde07 /* a key that no window has */
+
 struct craft {
 	const char *name;
 	void (*change)(struct rxe_migr_rec_qp *rec);
@@ -134,10 +136,11 @@ static void post_add(struct side *s, int i)
 
 /*
  * A READ of these bytes seems to have been answered, and the peer asks for them
- * again, or for an ATOMIC in its stead: is that answered?
+ * again, or for an ATOMIC in its stead: is that answered? The key is that of a
+ * window with access `window`, if that is not 0.
  */
 static bool answered_again(struct rig *rig, uint32_t rkey, const void *from,
-			   bool atomic)
+			   bool atomic, int window)
 {
 	const struct rxe_migr_res wanted = { .kind = RXE_MIGR_RES_READ,
 					     .rkey = rkey,
@@ -162,6 +165,8 @@ static bool answered_again(struct rig *rig, uint32_t rkey, const void *from,
 
 	copy_open(rig, &c);
 	copy_create(rig, &c);
+	if (window)
+		fuzz_window(rig, &c, rkey, window);
 	EXPECT(refill_as(rig, c.fd, UVERBS_OBJECT_QP, rec->rec.handle, rec,
 			 rec->rec.length),
 	       0);
@@ -191,10 +196,17 @@ static void foreign_reads(struct rig *rig)
 	struct side other = {};
 
 	side_open(rig, &other);
-	EXPECT(answered_again(rig, other.mr->rkey, other.mem, false), false);
-	EXPECT(answered_again(rig, rig->mr->key, rig->mem, false), true);
+	EXPECT(answered_again(rig, other.mr->rkey, other.mem, false, 0), false);
+	EXPECT(answered_again(rig, rig->mr->key, rig->mem, false, 0), true);
 	/* the driver keeps both in a union, where an address is an old value */
-	EXPECT(answered_again(rig, rig->mr->key, rig->mem, true), false);
+	EXPECT(answered_again(rig, rig->mr->key, rig->mem, true, 0), false);
+	EXPECT(answered_again(rig, WINDOW, rig->mem, false,
+			      IBV_ACCESS_REMOTE_READ),
+	       true);
+	EXPECT(answered_again(rig, WINDOW, rig->mem, false,
+			      IBV_ACCESS_REMOTE_WRITE),
+	       false);
+	EXPECT(answered_again(rig, WINDOW, rig->mem, false, 0), false);
 	side_close(&other);
 }
 

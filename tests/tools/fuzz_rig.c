@@ -40,7 +40,8 @@ void side_open(struct rig *rig, struct side *s)
 	s->mem = mmap(NULL, 2 * MSG, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(s->mem != MAP_FAILED);
-	MUST(s->mr = ibv_reg_mr(s->pd, s->mem, 2 * MSG, ACCESS));
+	MUST(s->mr = ibv_reg_mr(s->pd, s->mem, 2 * MSG,
+				ACCESS | IBV_ACCESS_MW_BIND));
 	init.send_cq = init.recv_cq = s->cq;
 	for (int i = 0; i < N_QPS; i++)
 		MUST(s->qp[i] = ibv_create_qp(s->pd, &init));

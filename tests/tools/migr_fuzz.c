@@ -10,10 +10,10 @@
  *   -k  the cluster's key, for images that are signed (/opt/migr/cluster.key)
  *
  * ATTACK: images, records, crafted, arguments, refusals, restore, unprivileged,
- * doorbell, events, clones, rings, flush, sqd, races, lives; all if none is given.
- * User space's own checks are bypassed. The kernel has to refuse, or to survive what
- * it accepted; whether it did, its log says. Exit code: 0, 1 if a command ended as it
- * should not.
+ * doorbell, events, clones, rings, flush, sqd, windows, races, lives; all if none is
+ * given. User space's own checks are bypassed. The kernel has to refuse, or to survive
+ * what it accepted; whether it did, its log says. Exit code: 0, 1 if a command ended
+ * as it should not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -142,6 +142,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "sqd")) {
 		say("sqd");
 		attack_sqd(&rig);
+	}
+	if (wanted(argv, "windows")) {
+		say("windows");
+		attack_windows(&rig);
 	}
 	if (wanted(argv, "images")) {
 		say("images");

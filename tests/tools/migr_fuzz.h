@@ -123,6 +123,12 @@ void refill_others(struct rig *rig, struct copy *c);
 int try_record(struct rig *rig, struct copy *c, const void *record,
 	       size_t length, bool go);
 
+/*
+ * A restored window with this key, bound to the MR of a copy, of which the image
+ * knows; the image is another one then
+ */
+void fuzz_window(struct rig *rig, struct copy *c, uint32_t rkey, int access);
+
 /* ---- raw commands (fuzz_rig.c): 0 or -errno ---- */
 
 /* from the image that was loaded */
@@ -168,6 +174,7 @@ void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
 void attack_flush(struct rig *rig);		    /* fuzz_flush.c */
 void attack_rings(struct rig *rig);		    /* fuzz_rings.c */
 void attack_sqd(struct rig *rig);		    /* fuzz_sqd.c */
+void attack_windows(struct rig *rig);		    /* fuzz_windows.c */
 void attack_lives(struct rig *rig, double seconds); /* fuzz_lives.c */
 void attack_races(struct rig *rig, double seconds); /* fuzz_races.c */
 
