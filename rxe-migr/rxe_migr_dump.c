@@ -502,8 +502,9 @@ static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
 }
 
 /*
- * Only QPs change what a window is bound to, and those that are there are
- * Stopped; but the application can still create others.
+ * Only QPs of its PD change what a window is bound to, and those that are there are
+ * Stopped; but the application can still create and destroy them. The QP and the MR
+ * are there for as long as the lock is held: see rxe_free_mws().
  */
 static void dump_mw(struct out *out, void *obj, struct ib_uobject *uobj)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory windows. A restored one is filled while it is created, before anybody
- * can find it: so it comes after the MR and the QP to which it is bound.
+ * can find it: so it comes after the MR and the QP to which it is bound. It has no
+ * reference to its QP, whose end looks for it in the pool.
  *
  * A kernel of the cluster has signed the record, but it may have been wrong. It
  * is checked whole, by the rules of rxe_check_bind_mw(), and only then used.
@@ -147,7 +148,7 @@ static const char *bad_qp(struct rxe_mw *mw,
 	return qp && qp->pd == rxe_mw_pd(mw) ? NULL : "qp";
 }
 
-/* the references become the window's, as in rxe_do_bind_mw() */
+/* the reference to the MR becomes the window's, as in rxe_do_bind_mw() */
 static void fill_mw(struct rxe_mw *mw, const struct rxe_migr_rec_mw *rec,
 		    struct rxe_mr *mr, struct rxe_qp *qp)
 {
@@ -184,19 +185,22 @@ static int restore_mw(struct rxe_migr_uc *muc, struct rxe_mw *mw, u32 handle)
 	      bad_qp(mw, rec, qp);
 	if (!bad) {
 		fill_mw(mw, rec, mr, qp);
-		return 0;
+		rxe_finalize(mw);
+		mr = NULL;
+	} else {
+		rxe_err_mw(mw, "image: bad %s\n", bad);
 	}
 
-	rxe_err_mw(mw, "image: bad %s\n", bad);
+	/* not before rxe_free_mws() would find the window */
 	if (qp)
 		rxe_put(qp);
 	if (mr)
 		rxe_put(mr);
-	return -EINVAL;
+	return bad ? -EINVAL : 0;
 }
 
 /**
- * rxe_migr_finish_mw - hook in rxe_alloc_mw(): before others can find it
+ * rxe_migr_finish_mw - hook in rxe_alloc_mw(): fill it, and let others find it
  * @mw: the new window, free or not yet bound
  * @udata: the command
  * @wanted: what rxe_migr_add_mw() has found
@@ -211,8 +215,10 @@ int rxe_migr_finish_mw(struct rxe_mw *mw, struct ib_udata *udata,
 	struct rxe_migr_uc *muc;
 	int err;
 
-	if (!wanted->type)
+	if (!wanted->type) {
+		rxe_finalize(mw);
 		return 0;
+	}
 
 	muc = to_migr_uc(rdma_udata_to_uverbs_attr_bundle(udata)->context);
 	if (mutex_lock_killable(&muc->lock))

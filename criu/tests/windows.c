@@ -34,6 +34,7 @@ enum {
 	NEW_1,
 	BOUND_2,
 	ZERO_2, /* bound, zero based */
+	READ_2, /* bound, to read only */
 	INVALID_2,
 	NEW_2,
 	SENT_2,	  /* the SEND that waits invalidates it */
@@ -97,8 +98,9 @@ static struct ibv_mw_bind_info all_of(int w)
 		.mr = mr,
 		.addr = (uintptr_t)part(w),
 		.length = PART / 2,
-		.mw_access_flags =
-			w == ZERO_2 ? REMOTE | IBV_ACCESS_ZERO_BASED : REMOTE,
+		.mw_access_flags = w == ZERO_2 ? REMOTE | IBV_ACCESS_ZERO_BASED
+				   : w == READ_2 ? IBV_ACCESS_REMOTE_READ
+						 : REMOTE,
 	};
 }
 
@@ -162,13 +164,15 @@ static void receive_inv(int q, int w)
 	NEED(wc.invalidated_rkey == mw[w]->rkey);
 }
 
-static void post_rdma(int q, int w, enum ibv_wr_opcode opcode)
+/* as much as the window shows, `behind` its beginning */
+static void post_rdma(int q, int w, enum ibv_wr_opcode opcode, int behind)
 {
 	struct ibv_sge sge = { (uintptr_t)local, PART / 2, local_mr->lkey };
 	struct ibv_send_wr wr = { .opcode = opcode,
 				  .sg_list = &sge,
 				  .num_sge = 1,
-				  .wr.rdma = { address(w), mw[w]->rkey } };
+				  .wr.rdma = { address(w) + behind,
+					       mw[w]->rkey } };
 
 	post(q, &wr);
 }
@@ -179,18 +183,61 @@ static void use(int w)
 	static char next;
 
 	memset(part(w), ++next, PART / 2);
-	post_rdma(CLIENT, w, IBV_WR_RDMA_READ);
+	post_rdma(CLIENT, w, IBV_WR_RDMA_READ, 0);
 	complete(CLIENT, IBV_WC_RDMA_READ);
 	NEED(!memcmp(local, part(w), PART / 2));
+	if (w == READ_2)
+		return;
 	memset(local, ++next, PART / 2);
-	post_rdma(CLIENT, w, IBV_WR_RDMA_WRITE);
+	post_rdma(CLIENT, w, IBV_WR_RDMA_WRITE, 0);
 	complete(CLIENT, IBV_WC_RDMA_WRITE);
 	NEED(!memcmp(local, part(w), PART / 2));
 }
 
+static int gid_index = 1;
+
+static void connect_pair(int q)
+{
+	loop_connect(qp[q], qp[q ^ 1]->qp_num, gid_index, REMOTE);
+	loop_connect(qp[q ^ 1], qp[q]->qp_num, gid_index, REMOTE);
+}
+
+/*
+ * What was posted last fails, and with it the QP; if that is no fault of the peer,
+ * rdma_rxe may also say that it was flushed.
+ */
+static void fails(int q, enum ibv_wc_status status)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_wc wc = wait_for(q);
+
+	if (wc.status != status)
+		printf("QP %d: %s\n", q, ibv_wc_status_str(wc.status));
+	NEED(wc.status == status || (wc.status == IBV_WC_WR_FLUSH_ERR &&
+				     status != IBV_WC_REM_ACCESS_ERR));
+	for (int i = q & ~1; i <= (q | 1); i++) {
+		NEED(!ibv_modify_qp(qp[i], &attr, IBV_QP_STATE));
+		while (ibv_poll_cq(cq[i], 1, &wc))
+			;
+	}
+	connect_pair(q);
+}
+
+static void refused(int q, int w, enum ibv_wr_opcode opcode, int behind)
+{
+	post_rdma(q, w, opcode, behind);
+	fails(q, IBV_WC_REM_ACCESS_ERR);
+}
+
 /* ---- life ---- */
 
-static void make(const char *device, int gid_index)
+static void alloc(int w)
+{
+	NEED(mw[w] = ibv_alloc_mw(pd,
+				  w < BOUND_2 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
+}
+
+static void make(const char *device)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
 					 .sq_sig_all = 1,
@@ -202,17 +249,33 @@ static void make(const char *device, int gid_index)
 	NEED(mr = ibv_reg_mr(pd, memory, SIZE,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND));
 	NEED(local_mr = ibv_reg_mr(pd, local, PART, IBV_ACCESS_LOCAL_WRITE));
+	/* who is killed loses the youngest first: these after their QP */
+	alloc(BOUND_2);
+	alloc(READ_2);
 	for (int i = 0; i < QPS; i++) {
 		NEED(cq[i] = ibv_create_cq(verbs, 16, NULL, NULL, 0));
 		init.send_cq = init.recv_cq = cq[i];
 		NEED(qp[i] = ibv_create_qp(pd, &init));
 	}
-	for (int i = 0; i < QPS; i++)
-		loop_connect(qp[i], qp[i ^ 1]->qp_num, gid_index, REMOTE);
-	/* who is killed loses the youngest first, and bound QPs must not go first */
+	connect_pair(CLIENT);
+	connect_pair(SENDER);
 	for (int i = 0; i < WINDOWS; i++)
-		NEED(mw[i] = ibv_alloc_mw(pd, i < BOUND_2 ? IBV_MW_TYPE_1
-							  : IBV_MW_TYPE_2));
+		if (!mw[i])
+			alloc(i);
+}
+
+/* more than there is, by a sum that wraps; and the MR stays as it is */
+static void misuse(void)
+{
+	struct ibv_mw_bind bind = { .bind_info = all_of(NEW_1) };
+	uint32_t rkey = mw[NEW_1]->rkey;
+
+	bind.bind_info.length = -bind.bind_info.addr;
+	NEED(!ibv_bind_mw(qp[OWNER], mw[NEW_1], &bind));
+	fails(OWNER, IBV_WC_MW_BIND_ERR);
+	mw[NEW_1]->rkey = rkey; /* the library has counted it on */
+	NEED(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			  IBV_ACCESS_LOCAL_WRITE));
 }
 
 static void prepare(void)
@@ -222,10 +285,13 @@ static void prepare(void)
 	bind_1(UNBOUND_1, (struct ibv_mw_bind_info){ .mr = mr });
 	bind_2(OWNER, BOUND_2);
 	bind_2(OWNER, ZERO_2);
+	bind_2(OWNER, READ_2);
 	bind_2(OWNER, INVALID_2);
+	misuse();
 	use(BOUND_1);
 	use(BOUND_2);
 	use(ZERO_2);
+	use(READ_2);
 	use(INVALID_2);
 	post_local_inv(OWNER, INVALID_2);
 	complete(OWNER, IBV_WC_LOCAL_INV);
@@ -235,18 +301,23 @@ static void prepare(void)
 	usleep(10000);
 	post_bind_2(SENDER, BEHIND_2);
 	post_local_inv(SENDER, BEHIND_2);
-	post_rdma(CLIENT, BOUND_1, IBV_WR_RDMA_READ); /* in time, or later */
+	post_rdma(CLIENT, BOUND_1, IBV_WR_RDMA_READ, 0); /* in time, or later */
 }
 
 static void check(void)
 {
-	struct ibv_wc wc;
-
 	complete(CLIENT, IBV_WC_RDMA_READ);
 	use(BOUND_1);
 	use(BOUND_2);
 	use(ZERO_2);
-	NEED(ibv_dereg_mr(mr)); /* it knows that windows are bound */
+	use(READ_2);
+	/* what shows nothing, or not this */
+	refused(CLIENT, UNBOUND_1, IBV_WR_RDMA_READ, 0);
+	refused(CLIENT, INVALID_2, IBV_WR_RDMA_READ, 0);
+	refused(CLIENT, READ_2, IBV_WR_RDMA_WRITE, 0);
+	refused(CLIENT, BOUND_1, IBV_WR_RDMA_WRITE, 1);
+	refused(CLIENT, BOUND_2, IBV_WR_RDMA_READ, -1);
+	refused(CLIENT, ZERO_2, IBV_WR_RDMA_READ, 1);
 	receive_inv(RECEIVER, SENT_2);
 	complete(SENDER, IBV_WC_SEND);
 	complete(SENDER, IBV_WC_BIND_MW);
@@ -276,31 +347,34 @@ static void check(void)
 	receive_inv(OWNER, NEW_2);
 	complete(CLIENT, IBV_WC_SEND);
 
-	/* no access any more, and none through what is another QP's */
-	post_rdma(CLIENT, NEW_2, IBV_WR_RDMA_READ);
-	wc = wait_for(CLIENT);
-	NEED(wc.status == IBV_WC_REM_ACCESS_ERR);
-	post_rdma(SENDER, BOUND_2, IBV_WR_RDMA_READ);
-	wc = wait_for(SENDER);
-	NEED(wc.status == IBV_WC_REM_ACCESS_ERR);
+	/* no access any more; and others' windows are none of a QP's business */
+	refused(CLIENT, NEW_2, IBV_WR_RDMA_READ, 0);
+	refused(SENDER, BOUND_2, IBV_WR_RDMA_READ, 0);
+	post_local_inv(SENDER, BOUND_2);
+	fails(SENDER, IBV_WC_LOC_QP_OP_ERR);
+	use(BOUND_2);
 }
 
+/* the region knows that windows are bound, to the last; that ends with its QP */
 static void destroy(void)
 {
 	struct ibv_context *verbs = pd->context;
 
 	for (int i = 0; i < WINDOWS; i++)
-		NEED(!ibv_dealloc_mw(mw[i]));
+		if (i != ZERO_2)
+			NEED(ibv_dereg_mr(mr) && !ibv_dealloc_mw(mw[i]));
+	NEED(ibv_dereg_mr(mr));
 	for (int i = 0; i < QPS; i++)
 		NEED(!ibv_destroy_qp(qp[i]) && !ibv_destroy_cq(cq[i]));
 	NEED(!ibv_dereg_mr(mr) && !ibv_dereg_mr(local_mr));
+	NEED(!ibv_dealloc_mw(mw[ZERO_2]));
 	NEED(!ibv_dealloc_pd(pd) && !ibv_close_device(verbs));
 }
 
 int main(int argc, char **argv)
 {
 	const char *device = NULL;
-	int opt, gid_index = 1;
+	int opt;
 
 	while ((opt = getopt(argc, argv, "d:g:")) != -1) {
 		if (opt == 'd')
@@ -310,7 +384,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	make(device, gid_index);
+	make(device);
 	prepare();
 	loop_wait();
 	check();

@@ -151,6 +151,8 @@ static bool answered_again(struct rig *rig, uint32_t rkey, const void *from,
 	struct rxe_migr_res *res = (struct rxe_migr_res *)(rec + 1);
 	uint32_t psn = good->resp_psn - MSG / 1024;
 	struct ibv_qp *peer = rig->peer.qp[VICTIM];
+	const uint64_t base =
+		window & IBV_ACCESS_ZERO_BASED ? rig->mr->iova : 0;
 	struct rxe_migr_status st;
 	struct ibv_wc wc;
 	struct copy c;
@@ -180,7 +182,7 @@ static bool answered_again(struct rig *rig, uint32_t rkey, const void *from,
 	if (atomic)
 		post_add(&rig->peer, VICTIM);
 	else
-		MUST(!qp_post_read(&rig->peer, VICTIM, rkey, from));
+		MUST(!qp_post_read(&rig->peer, VICTIM, rkey, from - base));
 	end = fuzz_now() + 2;
 	do
 		n = ibv_poll_cq(rig->peer.cq, 1, &wc);
@@ -202,6 +204,9 @@ static void foreign_reads(struct rig *rig)
 	EXPECT(answered_again(rig, rig->mr->key, rig->mem, true, 0), false);
 	EXPECT(answered_again(rig, WINDOW, rig->mem, false,
 			      IBV_ACCESS_REMOTE_READ),
+	       true);
+	EXPECT(answered_again(rig, WINDOW, rig->mem, false,
+			      IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED),
 	       true);
 	EXPECT(answered_again(rig, WINDOW, rig->mem, false,
 			      IBV_ACCESS_REMOTE_WRITE),

@@ -321,5 +321,9 @@ void fuzz_window(struct rig *rig, struct copy *c, uint32_t rkey, int access)
 	m.mr.rec.handle = 0x9001; /* of nothing */
 	m.mw.rkey = m.mw.wire_key = rkey;
 	m.mw.access = (uint32_t)access;
+	if (access & IBV_ACCESS_ZERO_BASED) {
+		m.mw.mw_type = IBV_MW_TYPE_2;
+		m.mw.qp = rig->qp[VICTIM]->rec.handle;
+	}
 	EXPECT(window(rig, c->fd, &m, &handle), 0);
 }
