@@ -560,11 +560,13 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_LOAD)(struct uverbs_attr_bundle *attrs
 	return err;
 }
 
-static int UVERBS_HANDLER(RXE_MIGR_METHOD_QP_REFILL)(struct uverbs_attr_bundle *attrs)
+/* of the object that the attribute REFILL_HANDLE names, which is of this type */
+static int refill(struct uverbs_attr_bundle *attrs, enum rxe_migr_type type)
 {
 	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
 						RXE_MIGR_ATTR_REFILL_HANDLE);
 	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
+	void *obj = uobj->object;
 	int err;
 
 	err = may_migrate();
@@ -573,48 +575,30 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_QP_REFILL)(struct uverbs_attr_bundle *
 
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
-	err = rxe_migr_refill_qp(muc, to_rqp(uobj->object), uobj->id);
+	if (type == RXE_MIGR_QP)
+		err = rxe_migr_refill_qp(muc, to_rqp(obj), uobj->id);
+	else if (type == RXE_MIGR_CQ)
+		err = rxe_migr_refill_cq(muc, to_rcq(obj), uobj->id);
+	else
+		err = rxe_migr_refill_srq(muc, to_rsrq(obj), uobj->id);
 	mutex_unlock(&muc->lock);
 
 	return err;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_QP_REFILL)(struct uverbs_attr_bundle *attrs)
+{
+	return refill(attrs, RXE_MIGR_QP);
 }
 
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_CQ_REFILL)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
-						RXE_MIGR_ATTR_REFILL_HANDLE);
-	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
-	int err;
-
-	err = may_migrate();
-	if (err)
-		return err;
-
-	if (mutex_lock_killable(&muc->lock))
-		return -EINTR;
-	err = rxe_migr_refill_cq(muc, to_rcq(uobj->object), uobj->id);
-	mutex_unlock(&muc->lock);
-
-	return err;
+	return refill(attrs, RXE_MIGR_CQ);
 }
 
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_SRQ_REFILL)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_uobject *uobj = uverbs_attr_get_uobject(attrs,
-						RXE_MIGR_ATTR_REFILL_HANDLE);
-	struct rxe_migr_uc *muc = to_migr_uc(uobj->context);
-	int err;
-
-	err = may_migrate();
-	if (err)
-		return err;
-
-	if (mutex_lock_killable(&muc->lock))
-		return -EINTR;
-	err = rxe_migr_refill_srq(muc, to_rsrq(uobj->object), uobj->id);
-	mutex_unlock(&muc->lock);
-
-	return err;
+	return refill(attrs, RXE_MIGR_SRQ);
 }
 
 static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
