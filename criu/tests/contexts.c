@@ -36,7 +36,8 @@
 #include <unistd.h>
 
 #define SIZE 8192
-#define MAX 16
+#define MAX 16	  /* contexts of a process */
+#define ALL 256	  /* contexts of all processes */
 #define PIECE 256 /* of the memory, one per QP and use: */
 #define SOURCE 0
 #define BACK 2048   /* read from the peer */
@@ -62,7 +63,7 @@ static struct shared {
 	struct peer {
 		uint64_t mem;
 		uint32_t rkey, qpn[2];
-	} ctx[MAX * MAX];
+	} ctx[ALL];
 	atomic_int made, linked, used; /* processes */
 } *shared;
 
@@ -242,7 +243,7 @@ static void check_written(struct ctx *c, int n)
 	for (int i = 0; i < 2; i++) {
 		int from = peer_of(n, !i) - shared->ctx;
 
-		NEED(c->mem[TARGET + i * PIECE] == 'a' + from + i);
+		NEED(c->mem[TARGET + i * PIECE] == (char)('a' + from + i));
 	}
 }
 
@@ -362,7 +363,8 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (contexts < 1 || contexts > MAX || processes < 1 || processes > MAX)
+	if (contexts < 1 || contexts > MAX || processes < 1 ||
+	    processes > ALL / contexts)
 		return 2;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
