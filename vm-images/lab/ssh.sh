@@ -71,6 +71,71 @@ cmd_ssh()
 	ssh_cmd "$@"
 }
 
+# A word of ssh's command line that the node's shell reads as what it is here
+quoted() { printf '%q ' "$@"; }
+
+# As with cp(1), the last one is where to; but always a folder.
+cmd_cp()
+{
+	local to=${*: -1} from=("${@:1:$#-1}") node path paths=()
+
+	[ ${#from[@]} -gt 0 ] || die "copy what, and where to? (lab --help)"
+	if [[ $to =~ ^(all|n[1-9]): ]]; then
+		for path in "${from[@]}"; do
+			[ -e "$path" ] || die "there is no $path here"
+			paths+=("$(realpath "$path")")
+		done
+		for node in $(if [[ $to == all:* ]]; then nodes; else echo "${to%%:*}"; fi); do
+			copy_to "$node" "${to#*:}" "${paths[@]}"
+		done
+		return
+	fi
+	node=${from[0]%%:*}
+	for path in "${from[@]}"; do
+		[[ $path == "$node":?* ]] ||
+			die "either the files or the folder must be on a node, as in n1:/tmp"
+		paths+=("${path#*:}")
+	done
+	copy_from "$node" "$to" "${paths[@]}"
+}
+
+# By tar, with each file's own folder left out.
+copy_to() # NODE FOLDER PATH...
+{
+	local path args=()
+
+	need_node "$1"
+	for path in "${@:3}"; do
+		args+=(-C "$(dirname "$path")" "./$(basename "$path")")
+	done
+	tar -cf - "${args[@]}" | ssh_cmd "$1" \
+		"mkdir -p -- $(quoted "$2") && tar -C $(quoted "$2") -xf -" ||
+		die "cannot copy to $1:$2"
+}
+
+copy_from() # NODE FOLDER PATH...
+{
+	local path args=()
+
+	need_node "$1"
+	for path in "${@:3}"; do
+		args+=(-C "$(dirname "$path")" "./$(basename "$path")")
+	done
+	mkdir -p -- "$2"
+	remote "$1" "cd /root && tar -cf - $(quoted "${args[@]}")" |
+		tar -C "$2" -xf - ||
+		die "cannot copy from $1"
+}
+
+cmd_migrate() # NAME FROM TO
+{
+	[ $# = 3 ] || die "migrate which container, from where, to where? (lab --help)"
+	need_node "$2"
+	need_node "$3"
+	[ "$2" != "$3" ] || die "$1 is to move from $2 to $2?"
+	remote "$2" "migr-ctr move --timing $(quoted "$1" "$3")"
+}
+
 cmd_console()
 {
 	[ -e "$(console "${1:?which node?}")" ] || die "$1 has no console log"
