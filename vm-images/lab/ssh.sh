@@ -77,9 +77,9 @@ quoted() { printf '%q ' "$@"; }
 # As with cp(1), the last one is where to; but always a folder.
 cmd_cp()
 {
+	[ $# -ge 2 ] || die "copy what, and where to? (lab --help)"
 	local to=${*: -1} from=("${@:1:$#-1}") node path paths=()
 
-	[ ${#from[@]} -gt 0 ] || die "copy what, and where to? (lab --help)"
 	if [[ $to =~ ^(all|n[1-9]): ]]; then
 		for path in "${from[@]}"; do
 			[ -e "$path" ] || die "there is no $path here"
