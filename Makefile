@@ -53,6 +53,13 @@ debug: build
 		mkdir -p $(STAGE)/debug; \
 		install -C -m 644 build/rxe-debug/rdma_rxe.ko $(STAGE)/debug/'
 
+# For tests that stop QPs at chosen packets
+points: toolbox
+	@$(TURN) sh -ec '\
+		RXE_POINTS=1 rxe-migr/build build/rxe-points; \
+		mkdir -p $(STAGE)/points; \
+		install -C -m 644 build/rxe-points/rdma_rxe.ko $(STAGE)/points/'
+
 # The stock rxe with its bugs mended, for comparison
 fixes: toolbox
 	@$(TURN) sh -ec '\
@@ -96,12 +103,12 @@ tried: roots build images
 # The devices of cluster tests have the sanitizers, too: emulated guests are so
 # slow that it hardly costs time.
 SANITIZED := build/asan/mlx5soft/device/mlx5soft
-check: tried asan
+check: tried asan points
 	@LAB_MLX5SOFT=$(SANITIZED) tests/unit tests/run
 
 # Not part of check: tests/soak, and what says "tier: soak" in its header. A
 # failure does not end it, and each pass has its own logs.
-soak: tried asan
+soak: tried asan points
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
 	export LAB_MLX5SOFT=$(SANITIZED); \
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
@@ -138,11 +145,11 @@ format: toolbox
 
 clean:
 	@./lab down || true # it may have something to complain of
-	@rm -rf build/user build/asan build/rxe build/rxe-debug build/rxe-fixes build/sparse build/stage build/tests
+	@rm -rf build/user build/asan build/rxe build/rxe-debug build/rxe-fixes build/rxe-points build/sparse build/stage build/tests
 
 distclean: clean
 	@rm -rf --one-file-system build
 
 .PHONY: build toolbox root-toolbox root-node roots images module user asan \
-	scripts key tried debug fixes check check-debug soak demo lint format clean distclean \
+	scripts key tried debug fixes points check check-debug soak demo lint format clean distclean \
 	bench-hotpath bench-scale bench-mlx5
