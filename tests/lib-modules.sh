@@ -8,16 +8,28 @@ declare -A had=() # module, by node: what it had before
 
 has_migr() { ask "$1" 'test -e /sys/module/rdma_rxe/parameters/migr_key'; } # NODE
 
-module_of() { if has_migr "$1"; then echo migr; else echo stock; fi; } # NODE
+module_of() # NODE
+{
+	if ask "$1" 'test -e /sys/module/rdma_rxe/parameters/migr_point'; then
+		echo points
+	elif has_migr "$1"; then
+		echo migr
+	else
+		echo stock
+	fi
+}
 
 remember() { [ -n "${had[$1]-}" ] || had[$1]=$(module_of "$1"); } # NODE
 
-# use_module NODE stock|migr: nobody may have the device open
+# use_module NODE stock|migr|points: nobody may have the device open
 use_module()
 {
 	local load='insmod /opt/migr/rdma_rxe.ko'
 
-	[ "$2" != stock ] || load='modprobe rdma_rxe'
+	case $2 in
+	stock) load='modprobe rdma_rxe' ;;
+	points) load='insmod /opt/migr/points/rdma_rxe.ko' ;;
+	esac
 	remember "$1"
 	on "$1" "set -e
 		rdma link del rxe0 2>/dev/null || true
@@ -48,7 +60,7 @@ default_modules()
 
 	for n in "${!had[@]}"; do
 		"$lab" netem "$n" off || true
-		ask "$n" 'pkill -9 "^(ib_|rc_mix|python3)"' || true
+		ask "$n" 'pkill -9 "^(ib_|rc_mix|migr_points|python3)"' || true
 		if [ "$(module_of "$n")" != "${had[$n]}" ]; then
 			use_module "$n" "${had[$n]}"
 		elif [ "${had[$n]}" = migr ]; then
