@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <infiniband/verbs.h>
+
 #include "dump.h"
 
 static pid_t owner;	 /* CRIU's children must not settle anything */
@@ -165,6 +167,21 @@ static int check_shared(const struct rp_task *task)
 	return 0;
 }
 
+/* who sends to a UD QP has its address from elsewhere, and nobody tells him */
+static void warn_of_datagrams(const struct dump_context *c)
+{
+	const struct rxe_migr_rec_qp *qp;
+
+	for (unsigned int i = 0; i < c->img.count; i++) {
+		qp = (const void *)c->img.records[i];
+		if (qp->rec.type == RXE_MIGR_QP && qp->qp_type == IBV_QPT_UD &&
+		    qp->state >= IBV_QPS_RTR && qp->state <= IBV_QPS_SQD)
+			rp_warn("pid %d, fd %d (%s): QP %u (QPN %#x) is UD: who sends to it does not learn where it will be",
+				c->task->pid, c->number, c->dev.ibdev,
+				qp->rec.handle, qp->qpn);
+	}
+}
+
 static int write_context(struct dump_context *c, unsigned int number)
 {
 	struct migr_error why;
@@ -184,6 +201,7 @@ static int write_context(struct dump_context *c, unsigned int number)
 	err = check_event_files(c);
 	if (err)
 		return err;
+	warn_of_datagrams(c);
 	snprintf(name, sizeof(name), "rdma-ctx-%u.img", number);
 	err = rp_write_file(criu_get_image_dir(), name, c->data, length);
 	if (err)

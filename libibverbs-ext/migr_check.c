@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Single records of an image: lengths, ranges, references, rings. QPs are in
- * migr_check_qp.c, memory windows in migr_check_mw.c.
+ * migr_check_qp.c, memory windows in migr_check_mw.c, what datagrams need in
+ * migr_check_ah.c.
  */
 
 #include <errno.h>
@@ -35,14 +36,12 @@
 
 bool migr_type_is_object(uint32_t type)
 {
-	return (type >= RXE_MIGR_PD && type <= RXE_MIGR_SRQ) ||
-	       type == RXE_MIGR_MW;
+	return type >= RXE_MIGR_PD && type <= RXE_MIGR_MW;
 }
 
 bool migr_type_known(uint32_t type)
 {
-	return migr_type_is_object(type) || type == RXE_MIGR_COMP_CHANNEL ||
-	       type == RXE_MIGR_ASYNC_FD;
+	return type >= RXE_MIGR_PD && type <= RXE_MIGR_MCAST;
 }
 
 static uint64_t load(const struct rxe_migr_rec *rec,
@@ -325,11 +324,14 @@ static const struct {
 	[RXE_MIGR_MR] = { sizeof(struct rxe_migr_rec_mr), check_mr },
 	[RXE_MIGR_QP] = { sizeof(struct rxe_migr_rec_qp), migr_check_qp },
 	[RXE_MIGR_SRQ] = { sizeof(struct rxe_migr_rec_srq), check_srq },
+	[RXE_MIGR_AH] = { sizeof(struct rxe_migr_rec_ah), migr_check_ah },
 	[RXE_MIGR_MW] = { sizeof(struct rxe_migr_rec_mw), migr_check_mw },
 	[RXE_MIGR_COMP_CHANNEL] = { sizeof(struct rxe_migr_rec_comp_channel),
 				    migr_check_channel },
 	[RXE_MIGR_ASYNC_FD] = { sizeof(struct rxe_migr_rec_async_fd),
 				migr_check_async },
+	[RXE_MIGR_MCAST] = { sizeof(struct rxe_migr_rec_mcast),
+			     migr_check_mcast },
 };
 
 int migr_check_frame(const struct rxe_migr_rec *rec, uint32_t max_handle,

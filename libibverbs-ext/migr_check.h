@@ -30,7 +30,7 @@ const struct rxe_migr_rec *migr_index_find(const struct migr_index *index,
 /* Is the record one that an image may hold, besides CONTEXT? */
 bool migr_type_known(uint32_t type);
 
-/* Objects have handles; event files have none */
+/* Objects have handles; event files and lists of groups have none */
 bool migr_type_is_object(uint32_t type);
 
 /* what max_handle of a context may be at most */
@@ -109,6 +109,10 @@ int migr_check_receives(const struct rxe_migr_rec *rec,
 /* the record takes just so many bytes */
 int migr_check_length(const struct rxe_migr_rec *rec, uint64_t wanted,
 		      struct migr_error *err);
+int migr_check_ah(const struct migr_index *index,
+		  const struct rxe_migr_rec *rec, struct migr_error *err);
+int migr_check_mcast(const struct migr_index *index,
+		     const struct rxe_migr_rec *rec, struct migr_error *err);
 int migr_check_mw(const struct migr_index *index,
 		  const struct rxe_migr_rec *rec, struct migr_error *err);
 int migr_check_ref(const struct migr_index *index,

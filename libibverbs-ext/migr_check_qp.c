@@ -31,17 +31,24 @@
 #define NO_OPCODE 0xffffffffU
 #define MAX_INT 0x7fffffffU
 
-/* BTH opcodes of RC (IBA 9.2.1) */
+/* BTH opcodes (IBA 9.2.1): five bits below those of the QP's type */
+#define OPCODE_BITS 0x1fU
 #define SEND_MIDDLE 0x01U /* SEND_FIRST is 0 */
-/* as bits: requests; first and middle response */
-#define REQUESTS 0x30d81fffU
-#define UNFINISHED_RESPONSES 0x00006000U
+
+/* what types of QPs know, as bits: requests, and RC's first and middle response */
+static const struct opcodes {
+	uint32_t type;
+	uint32_t requests, unfinished;
+} opcodes[] = {
+	[IBV_QPT_RC] = { 0x00, 0x30d81fff, 0x00006000 },
+	[IBV_QPT_UD] = { 0x60, 0x00000030, 0 },
+};
 
 #define F(member, lo, hi) MIGR_FIELD(rxe_migr_rec_qp, member, lo, hi)
 
 static const struct migr_field creation[] = {
 	F(qpn, MIN_QPN, QPN_MASK),
-	F(qp_type, IBV_QPT_RC, IBV_QPT_RC),
+	F(qp_type, IBV_QPT_RC, IBV_QPT_UD),
 	F(sq_sig_all, 0, 1),
 	F(max_send_wr, 0, MAX_QP_WR),
 	F(max_send_sge, 0, RXE_MIGR_MAX_SGE),
@@ -88,7 +95,8 @@ static const struct migr_field connected[] = {
 
 bool migr_qp_connected(const struct rxe_migr_rec_qp *qp)
 {
-	return qp->state >= IBV_QPS_RTR && qp->state <= IBV_QPS_SQD;
+	return qp->qp_type != IBV_QPT_UD && qp->state >= IBV_QPS_RTR &&
+	       qp->state <= IBV_QPS_SQD;
 }
 
 bool migr_gid_is_ipv4(const uint8_t *gid)
@@ -105,7 +113,7 @@ static int check_state(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 
 	if (qp->state == IBV_QPS_SQE)
 		return migr_bad(err, rec,
-				"state is SQE, which RC does not have");
+				"state is SQE, which rdma_rxe does not have");
 	if (qp->access_flags & ~MIGR_ACCESS_ALL)
 		return migr_bad(err, rec, "access_flags is %#x",
 				qp->access_flags);
@@ -139,7 +147,10 @@ static int check_opcode(const struct rxe_migr_rec_qp *qp, const char *field,
 			uint32_t opcode, uint32_t allowed,
 			struct migr_error *err)
 {
-	if (opcode == NO_OPCODE || (opcode < 32 && allowed >> opcode & 1))
+	const uint32_t type = opcodes[qp->qp_type].type;
+
+	if (opcode == NO_OPCODE || ((opcode & ~OPCODE_BITS) == type &&
+				    allowed >> (opcode & OPCODE_BITS) & 1))
 		return 0;
 	return migr_bad(err, &qp->rec, "%s is %#x", field, opcode);
 }
@@ -147,15 +158,17 @@ static int check_opcode(const struct rxe_migr_rec_qp *qp, const char *field,
 static int check_opcodes(const struct rxe_migr_rec_qp *qp,
 			 struct migr_error *err)
 {
+	const struct opcodes *known = &opcodes[qp->qp_type];
 	int ret;
 
-	ret = check_opcode(qp, "req_opcode", qp->req_opcode, REQUESTS, err);
+	ret = check_opcode(qp, "req_opcode", qp->req_opcode, known->requests,
+			   err);
 	if (!ret)
 		ret = check_opcode(qp, "comp_opcode", qp->comp_opcode,
-				   UNFINISHED_RESPONSES, err);
+				   known->unfinished, err);
 	if (!ret)
-		ret = check_opcode(qp, "resp_opcode", qp->resp_opcode, REQUESTS,
-				   err);
+		ret = check_opcode(qp, "resp_opcode", qp->resp_opcode,
+				   known->requests, err);
 	return ret;
 }
 
@@ -166,7 +179,8 @@ static int check_progress(const struct rxe_migr_rec_qp *qp,
 	const uint32_t mask = qp->sq.index_mask;
 
 	/* PSNs wrap: the distance is a signed number of 24 bits */
-	if ((qp->req_psn - qp->comp_psn) & (PSN_MASK + 1) >> 1)
+	if (qp->qp_type == IBV_QPT_RC &&
+	    ((qp->req_psn - qp->comp_psn) & (PSN_MASK + 1) >> 1))
 		return migr_bad(err, rec, "req_psn is %#x, before comp_psn %#x",
 				qp->req_psn, qp->comp_psn);
 	if (qp->req_wqe_index > mask ||
@@ -184,8 +198,8 @@ static int check_progress(const struct rxe_migr_rec_qp *qp,
 	    qp->resp_resid != sizeof(uint64_t)) /* an atomic sets no length */
 		return migr_bad(err, rec, "resp_resid is %u, resp_length is %u",
 				qp->resp_resid, qp->resp_length);
-	if (qp->state != IBV_QPS_ERR && qp->resp_opcode <= SEND_MIDDLE &&
-	    !qp->wqe.valid)
+	if (qp->state != IBV_QPS_ERR && !qp->wqe.valid &&
+	    (qp->resp_opcode & ~SEND_MIDDLE) == opcodes[qp->qp_type].type)
 		return migr_bad(err, rec,
 				"resp_opcode is %#x, without a receive WQE",
 				qp->resp_opcode);
@@ -282,6 +296,9 @@ int migr_check_qp(const struct migr_index *index,
 				     refs[i].type, err);
 	if (!ret)
 		ret = migr_check_fields(rec, creation, N_ELEM(creation), err);
+	if (!ret && !opcodes[qp->qp_type].requests)
+		ret = migr_bad(err, rec, "qp_type is %u, which cannot move",
+			       qp->qp_type);
 	if (!ret && qp->wire_qpn != qp->qpn)
 		ret = migr_bad(err, rec, "wire_qpn is %#x, not qpn %#x",
 			       qp->wire_qpn, qp->qpn);

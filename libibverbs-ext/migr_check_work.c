@@ -14,8 +14,11 @@
 #define MAX_MESSAGE 0x80000000U
 #define MAX_WQE_STATE 4 /* rdma_rxe's wqe_state_error */
 
-/* The opcodes that rdma_rxe executes for RC, as bits of enum ibv_wr_opcode */
-#define SEND_OPCODES 0xcbffU
+/* The opcodes that rdma_rxe executes, as bits of enum ibv_wr_opcode */
+static const uint32_t send_opcodes[] = {
+	[IBV_QPT_RC] = 0xcbff,
+	[IBV_QPT_UD] = 0x20c,
+};
 
 static int check_resources(const struct rxe_migr_rec_qp *qp,
 			   struct migr_error *err)
@@ -128,9 +131,11 @@ static int check_dma(const struct rxe_migr_rec *rec, const char *name,
 static int check_send(const struct rxe_migr_rec *rec, uint32_t slot,
 		      const void *at, uint32_t max_sge, struct migr_error *err)
 {
+	const struct rxe_migr_rec_qp *qp = (const void *)rec;
 	const struct rxe_send_wqe *wqe = at;
 
-	if (wqe->wr.opcode > 31 || !(SEND_OPCODES >> wqe->wr.opcode & 1))
+	if (wqe->wr.opcode > 31 ||
+	    !(send_opcodes[qp->qp_type] >> wqe->wr.opcode & 1))
 		return migr_bad(err, rec, "sq slot %u: opcode is %#x", slot,
 				wqe->wr.opcode);
 	if (wqe->state > MAX_WQE_STATE)
@@ -144,6 +149,9 @@ static int check_send(const struct rxe_migr_rec *rec, uint32_t slot,
 	if (wqe->has_rd_atomic > 1)
 		return migr_bad(err, rec, "sq slot %u: has_rd_atomic is %u",
 				slot, wqe->has_rd_atomic);
+	/* the address is in the request: a host's own, which it will not be */
+	if (qp->qp_type == IBV_QPT_UD && !wqe->wr.wr.ud.ah_num)
+		return migr_bad(err, rec, "sq slot %u: ah_num is 0", slot);
 	return check_dma(rec, "sq slot", slot, max_sge, &wqe->dma, err);
 }
 

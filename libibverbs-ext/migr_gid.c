@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Which of this device's GIDs a restored QP sends from. The table comes from
+ * Which of this device's GIDs a restored QP, or AH, sends from. The table comes from
  * the device file: sysfs need not be visible to the restorer.
  */
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,35 @@
 #define MAX_GIDS 1024
 /* the index is 8 bits wide in a modify command */
 #define MAX_INDEX 255
+
+bool migr_path_of(const struct rxe_migr_rec *rec, struct migr_path *path)
+{
+	const struct rxe_migr_rec_ah *ah = (const void *)rec;
+	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+
+	switch (rec->type) {
+	case RXE_MIGR_AH:
+		*path = (struct migr_path){
+			.rec = rec,
+			.dgid = ah->dgid,
+			.sgid = ah->sgid,
+			.sgid_index = ah->sgid_index,
+		};
+		return true;
+	case RXE_MIGR_QP:
+		*path = (struct migr_path){
+			.rec = rec,
+			.dgid = qp->dgid,
+			.sgid = qp->sgid,
+			.sgid_index = qp->sgid_index,
+			.qpn = qp->qpn,
+			.dest_qpn = qp->dest_qpn,
+		};
+		return migr_qp_connected(qp);
+	default:
+		return false;
+	}
+}
 
 int migr_gids_query(int fd, struct migr_gids *gids)
 {
@@ -84,29 +114,29 @@ migr_find_gid(const struct migr_gids *gids, const uint8_t *gid, uint8_t index)
 	return found;
 }
 
-int migr_pick_gid(const struct migr_gids *gids,
-		  const struct rxe_migr_rec_qp *qp, bool peer_moves,
-		  const struct ib_uverbs_gid_entry **picked)
+int migr_pick_gid(const struct migr_gids *gids, const struct migr_path *path,
+		  bool peer_moves, const struct ib_uverbs_gid_entry **picked)
 {
 	enum migr_reach reach, best = MIGR_REACH_NONE;
 	const struct ib_uverbs_gid_entry *entry;
+	const bool anywhere = peer_moves || migr_gid_is_multicast(path->dgid);
 	const uint8_t *gid;
 	bool any = false;
 
-	*picked = migr_find_gid(gids, qp->sgid, qp->sgid_index);
+	*picked = migr_find_gid(gids, path->sgid, path->sgid_index);
 	if (*picked)
 		return 0;
 	for (entry = gids->entry; entry < gids->entry + gids->count; entry++) {
 		gid = (const uint8_t *)entry->gid;
-		if (!usable(entry) || !same_kind(gid, qp->sgid))
+		if (!usable(entry) || !same_kind(gid, path->sgid))
 			continue;
 		any = true;
 		reach = MIGR_REACH_ROUTE;
-		if (!peer_moves)
-			reach = migr_route(qp->dgid, gid,
+		if (!anywhere)
+			reach = migr_route(path->dgid, gid,
 					   entry->netdev_ifindex);
 		if (reach > best || (*picked && reach == best &&
-				     entry->gid_index == qp->sgid_index)) {
+				     entry->gid_index == path->sgid_index)) {
 			best = reach;
 			*picked = entry;
 		}
@@ -116,22 +146,28 @@ int migr_pick_gid(const struct migr_gids *gids,
 	return any ? -EHOSTUNREACH : -EADDRNOTAVAIL;
 }
 
-int migr_gid_error(const struct rxe_migr_rec_qp *qp, int ret,
+int migr_gid_error(const struct migr_path *path, int ret,
 		   struct migr_error *err)
 {
-	const char *family = migr_gid_is_ipv4(qp->sgid) ? "IPv4" : "IPv6";
-	char gid[INET6_ADDRSTRLEN];
+	const char *family = migr_gid_is_ipv4(path->sgid) ? "IPv4" : "IPv6";
+	char gid[INET6_ADDRSTRLEN], who[16] = "", peer[64];
 
-	inet_ntop(AF_INET6, qp->dgid, gid, sizeof(gid));
+	inet_ntop(AF_INET6, path->dgid, gid, sizeof(gid));
+	snprintf(peer, sizeof(peer), "%s", gid);
+	if (path->dest_qpn) {
+		snprintf(who, sizeof(who), "QPN %#x: ", path->qpn);
+		snprintf(peer, sizeof(peer), "peer %s QPN %#x", gid,
+			 path->dest_qpn);
+	}
 	if (ret == -EADDRNOTAVAIL)
 		migr_bad(
-			err, &qp->rec,
-			"sgid: this host's device has no %s RoCEv2 GID of the same scope to reach peer %s QPN %#x",
-			family, gid, qp->dest_qpn);
+			err, path->rec,
+			"sgid: this host's device has no %s RoCEv2 GID of the same scope to reach %s",
+			family, peer);
 	else
 		migr_bad(
-			err, &qp->rec,
-			"QPN %#x: no route from an %s RoCEv2 GID of this host's device to peer %s QPN %#x",
-			qp->qpn, family, gid, qp->dest_qpn);
+			err, path->rec,
+			"%sno route from an %s RoCEv2 GID of this host's device to %s",
+			who, family, peer);
 	return ret;
 }

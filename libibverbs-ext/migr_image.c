@@ -302,6 +302,25 @@ static int claim_srq_num(const struct rxe_migr_rec *rec, struct claim *c)
 	return 1;
 }
 
+static int claim_ah_num(const struct rxe_migr_rec *rec, struct claim *c)
+{
+	if (rec->type != RXE_MIGR_AH)
+		return 0;
+	c[0] = (struct claim){ ((const struct rxe_migr_rec_ah *)rec)->ah_num, 1,
+			       rec };
+	return 1;
+}
+
+/* a QP has one list of its groups */
+static int claim_groups(const struct rxe_migr_rec *rec, struct claim *c)
+{
+	if (rec->type != RXE_MIGR_MCAST)
+		return 0;
+	c[0] = (struct claim){ ((const struct rxe_migr_rec_mcast *)rec)->qp, 1,
+			       rec };
+	return 1;
+}
+
 static int claim_channel(const struct rxe_migr_rec *rec, struct claim *c)
 {
 	if (rec->type != RXE_MIGR_COMP_CHANNEL)
@@ -409,6 +428,10 @@ static int check_records(const struct migr_image *img, struct migr_error *err)
 		ret = check_unique(img, "qpn", claim_qpn, err);
 	if (!ret)
 		ret = check_unique(img, "srq_num", claim_srq_num, err);
+	if (!ret)
+		ret = check_unique(img, "ah_num", claim_ah_num, err);
+	if (!ret)
+		ret = check_unique(img, "qp", claim_groups, err);
 	if (!ret)
 		ret = check_unique(img, "key index", claim_key, err);
 	if (!ret)

@@ -3,8 +3,10 @@
  * Single objects: made with the identities of their record, then filled.
  */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <rdma/rdma_user_rxe.h>
 
@@ -279,6 +281,89 @@ static int create_mw(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	return ret;
 }
 
+/* The core resolves the address, which takes time if nobody answers */
+static int create_ah(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_ah *ah = (const void *)rec;
+	struct ib_uverbs_create_ah in = {
+		.user_handle = rec->user_handle,
+		.pd_handle = ah->pd,
+		.attr = {
+			.grh = {
+				.flow_label = ah->flow_label,
+				.hop_limit = ah->hop_limit,
+				.traffic_class = ah->traffic_class,
+			},
+			.is_global = 1,
+			.port_num = 1,
+		},
+	};
+	const struct rxe_migr_restore restore = { .handle = rec->handle };
+	struct ib_uverbs_create_ah_resp out = {};
+	struct rxe_create_ah_resp made = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_AH,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+		.driver_out = &made,
+		.driver_out_length = sizeof(made),
+		.restore = &restore,
+	};
+	char identity[96], gid[INET6_ADDRSTRLEN];
+	const uint8_t *dgid = ah->dgid;
+	int ret;
+
+	ret = migr_find_way(r, rec, &dgid, &in.attr.grh.sgid_index);
+	if (ret)
+		return ret;
+	memcpy(in.attr.grh.dgid, dgid, sizeof(in.attr.grh.dgid));
+	ret = migr_write_run(r->fd, &cmd);
+	if (ret) {
+		snprintf(identity, sizeof(identity), "number %u", ah->ah_num);
+		if (ret != -EBUSY && ret != -ERANGE)
+			snprintf(identity, sizeof(identity),
+				 "to %s (GID index %u)",
+				 inet_ntop(AF_INET6, dgid, gid, sizeof(gid)),
+				 in.attr.grh.sgid_index);
+		return create_error(r, rec, identity, ret);
+	}
+	ret = check_handle(r, rec, out.ah_handle);
+	if (!ret)
+		ret = check_number(r, rec, "number", ah->ah_num, made.ah_num);
+	return ret;
+}
+
+/* Its QP is there; while it is stopped, what comes is lost */
+static int join_groups(struct migr_restore *r, const struct rxe_migr_rec *rec)
+{
+	const struct rxe_migr_rec_mcast *mcast = (const void *)rec;
+	const struct rxe_migr_group *group = (const void *)(mcast + 1);
+	struct ib_uverbs_attach_mcast in = { .qp_handle = mcast->qp };
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_ATTACH_MCAST,
+		.in = &in,
+		.in_length = sizeof(in),
+	};
+	char doing[96], gid[INET6_ADDRSTRLEN];
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < mcast->groups; i++, group++) {
+		memcpy(in.gid, group->mgid, sizeof(in.gid));
+		in.mlid = (uint16_t)group->mlid;
+		ret = migr_write_run(r->fd, &cmd);
+		if (!ret)
+			continue;
+		snprintf(doing, sizeof(doing), "QP %u cannot join %s",
+			 mcast->qp,
+			 inet_ntop(AF_INET6, group->mgid, gid, sizeof(gid)));
+		return migr_restore_error(r, rec, doing, ret);
+	}
+	return 0;
+}
+
 static int create_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
@@ -375,6 +460,8 @@ static const struct {
 	{ RXE_MIGR_SRQ, create_srq, refill_srq },
 	{ RXE_MIGR_MR, create_mr, NULL },
 	{ RXE_MIGR_QP, create_qp, refill_qp },
+	{ RXE_MIGR_AH, create_ah, NULL },
+	{ RXE_MIGR_MCAST, NULL, join_groups },
 	{ RXE_MIGR_MW, create_mw, NULL },
 };
 
@@ -383,7 +470,7 @@ int migr_create_object(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	size_t i;
 
 	for (i = 0; i < N_ELEM(kinds); i++)
-		if (kinds[i].type == rec->type)
+		if (kinds[i].type == rec->type && kinds[i].create)
 			return kinds[i].create(r, rec);
 	return migr_restore_error(r, rec, "creation", -EINVAL);
 }

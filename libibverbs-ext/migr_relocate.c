@@ -6,7 +6,7 @@
  * A QP whose peer stays where it is needs only a GID of its own; the peer
  * learns it from RESUME. But if the peer is in one of the images as well, it
  * cannot be found where it was, so each of the two gets the other's new GID.
- * QP numbers stay as they are.
+ * QP numbers stay as they are. An AH has no peer, only a place to which it leads.
  */
 
 #include <arpa/inet.h>
@@ -19,8 +19,10 @@
 #include "migr_qp.h"
 #include "migr_restore.h"
 
+#define GID 16 /* bytes */
+
 struct end {
-	const struct rxe_migr_rec_qp *qp;
+	struct migr_path path;
 	struct migr_address *address; /* to be filled */
 	const struct migr_place *place;
 	const struct end *peer; /* NULL: it does not move along */
@@ -35,23 +37,23 @@ struct ends {
 
 static int compare(uint32_t qpn, const uint8_t *gid, const struct end *end)
 {
-	if (qpn != end->qp->qpn)
-		return qpn < end->qp->qpn ? -1 : 1;
-	return memcmp(gid, end->qp->sgid, sizeof(end->qp->sgid));
+	if (qpn != end->path.qpn)
+		return qpn < end->path.qpn ? -1 : 1;
+	return memcmp(gid, end->path.sgid, GID);
 }
 
 static int by_address(const void *a, const void *b)
 {
 	const struct end *x = a;
 
-	return compare(x->qp->qpn, x->qp->sgid, b);
+	return compare(x->path.qpn, x->path.sgid, b);
 }
 
 static int by_peer(const void *key, const void *end)
 {
-	const struct rxe_migr_rec_qp *qp = key;
+	const struct migr_path *path = key;
 
-	return compare(qp->dest_qpn, qp->dgid, end);
+	return compare(path->dest_qpn, path->dgid, end);
 }
 
 static void forget(const struct migr_place *places, size_t n)
@@ -64,7 +66,7 @@ static void forget(const struct migr_place *places, size_t n)
 
 static int collect(const struct migr_place *places, size_t n, struct ends *ends)
 {
-	const struct rxe_migr_rec_qp *qp;
+	struct migr_path path;
 	struct migr_image *img;
 	size_t i, room = 0;
 	unsigned int k;
@@ -81,12 +83,10 @@ static int collect(const struct migr_place *places, size_t n, struct ends *ends)
 		if (!img->address)
 			return -ENOMEM;
 		for (k = 0; k < img->count; k++) {
-			qp = (const void *)img->records[k];
-			if (qp->rec.type != RXE_MIGR_QP ||
-			    !migr_qp_connected(qp))
+			if (!migr_path_of(img->records[k], &path))
 				continue;
 			ends->end[ends->count++] = (struct end){
-				.qp = qp,
+				.path = path,
 				.address = &img->address[k],
 				.place = &places[i],
 			};
@@ -103,9 +103,11 @@ static void find_peers(struct ends *ends)
 	size_t i;
 
 	for (i = 0; i < ends->count; i++) {
-		peer = bsearch(ends->end[i].qp, ends->end, ends->count,
+		if (!ends->end[i].path.dest_qpn)
+			continue;
+		peer = bsearch(&ends->end[i].path, ends->end, ends->count,
 			       sizeof(*ends->end), by_peer);
-		if (peer && !by_peer(peer->qp, &ends->end[i]))
+		if (peer && !by_peer(&peer->path, &ends->end[i]))
 			ends->end[i].peer = peer;
 	}
 }
@@ -114,9 +116,9 @@ static void find_peers(struct ends *ends)
 static bool same_question(const struct end *a, const struct end *b)
 {
 	return a->place->gids == b->place->gids && !a->peer == !b->peer &&
-	       a->qp->sgid_index == b->qp->sgid_index &&
-	       !memcmp(a->qp->sgid, b->qp->sgid, sizeof(a->qp->sgid)) &&
-	       !memcmp(a->qp->dgid, b->qp->dgid, sizeof(a->qp->dgid));
+	       a->path.sgid_index == b->path.sgid_index &&
+	       !memcmp(a->path.sgid, b->path.sgid, GID) &&
+	       !memcmp(a->path.dgid, b->path.dgid, GID);
 }
 
 /* `asked`, which has room for all ends, gets one end for each question */
@@ -133,8 +135,8 @@ static size_t pick_all(struct ends *ends, const struct end **asked)
 			e->gid = asked[k]->gid;
 			e->err = asked[k]->err;
 		} else {
-			e->err = migr_pick_gid(e->place->gids, e->qp, e->peer,
-					       &e->gid);
+			e->err = migr_pick_gid(e->place->gids, &e->path,
+					       e->peer, &e->gid);
 			asked[n++] = e;
 		}
 	}
@@ -150,16 +152,16 @@ static int name_failures(const struct end *const *asked, size_t n,
 	size_t i, at;
 
 	for (i = 0; i < n; i++) {
-		if (!asked[i]->err ||
-		    (last && !memcmp(asked[i]->qp->dgid, last->qp->dgid, 16)))
+		if (!asked[i]->err || (last && !memcmp(asked[i]->path.dgid,
+						       last->path.dgid, GID)))
 			continue;
 		last = asked[i];
 		if (!first) {
 			first = last;
-			migr_gid_error(first->qp, first->err, err);
+			migr_gid_error(&first->path, first->err, err);
 			continue;
 		}
-		inet_ntop(AF_INET6, last->qp->dgid, gid, sizeof(gid));
+		inet_ntop(AF_INET6, last->path.dgid, gid, sizeof(gid));
 		at = strlen(err->text);
 		if (at + sizeof(gid) + 16 > sizeof(err->text)) {
 			snprintf(err->text + at, sizeof(err->text) - at,
@@ -180,8 +182,8 @@ static void readdress(const struct ends *ends)
 		memcpy(e->address->sgid, e->gid->gid, sizeof(e->gid->gid));
 		e->address->sgid_index = (uint8_t)e->gid->gid_index;
 		memcpy(e->address->dgid,
-		       e->peer ? (void *)e->peer->gid->gid : e->qp->dgid,
-		       sizeof(e->qp->dgid));
+		       e->peer ? (const void *)e->peer->gid->gid : e->path.dgid,
+		       GID);
 	}
 }
 

@@ -27,6 +27,8 @@ void migr_restore_init(struct migr_restore *r, int fd, struct migr_error *err)
 void migr_restore_release(struct migr_restore *r)
 {
 	migr_gids_free(&r->gids);
+	free(r->address);
+	r->address = NULL;
 }
 
 /* Take the lowest free handle, which must be `handle` */
@@ -75,6 +77,9 @@ static int check_pd(struct migr_restore *r, const struct rxe_migr_rec *rec,
 		break;
 	case RXE_MIGR_SRQ:
 		pd = ((const struct rxe_migr_rec_srq *)rec)->pd;
+		break;
+	case RXE_MIGR_AH:
+		pd = ((const struct rxe_migr_rec_ah *)rec)->pd;
 		break;
 	case RXE_MIGR_MW:
 		pd = ((const struct rxe_migr_rec_mw *)rec)->pd;
@@ -272,8 +277,11 @@ static bool is_ready(const uint8_t *places, const struct rxe_migr_rec *rec)
 	const struct rxe_migr_rec_mr *mr = (const void *)rec;
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
 	const struct rxe_migr_rec_srq *srq = (const void *)rec;
+	const struct rxe_migr_rec_ah *ah = (const void *)rec;
 
 	switch (rec->type) {
+	case RXE_MIGR_AH:
+		return places[ah->pd] == PLACE_DONE;
 	case RXE_MIGR_MR:
 		return places[mr->pd] == PLACE_DONE;
 	case RXE_MIGR_SRQ:
@@ -336,7 +344,7 @@ static unsigned int turn_of(const struct rxe_migr_rec *rec)
 }
 
 /*
- * What had to wait: PDs and CQs never do, MRs and SRQs need only those, QPs the
+ * What had to wait: PDs and CQs never do, MRs, AHs and SRQs need only those, QPs the
  * SRQs, too, and windows MRs and QPs. Windows come last in any case: the core
  * destroys the youngest first when the file is closed, and rdma_rxe wants no QP
  * to go before the window that is bound to it.
@@ -404,11 +412,11 @@ out:
 	return ret;
 }
 
-/* CQs first: a refilled QP may complete into them */
+/* CQs first: a refilled QP may complete into them; then it joins its groups */
 static int refill_all(struct migr_restore *r, const struct migr_image *img)
 {
 	static const uint32_t order[] = { RXE_MIGR_CQ, RXE_MIGR_SRQ,
-					  RXE_MIGR_QP };
+					  RXE_MIGR_QP, RXE_MIGR_MCAST };
 	unsigned int i;
 	size_t k;
 	int ret;
@@ -417,12 +425,31 @@ static int refill_all(struct migr_restore *r, const struct migr_image *img)
 		for (i = 0; i < img->count; i++) {
 			if (img->records[i]->type != order[k])
 				continue;
-			r->address = img->address ? &img->address[i] : NULL;
 			ret = migr_refill_object(r, img->records[i]);
 			if (ret)
 				return ret;
 		}
 	}
+	return 0;
+}
+
+/* by handle, as who makes objects knows them; not if all is as it was */
+static int index_addresses(struct migr_restore *r, const struct migr_image *img)
+{
+	struct migr_path path;
+	unsigned int i;
+
+	if (!img->address)
+		return 0;
+	r->address = calloc((size_t)img->context->max_handle + 1,
+			    sizeof(*r->address));
+	if (!r->address) {
+		migr_bad(r->err, NULL, "no memory");
+		return -ENOMEM;
+	}
+	for (i = 0; i < img->count; i++)
+		if (migr_path_of(img->records[i], &path))
+			r->address[img->records[i]->handle] = &img->address[i];
 	return 0;
 }
 
@@ -441,6 +468,8 @@ int migr_restore_context(int cdev_fd, const struct migr_image *img,
 		ret = load(&r, img);
 	if (!ret)
 		ret = make_files(&r, img, files);
+	if (!ret)
+		ret = index_addresses(&r, img);
 	if (!ret)
 		ret = create_all(&r, img);
 	if (!ret)

@@ -9,14 +9,15 @@
 #include <stdbool.h>
 
 #include "migr_cmd.h"
+#include "migr_qp.h"
 #include "migr_uverbs.h"
 
 struct migr_restore {
 	int fd;
 	uint32_t comp_vectors; /* of this device; 0: not known */
 	struct migr_gids gids; /* of this device, asked for once */
-	/* of the QP that is refilled next; NULL: as its record says */
-	const struct migr_address *address;
+	/* of QPs and AHs, by handle; NULL: as the records say */
+	const struct migr_address **address;
 	const struct migr_files *files; /* channels for CQs; NULL: none */
 	struct migr_error *err;
 };
@@ -51,6 +52,10 @@ int migr_free_pd(int fd, uint32_t handle);
 
 int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
+/* Where the record leads on this host: the peer's GID, and our own one's index */
+int migr_find_way(struct migr_restore *r, const struct rxe_migr_rec *rec,
+		  const uint8_t **dgid, uint8_t *sgid_index);
+
 /* ---- GIDs (migr_gid.c) ---- */
 
 /* The RoCEv2 entry of a GID, if several at `index`; NULL: there is none */
@@ -58,20 +63,20 @@ const struct ib_uverbs_gid_entry *
 migr_find_gid(const struct migr_gids *gids, const uint8_t *gid, uint8_t index);
 
 /*
- * The GID of this device for a connected QP. That is the one that it had, if
+ * The GID of this device for a connected QP or an AH. That is the one that it had, if
  * the device has it. Else it is a RoCEv2 GID of the same address family and
  * scope from which the peer can be reached: first of all the one that the host
  * would choose itself for that peer, then one at the same index. If
- * `peer_moves`, the peer will be on this host, and no route is needed.
+ * `peer_moves`, the peer will be on this host, and no route is needed; nor is it
+ * to a multicast group.
  *
  * -EADDRNOTAVAIL: there is none of the kind; -EHOSTUNREACH: none has a route.
  */
-int migr_pick_gid(const struct migr_gids *gids,
-		  const struct rxe_migr_rec_qp *qp, bool peer_moves,
-		  const struct ib_uverbs_gid_entry **picked);
+int migr_pick_gid(const struct migr_gids *gids, const struct migr_path *path,
+		  bool peer_moves, const struct ib_uverbs_gid_entry **picked);
 
-/* Say so, naming QP and peer; returns `ret` */
-int migr_gid_error(const struct rxe_migr_rec_qp *qp, int ret,
+/* Say so, naming the object and its peer; returns `ret` */
+int migr_gid_error(const struct migr_path *path, int ret,
 		   struct migr_error *err);
 
 /* ---- routes (migr_route.c) ---- */

@@ -14,23 +14,32 @@
 #include "migr_qp.h"
 #include "migr_restore.h"
 
+#define TO_INIT (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define TO_RTS (IBV_QP_STATE | IBV_QP_SQ_PSN)
+
 /* one command serves all steps: the kernel reads what the mask says */
 static const struct {
 	const char *doing;
 	uint8_t state;
-	uint32_t mask;
+	uint32_t rc, ud; /* masks */
 } steps[] = {
-	{ "to INIT", IBV_QPS_INIT,
-	  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-		  IBV_QP_ACCESS_FLAGS },
+	{ "to INIT", IBV_QPS_INIT, TO_INIT | IBV_QP_ACCESS_FLAGS,
+	  TO_INIT | IBV_QP_QKEY },
 	{ "to RTR", IBV_QPS_RTR,
 	  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 		  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		  IBV_QP_MIN_RNR_TIMER },
+		  IBV_QP_MIN_RNR_TIMER,
+	  IBV_QP_STATE },
 	{ "to RTS", IBV_QPS_RTS,
-	  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC },
+	  TO_RTS | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		  IBV_QP_MAX_QP_RD_ATOMIC,
+	  TO_RTS },
 };
+
+static uint32_t mask_of(const struct rxe_migr_rec_qp *qp, size_t step)
+{
+	return qp->qp_type == IBV_QPT_UD ? steps[step].ud : steps[step].rc;
+}
 
 /* how many of the steps; the driver's REFILL does the rest for SQD and ERR */
 static size_t steps_to(const struct rxe_migr_rec_qp *qp)
@@ -61,6 +70,7 @@ static void fill_modify(struct ib_uverbs_modify_qp *in,
 		.port_num = (uint8_t)qp->port_num,
 		.path_mtu = (uint8_t)qp->path_mtu,
 		.dest_qp_num = qp->dest_qpn,
+		.qkey = qp->qkey,
 		.rq_psn = qp->rq_psn,
 		.sq_psn = qp->sq_psn,
 		.max_rd_atomic = (uint8_t)qp->max_rd_atomic,
@@ -82,32 +92,56 @@ static void fill_modify(struct ib_uverbs_modify_qp *in,
 }
 
 /* what relocation has chosen, or else what fits best */
-static int pick_sgid(struct migr_restore *r, const struct rxe_migr_rec_qp *qp,
-		     uint8_t *index)
+int migr_find_way(struct migr_restore *r, const struct rxe_migr_rec *rec,
+		  const uint8_t **dgid, uint8_t *sgid_index)
 {
+	const struct migr_address *address =
+		r->address ? r->address[rec->handle] : NULL;
 	const struct ib_uverbs_gid_entry *entry;
-	int ret = migr_gids_query(r->fd, &r->gids);
+	struct migr_path path;
+	int ret;
 
+	if (!migr_path_of(rec, &path))
+		return 0;
+	ret = migr_gids_query(r->fd, &r->gids);
 	if (ret)
-		return migr_restore_error(r, &qp->rec, "GID table", ret);
-	if (r->address) {
-		entry = migr_find_gid(&r->gids, r->address->sgid,
-				      r->address->sgid_index);
+		return migr_restore_error(r, rec, "GID table", ret);
+	if (address) {
+		entry = migr_find_gid(&r->gids, address->sgid,
+				      address->sgid_index);
 		ret = entry ? 0 : -EADDRNOTAVAIL;
 	} else {
-		ret = migr_pick_gid(&r->gids, qp, false, &entry);
+		ret = migr_pick_gid(&r->gids, &path, false, &entry);
 	}
 	if (ret)
-		return migr_gid_error(qp, ret, r->err);
-	*index = (uint8_t)entry->gid_index;
+		return migr_gid_error(&path, ret, r->err);
+	*dgid = address ? address->dgid : path.dgid;
+	*sgid_index = (uint8_t)entry->gid_index;
 	return 0;
+}
+
+static int modify_error(struct migr_restore *r,
+			const struct rxe_migr_rec_qp *qp, const char *doing,
+			const struct ib_uverbs_modify_qp *in, int ret)
+{
+	char text[160], gid[INET6_ADDRSTRLEN];
+
+	if (migr_qp_connected(qp))
+		snprintf(
+			text, sizeof(text),
+			"QPN %#x %s (peer %s QPN %#x, GID index %u, path_mtu %u)",
+			qp->qpn, doing,
+			inet_ntop(AF_INET6, in->dest.dgid, gid, sizeof(gid)),
+			qp->dest_qpn, in->dest.sgid_index, qp->path_mtu);
+	else
+		snprintf(text, sizeof(text), "QPN %#x %s", qp->qpn, doing);
+	return migr_restore_error(r, &qp->rec, text, ret);
 }
 
 int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
-	const uint8_t *dgid = r->address ? r->address->dgid : qp->dgid;
-	char doing[160], gid[INET6_ADDRSTRLEN];
+	const uint8_t *dgid = qp->dgid;
 	struct ib_uverbs_modify_qp in;
 	const struct migr_write cmd = {
 		.command = IB_USER_VERBS_CMD_MODIFY_QP,
@@ -118,25 +152,16 @@ int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	size_t i;
 	int ret;
 
-	if (migr_qp_connected(qp)) {
-		ret = pick_sgid(r, qp, &sgid_index);
-		if (ret)
-			return ret;
-	}
+	ret = migr_find_way(r, rec, &dgid, &sgid_index);
+	if (ret)
+		return ret;
 	fill_modify(&in, qp, dgid, sgid_index);
 	for (i = 0; i < steps_to(qp); i++) {
 		in.qp_state = steps[i].state;
-		in.attr_mask = steps[i].mask;
+		in.attr_mask = mask_of(qp, i);
 		ret = migr_write_run(r->fd, &cmd);
-		if (!ret)
-			continue;
-		snprintf(
-			doing, sizeof(doing),
-			"QPN %#x %s (peer %s QPN %#x, GID index %u, path_mtu %u)",
-			qp->qpn, steps[i].doing,
-			inet_ntop(AF_INET6, dgid, gid, sizeof(gid)),
-			qp->dest_qpn, sgid_index, qp->path_mtu);
-		return migr_restore_error(r, rec, doing, ret);
+		if (ret)
+			return modify_error(r, qp, steps[i].doing, &in, ret);
 	}
 	return 0;
 }

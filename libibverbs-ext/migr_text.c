@@ -19,8 +19,9 @@ static const char *const why_texts[] = {
 	[RXE_MIGR_WHY_NONE] = "no reason given",
 	[RXE_MIGR_WHY_PEER] = "the peer runs a driver without migration",
 	[RXE_MIGR_WHY_SILENT] = "the peer does not answer",
-	[RXE_MIGR_WHY_QP_TYPE] = "not an RC QP",
-	[RXE_MIGR_WHY_AH] = "address handles cannot be migrated",
+	[RXE_MIGR_WHY_QP_TYPE] = "neither an RC, a UC nor a UD QP",
+	[RXE_MIGR_WHY_AH] =
+		"made by a library that keeps the address itself, and not only its number",
 	[RXE_MIGR_WHY_QP_STATE] = "in a state that cannot be carried",
 	[RXE_MIGR_WHY_MR_TYPE] = "not plain user memory",
 	[RXE_MIGR_WHY_PIN] = "pages cannot be pinned",
@@ -39,6 +40,7 @@ static const char *const type_texts[] = {
 	[RXE_MIGR_MW] = "MW",
 	[RXE_MIGR_COMP_CHANNEL] = "completion channel",
 	[RXE_MIGR_ASYNC_FD] = "async event file",
+	[RXE_MIGR_MCAST] = "list of groups",
 };
 
 struct errno_text {

@@ -98,7 +98,7 @@ static int check_args(int object_type, const void *args, size_t length)
 	if (object_type < 0 || rec->type != (uint32_t)object_type)
 		return failed(EINVAL,
 			      "args: the record is of another object_type");
-	if (!migr_type_is_object(rec->type) && rec->type != RXE_MIGR_ASYNC_FD)
+	if (!migr_type_known(rec->type) || rec->type == RXE_MIGR_COMP_CHANNEL)
 		return failed(EOPNOTSUPP,
 			      "object_type: cannot be restored alone");
 	ret = migr_check_frame(rec, MIGR_MAX_HANDLE, &last_error);
@@ -132,7 +132,9 @@ int ibv_restore_object(struct ibv_context *ctx, void **object, int object_type,
 		return ret;
 	if (commands[cmd].only_type && commands[cmd].only_type != rec->type)
 		return failed(EINVAL, "cmd: not for this object_type");
-	if (rec->type == RXE_MIGR_ASYNC_FD) { /* every context has one */
+	/* every context has an event file; groups are joined by their QP */
+	if (rec->type == RXE_MIGR_ASYNC_FD ||
+	    (rec->type == RXE_MIGR_MCAST && cmd != IBV_RESTORE_REFILL)) {
 		if (object)
 			*object = NULL;
 		return 0;
@@ -166,15 +168,21 @@ int ibv_migr_load(struct ibv_context *ctx, const void *image, size_t length)
 static void readdress(struct migr_image *img)
 {
 	struct rxe_migr_rec_qp *qp;
+	struct rxe_migr_rec_ah *ah;
+	struct migr_path path;
 	unsigned int i;
 
 	for (i = 0; i < img->count; i++) {
 		qp = (void *)(uintptr_t)img->records[i];
-		if (qp->rec.type != RXE_MIGR_QP || !migr_qp_connected(qp))
+		ah = (void *)(uintptr_t)img->records[i];
+		if (!migr_path_of(img->records[i], &path))
 			continue;
-		memcpy(qp->sgid, img->address[i].sgid, sizeof(qp->sgid));
-		memcpy(qp->dgid, img->address[i].dgid, sizeof(qp->dgid));
-		qp->sgid_index = img->address[i].sgid_index;
+		memcpy((void *)(uintptr_t)path.sgid, img->address[i].sgid, 16);
+		memcpy((void *)(uintptr_t)path.dgid, img->address[i].dgid, 16);
+		if (qp->rec.type == RXE_MIGR_QP)
+			qp->sgid_index = img->address[i].sgid_index;
+		else
+			ah->sgid_index = img->address[i].sgid_index;
 	}
 	migr_image_seal(img);
 }

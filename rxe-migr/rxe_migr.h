@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Migration of RC queue pairs: interface between its parts, and the hooks that
+ * Migration of verbs contexts: interface between its parts, and the hooks that
  * patches/ puts into the stock driver. Included at the end of rxe_loc.h.
  */
 #ifndef RXE_MIGR_H
@@ -23,11 +23,12 @@ enum rxe_migr_peer {
  * struct rxe_migr_wanted - what an object that is restored has been
  * @type: enum rxe_migr_type; 0: nothing is wanted
  * @handle: of its record
- * @index: QP: QPN; SRQ: its number; MR, MW: key
+ * @index: QP: QPN; SRQ, AH: its number; MR, MW: key
  * @mmap_offset: CQ, SRQ: [0]; QP: SQ, RQ
  * @start: MR: address in the application
  * @length: MR: bytes
  * @access: MR: enum ib_access_flags
+ * @qp_type: QP: enum ib_qp_type
  */
 struct rxe_migr_wanted {
 	u32	type;
@@ -37,6 +38,7 @@ struct rxe_migr_wanted {
 	u64	start;
 	u64	length;
 	u32	access;
+	u32	qp_type;
 };
 
 /**
@@ -124,13 +126,14 @@ static inline u32 rxe_migr_recv_sge(struct rxe_qp *qp)
 	return qp->srq ? qp->srq->rq.max_sge : qp->rq.max_sge;
 }
 
-/* does this QP have a peer? true from RTR on, but not in ERR */
+/* does this QP have a peer? Not UD; true from RTR on, but not in ERR */
 static inline bool rxe_migr_connected(struct rxe_qp *qp)
 {
 	enum ib_qp_state state = qp_state(qp);
 
-	return state == IB_QPS_RTR || state == IB_QPS_RTS ||
-	       state == IB_QPS_SQD;
+	return qp_type(qp) != IB_QPT_UD &&
+	       (state == IB_QPS_RTR || state == IB_QPS_RTS ||
+		state == IB_QPS_SQD);
 }
 
 static inline bool rxe_migr_is_nak(struct rxe_pkt_info *pkt)
@@ -260,6 +263,14 @@ int rxe_migr_add_mw(struct rxe_dev *rxe, struct rxe_mw *mw,
 int rxe_migr_finish_mw(struct rxe_mw *mw, struct ib_udata *udata,
 		       const struct rxe_migr_wanted *wanted);
 bool rxe_migr_mw_reads(struct rxe_qp *qp, u32 rkey);
+
+/* rxe_migr_ah.c */
+int rxe_migr_add_ah(struct rxe_dev *rxe, struct rxe_ah *ah,
+		    struct rdma_ah_init_attr *init, struct ib_udata *udata);
+
+/* rxe_migr_mcast.c */
+u32 rxe_migr_get_groups(struct ib_qp *qp, struct rxe_migr_group *groups,
+			u32 max);
 
 /* rxe_migr_refill.c */
 int rxe_migr_refill_qp(struct rxe_migr_uc *muc, struct rxe_qp *qp, u32 handle);

@@ -430,7 +430,8 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->resp_res_head = rec->max_dest_rd_atomic ? qp->resp.res_head : 0;
 	rec->resp_va = qp->resp.va;
 	rec->resp_offset = qp->resp.offset;
-	if (qp->resp.wqe)
+	/* what UD receives is whole, and what has gone wrong it forgets */
+	if (qp->resp.wqe && qp_type(qp) != IB_QPT_UD)
 		put_recv_wqe(qp->resp.wqe, rxe_migr_recv_sge(qp), &rec->wqe);
 }
 
@@ -485,6 +486,28 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 		put_slots(rq, slots, 0, rq_ring.slots);
 }
 
+/* the groups follow their QP */
+static void dump_groups(struct out *out, struct rxe_qp *qp,
+			struct ib_uobject *uobj)
+{
+	u32 n = rxe_migr_get_groups(&qp->ibqp, NULL, 0);
+	struct rxe_migr_rec_mcast *rec;
+
+	out_note(out, &n, sizeof(n));
+	if (!n)
+		return;
+
+	rec = out_record(out, RXE_MIGR_MCAST, sizeof(*rec) +
+			 n * sizeof(struct rxe_migr_group));
+	if (!rec)
+		return;
+
+	rec->qp = uobj->id;
+	rec->groups = n;
+	if (rxe_migr_get_groups(&qp->ibqp, (void *)(rec + 1), n) != n)
+		out->changed = true;
+}
+
 /*
  * The application can still create QPs, which are not Stopped, and modify
  * them, which takes the same lock.
@@ -499,6 +522,28 @@ static void dump_qp(struct out *out, void *obj, struct ib_uobject *uobj)
 	else
 		out->changed = true;
 	mutex_unlock(&m->lock);
+	dump_groups(out, &m->qp, uobj);
+}
+
+static void dump_ah(struct out *out, void *obj, struct ib_uobject *uobj)
+{
+	const struct rxe_ah *ah = obj;
+	const struct rxe_av *av = &ah->av;
+	struct rxe_migr_rec_ah *rec;
+
+	rec = out_object(out, RXE_MIGR_AH, sizeof(*rec), 0, uobj);
+	if (!rec)
+		return;
+
+	rec->pd = ah->ibah.pd->uobject->id;
+	rec->ah_num = ah->ah_num;
+	memcpy(rec->dgid, av->grh.dgid.raw, sizeof(rec->dgid));
+	rxe_migr_sgid(av, rec->sgid);
+	rec->flow_label = av->grh.flow_label;
+	rec->network_type = av->network_type;
+	rec->sgid_index = av->grh.sgid_index;
+	rec->hop_limit = av->grh.hop_limit;
+	rec->traffic_class = av->grh.traffic_class;
 }
 
 /*
@@ -596,6 +641,7 @@ static void dump_context(struct out *out, struct ib_ucontext *uc,
 	dump_pool(out, &rxe->mr_pool, uc, dump_mr);
 	dump_pool(out, &rxe->qp_pool, uc, dump_qp);
 	dump_pool(out, &rxe->mw_pool, uc, dump_mw);
+	dump_pool(out, &rxe->ah_pool, uc, dump_ah);
 	dump_async(out, ufile);
 	xa_destroy(&out->channels);
 

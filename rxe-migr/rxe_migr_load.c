@@ -40,10 +40,14 @@ static size_t fixed_size(u32 type)
 		return sizeof(struct rxe_migr_rec_srq);
 	case RXE_MIGR_MW:
 		return sizeof(struct rxe_migr_rec_mw);
+	case RXE_MIGR_AH:
+		return sizeof(struct rxe_migr_rec_ah);
 	case RXE_MIGR_COMP_CHANNEL:
 		return sizeof(struct rxe_migr_rec_comp_channel);
 	case RXE_MIGR_ASYNC_FD:
 		return sizeof(struct rxe_migr_rec_async_fd);
+	case RXE_MIGR_MCAST:
+		return sizeof(struct rxe_migr_rec_mcast);
 	default:
 		return 0;	/* not known */
 	}
@@ -72,7 +76,7 @@ static int chk_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec,
 	return 0;
 }
 
-/* objects have handles; CONTEXT and event files have none */
+/* objects have handles; CONTEXT, event files and MCAST have none */
 static bool is_object(const struct rxe_migr_rec *rec)
 {
 	return rec->type > RXE_MIGR_CONTEXT &&

@@ -231,23 +231,28 @@ static bool is_psn(u32 psn)
 	return !(psn & ~BTH_PSN_MASK);
 }
 
-/* an RC opcode that rxe knows, a request or not */
-static bool is_opcode(u32 opcode, bool request)
+/* a request that rxe knows, of the QP's type */
+static bool is_request(struct rxe_qp *qp, u32 opcode)
+{
+	u32 class = qp_type(qp) == IB_QPT_RC ? IB_OPCODE_RC : IB_OPCODE_UD;
+
+	if (opcode == NO_OPCODE)
+		return true;
+
+	return (opcode & ~0x1fU) == class &&
+	       !(rxe_opcode[opcode].mask & RXE_MIGR_MASK) &&
+	       rxe_opcode[opcode].mask & RXE_REQ_MASK;
+}
+
+/* the completer warns of anything else */
+static bool is_comp_opcode(struct rxe_qp *qp, u32 opcode)
 {
 	if (opcode == NO_OPCODE)
 		return true;
 
-	return opcode < 0x20 && rxe_opcode[opcode].mask &&
-	       !(rxe_opcode[opcode].mask & RXE_MIGR_MASK) &&
-	       !!(rxe_opcode[opcode].mask & RXE_REQ_MASK) == request;
-}
-
-/* the completer warns of anything else */
-static bool is_comp_opcode(u32 opcode)
-{
-	return opcode == NO_OPCODE ||
-	       opcode == IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST ||
-	       opcode == IB_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
+	return qp_type(qp) == IB_QPT_RC &&
+	       (opcode == IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST ||
+		opcode == IB_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE);
 }
 
 /* the verbs state in which a QP must be to become what the record says */
@@ -322,11 +327,12 @@ static int chk_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ is_psn(rec->resp_ack_psn), "resp_ack_psn" },
 		{ is_psn(rec->rq_psn), "rq_psn" },
 		{ is_psn(rec->sq_psn), "sq_psn" },
-		{ psn_compare(rec->req_psn, rec->comp_psn) >= 0,
+		{ qp_type(qp) != IB_QPT_RC ||
+		  psn_compare(rec->req_psn, rec->comp_psn) >= 0,
 		  "req_psn: before comp_psn" },
-		{ is_opcode(rec->req_opcode, true), "req_opcode" },
-		{ is_comp_opcode(rec->comp_opcode), "comp_opcode" },
-		{ is_opcode(rec->resp_opcode, true), "resp_opcode" },
+		{ is_request(qp, rec->req_opcode), "req_opcode" },
+		{ is_comp_opcode(qp, rec->comp_opcode), "comp_opcode" },
+		{ is_request(qp, rec->resp_opcode), "resp_opcode" },
 		{ rec->wqe.valid || !wants_recv_wqe(rec),
 		  "resp_opcode: SEND without WQE" },
 		{ ((rec->req_wqe_index - rec->sq.consumer) & mask) <= sq_live &&
@@ -441,7 +447,7 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ rec->wire_qpn == rec->qpn, "wire_qpn" },
 		{ rec->last_wqe <= (rec->state == IB_QPS_ERR && qp->srq),
 		  "last_wqe" },
-		{ rec->qp_type == IB_QPT_RC, "qp_type" },
+		{ rec->qp_type == qp_type(qp), "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
 		{ rq_fits(qp, rec), "rq" },
 		{ n_res <= RXE_MAX_QP_RD_ATOM, "max_dest_rd_atomic" },

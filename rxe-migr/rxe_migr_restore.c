@@ -26,6 +26,7 @@ static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 	const struct rxe_migr_rec_mr *mr;
 	const struct rxe_migr_rec_mw *mw;
 	const struct rxe_migr_rec_qp *qp;
+	const struct rxe_migr_rec_ah *ah;
 	const void *rec = rxe_migr_record(muc, type, handle);
 
 	if (!rec)
@@ -54,9 +55,14 @@ static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 		mw = rec;
 		w->index = mw->rkey;
 		break;
+	case RXE_MIGR_AH:
+		ah = rec;
+		w->index = ah->ah_num;
+		break;
 	case RXE_MIGR_QP:
 		qp = rec;
 		w->index = qp->qpn;
+		w->qp_type = qp->qp_type;
 		w->mmap_offset[0] = qp->sq.mmap_offset;
 		w->mmap_offset[1] = qp->rq.mmap_offset;
 		if (qp->wire_qpn != qp->qpn)
@@ -184,7 +190,8 @@ static int force_offset(struct rxe_queue *q, u64 offset,
  * @qp: the new QP, all zero but for the core's part
  * @udata: the create command
  *
- * Return: 0, -EBUSY if the wanted QPN is taken, -ERANGE, or another error
+ * Return: 0, -EBUSY if the wanted QPN is taken, -ERANGE, -EINVAL if its type is
+ * not that of the record, or another error
  */
 int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 		    struct ib_udata *udata)
@@ -201,8 +208,10 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 	if (!m->wanted.type)
 		return rxe_add_to_pool(&rxe->qp_pool, qp);
 
-	if (qp_type(qp) != IB_QPT_RC)
+	if (qp_type(qp) != IB_QPT_RC && qp_type(qp) != IB_QPT_UD)
 		return -EOPNOTSUPP;
+	if (qp_type(qp) != m->wanted.qp_type)
+		return -EINVAL;
 
 	return rxe_migr_add_at(&rxe->qp_pool, &qp->elem, m->wanted.index);
 }

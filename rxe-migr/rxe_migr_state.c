@@ -60,10 +60,13 @@ static bool psn_within(u32 psn, u32 first, u32 end)
 	return psn_compare(psn, first) >= 0 && psn_compare(psn, end) < 0;
 }
 
-/* before RTS the PSNs are those of the QP's life before: RESET keeps them */
+/*
+ * Before RTS the PSNs are those of the QP's life before: RESET keeps them. Only
+ * RC is acknowledged; of others comp.psn means nothing.
+ */
 static bool has_outstanding(struct rxe_qp *qp)
 {
-	return qp_state(qp) >= IB_QPS_RTS &&
+	return qp_type(qp) == IB_QPT_RC && qp_state(qp) >= IB_QPS_RTS &&
 	       psn_compare(qp->req.psn, qp->comp.psn) > 0;
 }
 
@@ -71,7 +74,8 @@ static bool has_outstanding(struct rxe_qp *qp)
  * Let the requester begin anew at the oldest unacknowledged packet, with all
  * its retries. If there is one, that is a retry: an ACK which shows that
  * responses before it are lost must not start another one and count it. If not,
- * the first loss from now on starts one. Context: state_lock held.
+ * the first loss from now on starts one. What is not acknowledged is not sent
+ * again: the requester goes on where it was. Context: state_lock held.
  */
 static void restart_requester(struct rxe_qp *qp)
 {
@@ -79,7 +83,7 @@ static void restart_requester(struct rxe_qp *qp)
 	qp->comp.started_retry = has_outstanding(qp);
 	qp->comp.retry_cnt = qp->attr.retry_cnt;
 	qp->comp.rnr_retry = qp->attr.rnr_retry;
-	if (!qp->req.wait_for_rnr_timer)
+	if (qp_type(qp) == IB_QPT_RC && !qp->req.wait_for_rnr_timer)
 		qp->req.need_retry = 1;
 	rxe_sched_task(&qp->send_task);
 }

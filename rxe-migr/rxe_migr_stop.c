@@ -45,8 +45,10 @@ static void quiesce(struct rxe_qp *qp)
 
 	rxe_disable_task(&qp->send_task);
 	rxe_disable_task(&qp->recv_task);
-	timer_delete_sync(&qp->retrans_timer);
-	timer_delete_sync(&qp->rnr_nak_timer);
+	if (qp_type(qp) == IB_QPT_RC) { /* others have not set them up */
+		timer_delete_sync(&qp->retrans_timer);
+		timer_delete_sync(&qp->rnr_nak_timer);
+	}
 	rxe_migr_purge(qp, &qp->req_pkts);
 	rxe_migr_purge(qp, &qp->resp_pkts);
 
@@ -65,7 +67,7 @@ static void quiesce(struct rxe_qp *qp)
 
 /**
  * rxe_migr_stop_qps - Running, Paused or Resuming to Stopped
- * @qps: RC QPs, with references
+ * @qps: QPs, with references
  * @n: how many
  *
  * All QPs stop receiving before the first one comes to rest. The state goes
@@ -102,7 +104,7 @@ void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
 
 /**
  * rxe_migr_tell_peers - NAK_STOPPED from all Stopped QPs, unasked
- * @qps: RC QPs, with references
+ * @qps: QPs, with references
  * @n: how many
  *
  * The QPs may be gone before the peers send their next request, and then
@@ -231,7 +233,7 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 	struct ib_uobject *uobj = qp_uobject(qp);
 	enum rxe_migr_why why;
 
-	if (qp_type(qp) != IB_QPT_RC)
+	if (qp_type(qp) != IB_QPT_RC && qp_type(qp) != IB_QPT_UD)
 		why = RXE_MIGR_WHY_QP_TYPE;
 	else if (qp_state(qp) > IB_QPS_SQD && qp_state(qp) != IB_QPS_ERR)
 		why = RXE_MIGR_WHY_QP_STATE;
@@ -247,7 +249,7 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 	return refuse(st, why, RXE_MIGR_QP, uobj);
 }
 
-/* does @bad name an object of @uc in this pool? NULL: every one is bad */
+/* does @bad name an object of @uc in this pool? */
 static int chk_pool(struct rxe_pool *pool, struct ib_ucontext *uc,
 		    struct rxe_migr_status *st, enum rxe_migr_type type,
 		    enum rxe_migr_why why, bool (*bad)(void *obj))
@@ -261,7 +263,7 @@ static int chk_pool(struct rxe_pool *pool, struct ib_ucontext *uc,
 		uobj = rxe_migr_uobject(elem);
 		if (!uobj)
 			err = -EAGAIN;	/* the core has not finished it */
-		else if (!bad || bad(elem->obj))
+		else if (bad(elem->obj))
 			err = refuse(st, why, type, uobj);
 		__rxe_put(elem);
 	}
@@ -278,6 +280,12 @@ static bool unmapped_cq(void *obj)
 static bool unmapped_srq(void *obj)
 {
 	return !((struct rxe_srq *)obj)->rq.queue->ip;
+}
+
+/* whoever has made it knows no number, and puts the address into its requests */
+static bool nameless_ah(void *obj)
+{
+	return !((struct rxe_ah *)obj)->ah_num;
 }
 
 static bool bad_mr(void *obj)
@@ -312,7 +320,7 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 			       RXE_MIGR_WHY_QP_STATE, unmapped_srq);
 	if (!err)
 		err = chk_pool(&rxe->ah_pool, uc, st, RXE_MIGR_AH,
-			       RXE_MIGR_WHY_AH, NULL);
+			       RXE_MIGR_WHY_AH, nameless_ah);
 	if (!err)
 		err = chk_pool(&rxe->cq_pool, uc, st, RXE_MIGR_CQ,
 			       RXE_MIGR_WHY_QP_STATE, unmapped_cq);

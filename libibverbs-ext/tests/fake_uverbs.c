@@ -20,6 +20,7 @@ void fake_reset(void)
 	memset(&fake, 0, sizeof(fake));
 	memset(fake.reach, MIGR_REACH_ROUTE, sizeof(fake.reach));
 	fake.reach[5] = fake.reach[6] = MIGR_REACH_BEST;
+	fake.dead_gid[0] = 0xfd;
 }
 
 /* ---- attributes ---- */
@@ -220,6 +221,43 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *hdr)
 	return new_handle(RXE_MIGR_QP, rec->qpn, &resp->qp_handle);
 }
 
+static int create_ah(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_create_ah *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_create_ah_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+	struct rxe_create_ah_resp *made = out(hdr, UVERBS_ATTR_UHW_OUT);
+	const struct rxe_migr_rec_ah *rec = wanted(hdr, RXE_MIGR_AH);
+	struct fake_object *ah;
+
+	if (!rec)
+		return -ENOENT;
+	if (!made || !is(cmd->pd_handle, RXE_MIGR_PD) || !cmd->attr.is_global ||
+	    cmd->attr.port_num != 1)
+		return -EINVAL;
+	if (rec->ah_num == fake.taken_ah)
+		return -EBUSY;
+	if (!memcmp(cmd->attr.grh.dgid, fake.dead_gid, 16))
+		return -EHOSTUNREACH;
+	made->ah_num = rec->ah_num;
+	if (new_handle(RXE_MIGR_AH, rec->ah_num, &resp->ah_handle))
+		return -ENOMEM;
+	ah = &fake.object[resp->ah_handle];
+	ah->sgid_index = cmd->attr.grh.sgid_index;
+	memcpy(ah->dgid, cmd->attr.grh.dgid, sizeof(ah->dgid));
+	return 0;
+}
+
+static int attach_mcast(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_attach_mcast *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct fake_object *qp = &fake.object[cmd->qp_handle];
+
+	if (!is(cmd->qp_handle, RXE_MIGR_QP) || !qp->filled)
+		return -EINVAL;
+	qp->groups++;
+	return 0;
+}
+
 static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_modify_qp *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
@@ -228,6 +266,8 @@ static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
 	if (!is(cmd->qp_handle, RXE_MIGR_QP) || cmd->qp_state != qp->state + 1)
 		return -EINVAL;
 	qp->state = cmd->qp_state;
+	if (cmd->attr_mask & IBV_QP_QKEY)
+		qp->qkey = cmd->qkey;
 	if (cmd->attr_mask & IBV_QP_AV) {
 		qp->sgid_index = cmd->dest.sgid_index;
 		memcpy(qp->dgid, cmd->dest.dgid, sizeof(qp->dgid));
@@ -375,6 +415,10 @@ static int invoke(struct ib_uverbs_ioctl_hdr *hdr)
 		return alloc_mw(hdr);
 	case IB_USER_VERBS_CMD_CREATE_QP:
 		return create_qp(hdr);
+	case IB_USER_VERBS_CMD_CREATE_AH:
+		return create_ah(hdr);
+	case IB_USER_VERBS_CMD_ATTACH_MCAST:
+		return attach_mcast(hdr);
 	case IB_USER_VERBS_CMD_MODIFY_QP:
 		return modify_qp(hdr);
 	default:

@@ -23,6 +23,8 @@ struct fake_object {
 	uint8_t dgid[16];
 	uint32_t comp_vector;
 	int channel; /* a CQ's; -1: none */
+	uint32_t qkey;
+	unsigned int groups; /* that the QP has joined */
 	bool filled;
 };
 
@@ -34,7 +36,8 @@ struct fake {
 	size_t image_length;
 	/* knobs */
 	int stock; /* a driver without migration */
-	uint32_t taken_qpn, taken_key;
+	uint32_t taken_qpn, taken_key, taken_ah;
+	uint8_t dead_gid[16];	   /* where nobody answers */
 	unsigned int fail_call;	   /* this one fails with ENOMEM; 0: none */
 	int fail_method, fail_err; /* device method, errno */
 	uint32_t why;

@@ -236,6 +236,36 @@ static void fill_dma(struct rxe_dma_info *dma, uint32_t resid)
 		dma->cur_sge = 1;
 }
 
+static uint32_t send_opcode(const struct rxe_migr_rec_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_UD ? IBV_WR_SEND : IBV_WR_RDMA_WRITE;
+}
+
+static void fill_resources(struct rxe_migr_rec_qp *qp)
+{
+	struct rxe_migr_res *res = (void *)(qp + 1);
+
+	if (!qp->max_dest_rd_atomic)
+		return;
+	res[1].kind = RXE_MIGR_RES_READ;
+	res[1].first_psn = 0x100;
+	res[1].last_psn = 0x103;
+	res[1].cur_psn = 0x102;
+	res[2].kind = RXE_MIGR_RES_ATOMIC;
+}
+
+static void fill_recv_wqe(struct rxe_migr_recv_wqe *wqe)
+{
+	wqe->valid = 1;
+	wqe->num_sge = S_SGE;
+	wqe->cur_sge = 1;
+	wqe->length = 3000;
+	wqe->resid = 1000;
+	wqe->sge[0].length = 1000;
+	wqe->sge[1].length = 2000;
+	wqe->sge_offset = 1000;
+}
+
 static void fill_content(struct rxe_migr_rec_qp *qp)
 {
 	struct rxe_migr_res *res = (void *)(qp + 1);
@@ -245,14 +275,12 @@ static void fill_content(struct rxe_migr_rec_qp *qp)
 	struct rxe_recv_wqe *recv;
 	uint32_t i;
 
-	res[1].kind = RXE_MIGR_RES_READ;
-	res[1].first_psn = 0x100;
-	res[1].last_psn = 0x103;
-	res[1].cur_psn = 0x102;
-	res[2].kind = RXE_MIGR_RES_ATOMIC;
+	fill_resources(qp);
 	for (i = 0; i < qp->sq.slots; i++) {
 		send = (void *)(sq + (i << qp->sq.log2_elem));
-		send->wr.opcode = IBV_WR_RDMA_WRITE;
+		send->wr.opcode = send_opcode(qp);
+		if (qp->qp_type == IBV_QPT_UD)
+			send->wr.wr.ud.ah_num = S_AH_NUM;
 		fill_dma(&send->dma, i ? 3000 : 500);
 	}
 	for (i = 0; i < qp->rq.slots; i++) {
@@ -260,14 +288,8 @@ static void fill_content(struct rxe_migr_rec_qp *qp)
 		recv->wr_id = i;
 		fill_dma(&recv->dma, 3000);
 	}
-	qp->wqe.valid = 1;
-	qp->wqe.num_sge = S_SGE;
-	qp->wqe.cur_sge = 1;
-	qp->wqe.length = 3000;
-	qp->wqe.resid = 1000;
-	qp->wqe.sge[0].length = 1000;
-	qp->wqe.sge[1].length = 2000;
-	qp->wqe.sge_offset = 1000;
+	if (qp->qp_type != IBV_QPT_UD)
+		fill_recv_wqe(&qp->wqe);
 }
 
 static void fill_path(struct rxe_migr_rec_qp *qp, int ipv6)
@@ -307,10 +329,10 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 {
 	const size_t send = builder_send_size(S_SGE, S_INLINE);
 	const size_t recv = builder_recv_size(S_SGE);
+	const uint32_t resources = q->type ? 0 : S_RD_ATOMIC;
 	struct rxe_migr_rec_qp *qp;
 	size_t rq = (size_t)S_RQ_SLOTS << builder_log2_elem(recv);
-	size_t length = sizeof(*qp) +
-			S_RD_ATOMIC * sizeof(struct rxe_migr_res) +
+	size_t length = sizeof(*qp) + resources * sizeof(struct rxe_migr_res) +
 			((size_t)S_SQ_SLOTS << builder_log2_elem(send)) +
 			(q->has_srq ? 0 : rq);
 
@@ -320,7 +342,7 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->recv_cq = q->recv_cq;
 	qp->qpn = q->qpn;
 	qp->wire_qpn = q->qpn;
-	qp->qp_type = IBV_QPT_RC;
+	qp->qp_type = q->type ? q->type : IBV_QPT_RC;
 	qp->max_send_wr = S_WR;
 	qp->max_send_sge = S_SGE;
 	qp->max_inline_data = S_INLINE;
@@ -330,22 +352,30 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->path_mtu = IBV_MTU_1024;
 	qp->rq_psn = 0x123456;
 	qp->sq_psn = 0xfffffe;
-	qp->max_rd_atomic = qp->req_rd_atomic = 16;
-	qp->max_dest_rd_atomic = S_RD_ATOMIC;
+	qp->max_dest_rd_atomic = resources;
 	qp->min_rnr_timer = 12;
 	qp->timeout = 14;
 	qp->retry_cnt = 6;
 	qp->rnr_retry = 7;
 	qp->sq_draining = q->state == IBV_QPS_SQD;
-	if (q->state >= IBV_QPS_RTR)
+	if (q->type == IBV_QPT_UD)
+		qp->qkey = 0x11111111;
+	else if (q->state >= IBV_QPS_RTR)
 		fill_path(qp, q->ipv6);
 	qp->epoch = 3;
 	qp->req_psn = 0xffffff;
 	qp->req_opcode = ~0U;
-	qp->comp_opcode = 0x0e; /* in the middle of a READ */
 	qp->comp_psn = 0xfffffe;
-	qp->resp_opcode = 0x01; /* SEND_MIDDLE */
-	qp->resp_res_head = 3;
+	if (q->type == IBV_QPT_UD) {
+		qp->comp_opcode = ~0U;
+		qp->comp_psn = 0x123; /* of no meaning */
+		qp->resp_opcode = 0x64;
+	} else {
+		qp->max_rd_atomic = qp->req_rd_atomic = 16;
+		qp->comp_opcode = 0x0e; /* in the middle of a READ */
+		qp->resp_opcode = 0x01; /* SEND_MIDDLE */
+		qp->resp_res_head = 3;
+	}
 	fill_ring(&qp->sq, 4 * q->handle + 2, S_WR, send, S_SQ_SLOTS);
 	qp->sq.producer = S_SQ_SLOTS;
 	qp->srq = RXE_MIGR_NO_HANDLE;
@@ -359,6 +389,53 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 		qp->rq.producer = 3;
 	}
 	fill_content(qp);
+}
+
+static void builder_ah(struct builder *b, uint32_t handle, uint32_t ah_num,
+		       int group)
+{
+	static const uint8_t v4[16] = { [10] = 0xff, 0xff, 10, 0, 0, 7 };
+	static const uint8_t v6[16] = { 0xfd, 0x01, [15] = 1 };
+	static const uint8_t mgid[16] = { 0xff, 0x0e, [15] = 5 };
+	struct rxe_migr_rec_ah *ah;
+
+	ah = builder_add(b, RXE_MIGR_AH, handle, sizeof(*ah));
+	ah->pd = S_PD2;
+	ah->ah_num = ah_num;
+	memcpy(ah->dgid, group ? mgid : v4, 16);
+	memcpy(ah->sgid, group ? v6 : v4, 16);
+	ah->sgid[15] = 1;
+	ah->network_type =
+		group ? RXE_NETWORK_TYPE_IPV6 : RXE_NETWORK_TYPE_IPV4;
+	ah->sgid_index = 1;
+	ah->hop_limit = 64;
+}
+
+void builder_datagrams(struct builder *b)
+{
+	static const struct builder_qp ud = {
+		.handle = S_QP_UD,
+		.pd = S_PD2,
+		.send_cq = S_CQ,
+		.recv_cq = S_CQ,
+		.qpn = 0x15,
+		.state = IBV_QPS_RTS,
+		.type = IBV_QPT_UD,
+	};
+	static const struct rxe_migr_group groups[] = {
+		{ .mgid = { 0xff, 0x0e, [15] = 5 } },
+		{ .mgid = { [10] = 0xff, 0xff, 239, 1, 2, 3 }, .mlid = 0xc001 },
+	};
+	struct rxe_migr_rec_mcast *mcast;
+
+	builder_ah(b, S_AH, S_AH_NUM, 0);
+	builder_ah(b, S_AH_GROUP, 0x7fff, 1);
+	builder_qp(b, &ud);
+	mcast = builder_add(b, RXE_MIGR_MCAST, 0,
+			    sizeof(*mcast) + sizeof(groups));
+	mcast->qp = S_QP_UD;
+	mcast->groups = 2;
+	memcpy(mcast + 1, groups, sizeof(groups));
 }
 
 void builder_seal(void *data, size_t length)
@@ -387,9 +464,10 @@ void builder_finish(struct builder *b)
 void builder_sample(struct builder *b)
 {
 	static const struct builder_qp qps[] = {
-		{ S_QP_RTS, S_PD, S_CQ, S_CQ_WRAPPED, 0x12, IBV_QPS_RTS, 0, 0 },
-		{ S_QP_INIT, S_PD2, S_CQ, S_CQ, 0x13, IBV_QPS_INIT, 0, 0 },
-		{ S_QP_SQD, S_PD2, S_CQ, S_CQ, 0x9999, IBV_QPS_SQD, 1, 0 },
+		{ S_QP_RTS, S_PD, S_CQ, S_CQ_WRAPPED, 0x12, IBV_QPS_RTS, 0, 0,
+		  0 },
+		{ S_QP_INIT, S_PD2, S_CQ, S_CQ, 0x13, IBV_QPS_INIT, 0, 0, 0 },
+		{ S_QP_SQD, S_PD2, S_CQ, S_CQ, 0x9999, IBV_QPS_SQD, 1, 0, 0 },
 		{ .handle = S_QP_SRQ,
 		  .pd = S_PD2,
 		  .send_cq = S_CQ,
@@ -414,6 +492,7 @@ void builder_sample(struct builder *b)
 		builder_qp(b, &qps[i]);
 	builder_srq(b, S_SRQ, S_PD2, S_SRQ_NUM);
 	builder_mws(b);
+	builder_datagrams(b);
 	builder_events(b);
 	builder_finish(b);
 }
@@ -424,7 +503,7 @@ void builder_free(struct builder *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* an object by its handle, or an event file by its type */
+/* an object by its handle, or what has none by its type */
 static struct rxe_migr_rec *find(void *data, size_t length, uint32_t handle,
 				 uint32_t type)
 {
@@ -436,6 +515,7 @@ static struct rxe_migr_rec *find(void *data, size_t length, uint32_t handle,
 	for (at = hdr->hdr_length; at < length; at += rec->length) {
 		rec = (void *)((char *)data + at);
 		object = rec->type != RXE_MIGR_CONTEXT &&
+			 rec->type != RXE_MIGR_MCAST &&
 			 rec->type != RXE_MIGR_COMP_CHANNEL &&
 			 rec->type != RXE_MIGR_ASYNC_FD;
 		if (type ? rec->type == type : object && rec->handle == handle)

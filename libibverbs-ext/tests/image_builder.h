@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Images for tests. The sample has every record type, QPs in three states,
- * one with an SRQ, memory windows in all states, two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
+ * one with an SRQ, one of UD in two multicast groups, address handles to a host and
+ * to a group, memory windows in all states, two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
  * record of an unknown type.
  */
 #ifndef IMAGE_BUILDER_H
@@ -34,7 +35,10 @@ enum sample_handle {
 	S_MW_UNBOUND = 14, /* type 1 */
 	S_MW_OF_QP = 15,   /* type 2, valid */
 	S_MW_FREE = 16,	   /* type 2 */
-	S_MAX_HANDLE = 16,
+	S_QP_UD = 17,
+	S_AH = 18,
+	S_AH_GROUP = 19, /* IPv6 */
+	S_MAX_HANDLE = 19,
 };
 
 #define S_CQE 15
@@ -45,6 +49,7 @@ enum sample_handle {
 #define S_SQ_SLOTS 4 /* in the image */
 #define S_RQ_SLOTS 6
 #define S_SRQ_NUM 0x20005
+#define S_AH_NUM 9	   /* of the first one, which the UD QP's sends use */
 #define S_MW_KEY 0x8000100 /* of the first one */
 
 /* bytes of a ring as mmap() gives it */
@@ -62,13 +67,17 @@ void builder_cq(struct builder *b, uint32_t handle, uint32_t consumer,
 void builder_mr(struct builder *b, uint32_t handle, uint32_t pd, uint32_t key);
 void builder_srq(struct builder *b, uint32_t handle, uint32_t pd, uint32_t num);
 
+/* a UD QP, its groups, and AHs of the same PD: those of the sample */
+void builder_datagrams(struct builder *b);
+
 /* the windows of the sample, on its objects */
 void builder_mws(struct builder *b);
 
 struct builder_qp {
 	uint32_t handle, pd, send_cq, recv_cq, qpn, state;
 	int ipv6;
-	int has_srq; /* that of the sample */
+	int has_srq;   /* that of the sample */
+	uint32_t type; /* 0: RC */
 };
 
 void builder_qp(struct builder *b, const struct builder_qp *q);
@@ -85,7 +94,7 @@ void builder_seal(void *data, size_t length);
 
 /* the object with this handle; NULL if there is none */
 struct rxe_migr_rec *builder_find(void *data, size_t length, uint32_t handle);
-/* the first record of this type, an event file's */
+/* the first record of this type, that of something without a handle */
 struct rxe_migr_rec *builder_find_type(void *data, size_t length,
 				       uint32_t type);
 

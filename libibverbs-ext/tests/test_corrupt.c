@@ -28,6 +28,12 @@
 
 #define MW(h, member, v, text) AT(h, rxe_migr_rec_mw, member, v, text)
 
+#define AH(member, v, text) AT(S_AH, rxe_migr_rec_ah, member, v, "AH 18: " text)
+#define GROUPS(member, v, text) \
+	AT(C_MCAST, groups, member, v, "list of groups 0: " text)
+#define UD(member, v, text) \
+	AT(S_QP_UD, rxe_migr_rec_qp, member, v, "QP 17: " text)
+
 #define SRQ(member, v, text) \
 	AT(S_SRQ, rxe_migr_rec_srq, member, v, "SRQ 12: " text)
 #define CH(member, v, text)                                 \
@@ -42,6 +48,20 @@ struct srq_slots {
 		struct rxe_recv_wqe wqe;
 		char size[128];
 	} slot[S_RQ_SLOTS];
+};
+
+struct groups {
+	struct rxe_migr_rec_mcast mcast;
+	struct rxe_migr_group group[2];
+};
+
+/* a UD QP has no resources */
+struct ud_slots {
+	struct rxe_migr_rec_qp qp;
+	union {
+		struct rxe_send_wqe wqe;
+		char size[512];
+	} slot[S_SQ_SLOTS];
 };
 
 struct channel_event {
@@ -78,7 +98,7 @@ const struct corruption corruptions[] = {
 	HDR(hdr_length, 72 + 24, "record at 96"),
 	HDR(length, 0, "length"),
 	HDR(length, ~0ULL, "length"),
-	HDR(count, 10, "count is 10, there are 19"),
+	HDR(count, 10, "count is 10, there are 23"),
 	HDR(count, 0xffffffff, "count"),
 	HDR(reserved[6], 1, "reserved"),
 
@@ -88,11 +108,11 @@ const struct corruption corruptions[] = {
 	REC(S_PD, length, 25, "length is 25"),
 	REC(S_PD, length, 0xfffffff8, "length is 4294967288"),
 	REC(S_PD, length, 0x7fffffff, "length"),
-	REC(S_PD, length, 48, "count is 19, there are 18"),
+	REC(S_PD, length, 48, "count is 23, there are 22"),
 	REC(S_MR, length, 24, "length"),
 	REC(S_PD, type, RXE_MIGR_CONTEXT, "type CONTEXT a second time"),
 	REC(S_PD, type, 0, "type"),
-	REC(S_PD, type, RXE_MIGR_AH, "AH 0: type is not part"),
+	REC(S_PD, type, RXE_MIGR_MCAST + 1, "object 0: type is not part"),
 	REC(S_PD, type, RXE_MIGR_ASYNC_FD,
 	    "async event file 0: length is 24 bytes, less"),
 	REC(S_PD, type, RXE_MIGR_QP, "QP 0: length is 24 bytes, less"),
@@ -206,6 +226,52 @@ const struct corruption corruptions[] = {
 	MW(S_MW_FREE, size, 1, "MW 16: size is 1 in state 1"),
 	MW(S_MW_FREE, state, 2, "MW 16: size is 0 in state 2"),
 
+	/* AH */
+	REC(S_PD, type, RXE_MIGR_AH, "AH 0: length is 24 bytes, less"),
+	AH(pd, S_CQ, "pd is 1, which is of type CQ, not PD"),
+	AH(pd, 8, "pd is 8, there is no such object"),
+	AH(ah_num, 0, "ah_num"),
+	AH(ah_num, 1U << 15, "ah_num"),
+	AH(flow_label, 1U << 20, "flow_label"),
+	AH(network_type, 0, "network_type"),
+	AH(network_type, 3, "network_type"),
+	AH(network_type, 2, "network_type is 2, sgid is of the other"),
+	AH(sgid[0], 1, "network_type is 1, sgid is of the other"),
+	AH(dgid[0], 1, "network_type is 1, dgid is of the other"),
+
+	/* MCAST */
+	REC(S_PD, type, RXE_MIGR_MCAST, "list of groups 0: length is 24"),
+	AT(C_MCAST, rxe_migr_rec, handle, 1,
+	   "list of groups 1: a list of groups has no handle"),
+	GROUPS(mcast.qp, S_CQ, "qp is 1, which is of type CQ, not QP"),
+	GROUPS(mcast.qp, 8, "qp is 8, there is no such object"),
+	GROUPS(mcast.qp, S_QP_RTS, "qp is 4, which is not UD"),
+	GROUPS(mcast.groups, 0, "length"),
+	GROUPS(mcast.groups, 1, "length is 80 bytes, the content takes 56"),
+	GROUPS(mcast.groups, 0x10000002, "length"),
+	GROUPS(mcast.groups, ~0U, "length"),
+	GROUPS(group[0].mgid[0], 0xfe, "group 0: mgid is no multicast"),
+	GROUPS(group[1].mgid[12], 10, "group 1: mgid is no multicast"),
+	GROUPS(group[1].mlid, 0x10000, "group 1: mlid is 0x10000"),
+	GROUPS(group[0].reserved, 1, "group 0: reserved"),
+
+	/* a QP of UD */
+	UD(qp_type, IBV_QPT_UC, "qp_type is 3, which cannot move"),
+	UD(qp_type, IBV_QPT_RC, "dest_qpn is 0"),
+	UD(qp_type, 5, "qp_type"),
+	UD(qp_type, 1, "qp_type"),
+	UD(state, IBV_QPS_SQE, "state is SQE, which rdma_rxe"),
+	UD(max_dest_rd_atomic, 4, "length"),
+	UD(req_opcode, 0x04, "req_opcode"),
+	UD(resp_opcode, 0x04, "resp_opcode"),
+	UD(resp_opcode, 0x60, "resp_opcode"),
+	UD(resp_opcode, 0x66, "resp_opcode"),
+	UD(comp_opcode, 0x0d, "comp_opcode"),
+	AT(S_QP_UD, ud_slots, slot[2].wqe.wr.opcode, IBV_WR_RDMA_WRITE,
+	   "QP 17: sq slot 2: opcode is 0"),
+	AT(S_QP_UD, ud_slots, slot[0].wqe.wr.wr.ud.ah_num, 0,
+	   "QP 17: sq slot 0: ah_num is 0"),
+
 	/* SRQ */
 	SRQ(pd, S_CQ, "pd is 1, which is of type CQ, not PD"),
 	SRQ(srq_num, 0, "srq_num"),
@@ -260,7 +326,7 @@ const struct corruption corruptions[] = {
 	QP(recv_cq, 0xffffffff, "recv_cq"),
 	QP(qpn, 0x1000012, "qpn"),
 	QP(qpn, 1, "qpn"),
-	QP(qp_type, IBV_QPT_UD, "qp_type"),
+	QP(qp_type, IBV_QPT_UD, "comp_opcode is 0xe"),
 	QP(sq_sig_all, 2, "sq_sig_all"),
 	QP(max_send_wr, 1U << 21, "max_send_wr"),
 	QP(max_send_wr, 16, "sq.index_mask"),

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define C_MCAST 0xfffffffbU
 #define C_CHANNEL 0xfffffffcU
 #define C_ASYNC 0xfffffffdU
 #define C_HEADER 0xfffffffeU

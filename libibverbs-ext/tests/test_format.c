@@ -160,6 +160,7 @@ int main(int argc, char **argv)
 	check_types();
 	while (fgets(line, sizeof(line), f)) {
 		if (line[0] == '#' || !strncmp(line, "A responder", 11) ||
+		    !strncmp(line, "A group", 7) ||
 		    !strncmp(line, "An event", 8))
 			strcpy(section, line);
 		check_line(section, line, &next);
@@ -174,6 +175,8 @@ int main(int argc, char **argv)
 	CHECK(sizeof(struct rxe_migr_rec_cq) == 80, "CQ");
 	CHECK(sizeof(struct rxe_migr_rec_mr) == 64, "MR");
 	CHECK(sizeof(struct rxe_migr_rec_mw) == 72, "MW");
+	CHECK(sizeof(struct rxe_migr_rec_ah) == 72, "AH");
+	CHECK(sizeof(struct rxe_migr_rec_mcast) == 32, "MCAST");
 	CHECK(sizeof(struct rxe_migr_rec_qp) == 904, "QP");
 	CHECK(sizeof(struct rxe_migr_rec_srq) == 88, "SRQ");
 	CHECK(sizeof(struct rxe_migr_res) == 40, "resource");

@@ -36,7 +36,7 @@ static void test_valid(const struct builder *b)
 	CHECK(!ret, "%s", err.text);
 	if (ret)
 		return;
-	CHECK(img.count == 18, "%u records", img.count);
+	CHECK(img.count == 22, "%u records", img.count);
 	CHECK(!strcmp(img.context->device, "rxe0"), "%s", img.context->device);
 	CHECK(img.records[0]->type == RXE_MIGR_PD, "%u", img.records[0]->type);
 	CHECK(img.records[9]->handle == S_QP_SQD, "%u", img.records[9]->handle);
@@ -138,11 +138,13 @@ static void apply(char *data, size_t length, const struct corruption *c)
 
 	if (c->handle == C_CONTEXT) {
 		at += sizeof(struct rxe_migr_image_hdr);
-	} else if (c->handle == C_CHANNEL || c->handle == C_ASYNC) {
+	} else if (c->handle == C_CHANNEL) {
 		at = (char *)builder_find_type(data, length,
-					       c->handle == C_ASYNC
-						       ? RXE_MIGR_ASYNC_FD
-						       : RXE_MIGR_COMP_CHANNEL);
+					       RXE_MIGR_COMP_CHANNEL);
+	} else if (c->handle == C_ASYNC) {
+		at = (char *)builder_find_type(data, length, RXE_MIGR_ASYNC_FD);
+	} else if (c->handle == C_MCAST) {
+		at = (char *)builder_find_type(data, length, RXE_MIGR_MCAST);
 	} else if (c->handle != C_HEADER) {
 		rec = builder_find(data, length, c->handle);
 		if (!rec)
@@ -183,6 +185,7 @@ static void test_twice(void)
 	struct rxe_migr_rec_mr *mr;
 	struct rxe_migr_rec_mw *mw;
 	struct rxe_migr_rec_qp *qp;
+	struct rxe_migr_rec_ah *ah;
 	struct migr_error err;
 	struct builder b;
 
@@ -213,6 +216,15 @@ static void test_twice(void)
 	builder_free(&b);
 
 	builder_sample(&b);
+	ah = (void *)builder_find(b.data, b.length, S_AH_GROUP);
+	ah->ah_num = S_AH_NUM;
+	builder_seal(b.data, b.length);
+	CHECK(parse(b.data, b.length, &err) == -EINVAL, "accepted");
+	CHECK(strstr(err.text, "ah_num 0x9 is also that of AH 1"), "%s",
+	      err.text);
+	builder_free(&b);
+
+	builder_sample(&b);
 	qp = (void *)builder_find(b.data, b.length, S_QP_RTS);
 	qp->qpn = qp->wire_qpn = 0x13;
 	builder_seal(b.data, b.length);
@@ -221,18 +233,18 @@ static void test_twice(void)
 	builder_free(&b);
 }
 
-/* event files that are there once too often, or not at all */
+/* what has no handle is there once too often, or not at all */
 static void test_event_files(void)
 {
 	static const uint32_t types[] = { RXE_MIGR_COMP_CHANNEL,
-					  RXE_MIGR_ASYNC_FD };
+					  RXE_MIGR_ASYNC_FD, RXE_MIGR_MCAST };
 	struct rxe_migr_rec *rec, *more;
 	struct migr_error err;
 	struct builder b;
 	uint32_t size;
 	size_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		builder_sample(&b);
 		size = builder_find_type(b.data, b.length, types[i])->length;
 		more = builder_add(&b, types[i], 0, size);

@@ -67,6 +67,9 @@ static void test_sample(void)
 		[S_MW_UNBOUND] = { RXE_MIGR_MW, S_MW_KEY + 0x101, 0, 0 },
 		[S_MW_OF_QP] = { RXE_MIGR_MW, S_MW_KEY + 0x202, 0, 0 },
 		[S_MW_FREE] = { RXE_MIGR_MW, S_MW_KEY + 0x303, 0, 0 },
+		[S_QP_UD] = { RXE_MIGR_QP, 0x15, IBV_QPS_RTS, 0 },
+		[S_AH] = { RXE_MIGR_AH, S_AH_NUM, 0, 5 },
+		[S_AH_GROUP] = { RXE_MIGR_AH, 0x7fff, 0, 6 },
 	};
 	const unsigned int n = sizeof(want) / sizeof(want[0]);
 	const struct fake_object *o;
@@ -95,7 +98,11 @@ static void test_sample(void)
 			o->type == RXE_MIGR_SRQ;
 		CHECK(o->filled == fills, "%u", i);
 	}
-	CHECK(fake.in_use == 16, "%u", fake.in_use);
+	CHECK(fake.object[S_QP_UD].qkey == 0x11111111, "%#x",
+	      fake.object[S_QP_UD].qkey);
+	CHECK(fake.object[S_QP_UD].groups == 2, "%u",
+	      fake.object[S_QP_UD].groups);
+	CHECK(fake.in_use == 19, "%u", fake.in_use);
 	CHECK(fake.object[S_CQ].comp_vector == 1, "%u",
 	      fake.object[S_CQ].comp_vector);
 
@@ -108,6 +115,7 @@ static void test_sample(void)
 static void test_refusals(void)
 {
 	struct rxe_migr_rec_qp *qp;
+	struct rxe_migr_rec_ah *ah;
 	struct migr_error err;
 	struct builder b;
 
@@ -129,6 +137,19 @@ static void test_refusals(void)
 	fake.taken_key = S_MW_KEY;
 	CHECK(restore(&b, &err) == -EBUSY, "accepted");
 	CHECK(!strcmp(err.text, "MW 13: key 0x8000100 is taken on this host"),
+	      "%s", err.text);
+
+	fake_reset();
+	fake.taken_ah = S_AH_NUM;
+	CHECK(restore(&b, &err) == -EBUSY, "accepted");
+	CHECK(!strcmp(err.text, "AH 18: number 9 is taken on this host"), "%s",
+	      err.text);
+
+	fake_reset();
+	ah = (void *)builder_find(b.data, b.length, S_AH);
+	memcpy(fake.dead_gid, ah->dgid, 16);
+	CHECK(restore(&b, &err) == -EHOSTUNREACH, "accepted");
+	CHECK(strstr(err.text, "AH 18: to ::ffff:10.0.0.7 (GID index 5): "),
 	      "%s", err.text);
 
 	qp = (void *)builder_find(b.data, b.length, S_QP_SQD);

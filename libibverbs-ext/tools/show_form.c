@@ -60,7 +60,9 @@ const struct show_form show_notify = { .as = SHOW_HEX,
 				       .flags = true,
 				       .names = notifies };
 
-static const struct show_name qp_types[] = { { IBV_QPT_RC, "RC" }, END };
+static const struct show_name qp_types[] = { { IBV_QPT_RC, "RC" },
+					     { IBV_QPT_UD, "UD" },
+					     END };
 const struct show_form show_qp_type = { .as = SHOW_DECIMAL, .names = qp_types };
 
 #define STATE(state) { IBV_QPS_##state, #state }
@@ -89,7 +91,7 @@ static const struct show_name networks[] = { { 0, "none" },
 					     END };
 const struct show_form show_network = { .as = SHOW_DECIMAL, .names = networks };
 
-/* of RC: IBA 9.2.1 and its annexes */
+/* of RC, and below of others: IBA 9.2.1 and its annexes */
 static const struct show_name bth_opcodes[] = {
 	{ 0x00, "SEND_FIRST" },
 	{ 0x01, "SEND_MIDDLE" },
@@ -112,6 +114,8 @@ static const struct show_name bth_opcodes[] = {
 	{ 0x17, "SEND_ONLY_WITH_INV" },
 	{ 0x1c, "FLUSH" },
 	{ 0x1d, "ATOMIC_WRITE" },
+	{ 0x64, "UD_SEND_ONLY" },
+	{ 0x65, "UD_SEND_ONLY_WITH_IMM" },
 	{ 0xffffffff, "none" },
 	END
 };

@@ -12,6 +12,9 @@
 #define CTX(m, how) FIELD(rxe_migr_rec_context, m, how)
 #define MR(m, how) FIELD(rxe_migr_rec_mr, m, how)
 #define MW(m, how) FIELD(rxe_migr_rec_mw, m, how)
+#define AH(m, how) FIELD(rxe_migr_rec_ah, m, how)
+#define MCAST(m, how) FIELD(rxe_migr_rec_mcast, m, how)
+#define GROUP(m, how) FIELD(rxe_migr_group, m, how)
 #define RING(m, how) FIELD(rxe_migr_ring, m, how)
 #define CQ(m, how) FIELD(rxe_migr_rec_cq, m, how)
 #define WQE(m, how) FIELD(rxe_migr_recv_wqe, m, how)
@@ -152,6 +155,16 @@ static const struct show_layout resource = {
 		RES(flush_level, hex))
 };
 
+static const struct show_layout group = {
+	.name = "group",
+	.section = "A group",
+	.size = sizeof(struct rxe_migr_group),
+	SHOW_FIELDS(
+		GROUP(mgid, gid),
+		GROUP(mlid, hex),
+		GROUP(reserved, reserved))
+};
+
 /* an event of a channel is nothing but this */
 static const struct show_layout cq_event = {
 	.name = "event",
@@ -201,6 +214,17 @@ const struct show_layout *const show_layouts[] = {
 			MW(qp, handle),
 			MW(addr, hex),
 			MW(size, decimal))),
+	RECORD(AH, ah,
+		SHOW_FIELDS(
+			AH(pd, decimal),
+			AH(ah_num, decimal),
+			AH(dgid, gid),
+			AH(sgid, gid),
+			AH(flow_label, hex),
+			AH(network_type, network),
+			AH(sgid_index, decimal),
+			AH(hop_limit, decimal),
+			AH(traffic_class, decimal))),
 	&ring,
 	RECORD(CQ, cq,
 		SHOW_FIELDS(
@@ -287,6 +311,15 @@ const struct show_layout *const show_layouts[] = {
 			QP(srq, handle),
 			QP(last_wqe, decimal))),
 	&resource,
+	RECORD(MCAST, mcast,
+		.no_handle = true,
+		.items_name = "joined",
+		.items = &group,
+		.items_at = offsetof(struct rxe_migr_rec_mcast, groups),
+		SHOW_FIELDS(
+			MCAST(qp, decimal),
+			MCAST(groups, decimal))),
+	&group,
 	RECORD(SRQ, srq,
 		SHOW_FIELDS(
 			SRQ(pd, decimal),

@@ -19,6 +19,7 @@
 #define ATOMIC(m, how) SHOW_FIELD(rxe_send_wqe, #m, wr.wr.atomic.m, how)
 #define FLUSH(m, how) SHOW_FIELD(rxe_send_wqe, #m, wr.wr.flush.m, how)
 #define MW(m, how) SHOW_FIELD(rxe_send_wqe, #m, wr.wr.mw.m, how)
+#define UD(m, how) SHOW_FIELD(rxe_send_wqe, #m, wr.wr.ud.m, how)
 #define DMA(type, m, how) SHOW_FIELD(type, #m, dma.m, how)
 
 #define N_ELEM(a) (sizeof(a) / sizeof((a)[0]))
@@ -124,6 +125,14 @@ static const struct {
 		MW(mw_rkey, hex),
 		MW(rkey, hex),
 		MW(access, access)) } },
+	/* a datagram's; of others they are 0 */
+	{ &show_send,
+	  OPCODE(SEND) | OPCODE(SEND_WITH_IMM) | OPCODE(SEND_WITH_INV),
+	  { .sparse = true,
+	    SHOW_FIELDS(
+		UD(remote_qpn, hex24),
+		UD(remote_qkey, hex),
+		UD(ah_num, decimal)) } },
 	{ &show_send, OPCODE(SEND_WITH_IMM) | OPCODE(RDMA_WRITE_WITH_IMM),
 	  { SHOW_FIELDS(
 		SHOW_FIELD(rxe_send_wqe, "imm_data", wr.ex.imm_data, be32)) } },

@@ -81,8 +81,10 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_NONE,
 	RXE_MIGR_WHY_PEER,	/* peer runs a driver without migration */
 	RXE_MIGR_WHY_SILENT,	/* peer does not answer */
-	RXE_MIGR_WHY_QP_TYPE,	/* not an RC QP */
-	RXE_MIGR_WHY_AH,	/* address handle */
+	RXE_MIGR_WHY_QP_TYPE,	/* a QP that is neither RC, UC nor UD */
+	RXE_MIGR_WHY_AH,	/* address handle of a library that keeps the
+				 * address itself, in work requests, too
+				 */
 	RXE_MIGR_WHY_QP_STATE,	/* QP in a state that cannot be carried; QP, CQ
 				 * or SRQ whose rings nobody can map
 				 */
@@ -163,7 +165,7 @@ struct rxe_migr_resolve_resp {
 
 /*
  * RESTORE attribute of the create commands (INVOKE_WRITE of CREATE_CQ,
- * CREATE_SRQ, CREATE_QP, REG_MR, ALLOC_MW): which record of the image says what
+ * CREATE_SRQ, CREATE_QP, REG_MR, ALLOC_MW, CREATE_AH): which record of the image says what
  * the object was. It gets the identities of the record. ENOENT: there is no such
  * record of this type. EBUSY: index or key index taken. ERANGE: index outside the
  * device's range. EINVAL: the command asks for another object than the record.
@@ -171,7 +173,8 @@ struct rxe_migr_resolve_resp {
  * REG_MR makes a shell: keys and range, no pages, no access, until ATTACH.
  * A QP is created Stopped. A memory window is created bound: the MR and the QP of
  * its record are there before, and the MR is still a shell (else EINVAL, and the
- * kernel log names the field).
+ * kernel log names the field). An AH gets its number, and the address that the
+ * command says: of its record, PD and dgid are compared.
  */
 struct rxe_migr_restore {
 	__u32 handle;	/* of the record */

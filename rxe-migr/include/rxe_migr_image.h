@@ -24,11 +24,12 @@ enum rxe_migr_type {
 	RXE_MIGR_MR,
 	RXE_MIGR_QP,
 	RXE_MIGR_SRQ,
-	RXE_MIGR_AH, /* not in images, named in errors */
+	RXE_MIGR_AH,
 	RXE_MIGR_MW,
-	/* event files have no handle */
+	/* these have no handle */
 	RXE_MIGR_COMP_CHANNEL,
 	RXE_MIGR_ASYNC_FD,
+	RXE_MIGR_MCAST,
 };
 
 struct rxe_migr_image_hdr {
@@ -143,6 +144,34 @@ struct rxe_migr_rec_mw {
 	__u32 qp;	/* handle; RXE_MIGR_NO_HANDLE but for type 2, valid */
 	__aligned_u64 addr;
 	__aligned_u64 size; /* bytes */
+};
+
+/* an address handle */
+struct rxe_migr_rec_ah {
+	struct rxe_migr_rec rec;
+	__u32 pd;     /* handle */
+	__u32 ah_num; /* what work requests call it */
+	__u8 dgid[16];
+	__u8 sgid[16]; /* of the source; the destination uses its own */
+	__u32 flow_label;
+	__u8 network_type; /* 1 IPv4, 2 IPv6 */
+	__u8 sgid_index;
+	__u8 hop_limit;
+	__u8 traffic_class;
+};
+
+struct rxe_migr_group {
+	__u8 mgid[16];
+	__u32 mlid; /* 16 bits; means nothing to RoCE */
+	__u32 reserved;
+};
+
+/* the multicast groups of a UD QP that has some; rec.handle is 0 */
+struct rxe_migr_rec_mcast {
+	struct rxe_migr_rec rec;
+	__u32 qp; /* handle */
+	__u32 groups;
+	/* groups times struct rxe_migr_group */
 };
 
 struct rxe_migr_rec_srq {

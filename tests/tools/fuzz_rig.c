@@ -305,7 +305,7 @@ static void copy_must(struct copy *c, int ret)
 void copy_create(struct rig *rig, struct copy *c)
 {
 	for (unsigned int i = 0; i < rig->img.count; i++)
-		if (rig->img.records[i]->type != RXE_MIGR_ASYNC_FD)
+		if (rig->img.records[i]->type < RXE_MIGR_COMP_CHANNEL)
 			copy_must(c, migr_create_object(&c->r,
 							rig->img.records[i]));
 	for (int i = 0; i < N_QPS; i++)

@@ -52,6 +52,7 @@ static struct rxe_migr_qp new_qp(void)
 {
 	struct rxe_migr_qp m = { 0 };
 
+	m.qp.ibqp.qp_type = IB_QPT_RC;
 	m.qp.attr.qp_state = IB_QPS_RTS;
 	m.qp.attr.retry_cnt = 3;
 	m.qp.comp.psn = FIRST;
@@ -223,6 +224,19 @@ static void idles(void)
 	CHECK(!m.qp.comp.started_retry);
 }
 
+/* what nobody acknowledges is not sent again: the requester goes on */
+static void goes_on(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	m.qp.ibqp.qp_type = IB_QPT_UD;
+	rxe_migr_stop(&m.qp);
+	rxe_migr_unstop(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING);
+	CHECK(!m.qp.req.need_retry && !m.qp.comp.started_retry);
+	CHECK(m.qp.send_task && m.qp.recv_task);
+}
+
 int main(void)
 {
 	tries_in_vain();
@@ -233,6 +247,7 @@ int main(void)
 	stops();
 	asks();
 	idles();
+	goes_on();
 	CHECK(!stub_warnings);
 	return check_result();
 }

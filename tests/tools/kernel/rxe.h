@@ -42,6 +42,11 @@ enum ib_qp_state {
 	IB_QPS_SQD,
 	IB_QPS_ERR = 6
 };
+enum ib_qp_type {
+	IB_QPT_RC = 2,
+	IB_QPT_UC,
+	IB_QPT_UD
+};
 enum ib_event_type {
 	IB_EVENT_QP_FATAL = 1
 };
@@ -70,6 +75,7 @@ struct ib_event {
 };
 
 struct ib_qp {
+	enum ib_qp_type qp_type;
 	void *device, *qp_context;
 	void (*event_handler)(struct ib_event *event, void *context);
 };
@@ -122,6 +128,11 @@ static inline int psn_compare(u32 a, u32 b)
 static inline enum ib_qp_state qp_state(struct rxe_qp *qp)
 {
 	return qp->attr.qp_state;
+}
+
+static inline enum ib_qp_type qp_type(struct rxe_qp *qp)
+{
+	return qp->ibqp.qp_type;
 }
 
 static inline bool rxe_migr_connected(struct rxe_qp *qp)
