@@ -203,6 +203,7 @@ static void newcomers(struct rig *rig)
 	struct ibv_mw *mw;
 	struct ibv_cq *cq;
 	struct ibv_pd *pd;
+	uint32_t nameless;
 	int fd;
 
 	side_open(rig, &s);
@@ -217,8 +218,12 @@ static void newcomers(struct rig *rig)
 	EXPECT((int)more.count, (int)resp.count + 1);
 	MUST(!ibv_destroy_srq(srq));
 	MUST(ah = ibv_create_ah(s.pd, &to));
-	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), -EAGAIN);
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), 0);
+	EXPECT((int)more.count, (int)resp.count + 1);
 	MUST(!ibv_destroy_ah(ah));
+	MUST(!raw_nameless_ah(rig, &s, &nameless));
+	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), -EAGAIN);
+	MUST(!raw_destroy_ah(fd, nameless));
 	MUST(mw = ibv_alloc_mw(s.pd, IBV_MW_TYPE_1));
 	EXPECT(dump(fd, (uintptr_t)buf, sizeof(buf), &more), 0);
 	EXPECT((int)more.count, (int)resp.count + 1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What STOP refuses, it names; and when that is gone, it stops. */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "migr_fuzz.h"
@@ -25,29 +24,13 @@ static void stops(const struct side *s)
 		close(st.guard_fd);
 }
 
-/* as an old library makes it, which has no room for its number */
 static void address_handle(const struct rig *rig, struct side *s)
 {
-	struct ib_uverbs_create_ah in = {
-		.pd_handle = s->pd->handle,
-		.attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = 1 }
-	};
-	struct ib_uverbs_create_ah_resp out;
-	struct ib_uverbs_destroy_ah gone = {};
-	struct migr_write cmd = { .command = IB_USER_VERBS_CMD_CREATE_AH,
-				  .in = &in,
-				  .in_length = sizeof(in),
-				  .out = &out,
-				  .out_length = sizeof(out) };
+	uint32_t handle;
 
-	memcpy(in.attr.grh.dgid, rig->gid.raw, sizeof(in.attr.grh.dgid));
-	MUST(!migr_write_run(s->ctx->cmd_fd, &cmd));
+	MUST(!raw_nameless_ah(rig, s, &handle));
 	refused(s, RXE_MIGR_WHY_AH, RXE_MIGR_AH);
-	gone.ah_handle = out.ah_handle;
-	cmd = (struct migr_write){ .command = IB_USER_VERBS_CMD_DESTROY_AH,
-				   .in = &gone,
-				   .in_length = sizeof(gone) };
-	MUST(!migr_write_run(s->ctx->cmd_fd, &cmd));
+	MUST(!raw_destroy_ah(s->ctx->cmd_fd, handle));
 	stops(s);
 }
 

@@ -414,3 +414,39 @@ int raw_dereg_mr(int fd, uint32_t handle)
 
 	return migr_write_run(fd, &cmd);
 }
+
+int raw_nameless_ah(const struct rig *rig, const struct side *s,
+		    uint32_t *handle)
+{
+	struct ib_uverbs_create_ah in = { .pd_handle = s->pd->handle,
+					  .attr = { .is_global = 1,
+						    .port_num = 1,
+						    .grh.sgid_index =
+							    GID_INDEX } };
+	struct ib_uverbs_create_ah_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_CREATE_AH,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+	int ret;
+
+	memcpy(in.attr.grh.dgid, rig->gid.raw, sizeof(in.attr.grh.dgid));
+	ret = migr_write_run(s->ctx->cmd_fd, &cmd);
+	*handle = out.ah_handle;
+	return ret;
+}
+
+int raw_destroy_ah(int fd, uint32_t handle)
+{
+	const struct ib_uverbs_destroy_ah in = { .ah_handle = handle };
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_DESTROY_AH,
+		.in = &in,
+		.in_length = sizeof(in),
+	};
+
+	return migr_write_run(fd, &cmd);
+}

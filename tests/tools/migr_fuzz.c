@@ -10,8 +10,8 @@
  *   -k  the cluster's key, for images that are signed (/opt/migr/cluster.key)
  *
  * ATTACK: images, records, crafted, arguments, refusals, restore, unprivileged,
- * doorbell, events, clones, rings, flush, sqd, windows, races, lives; all if none is
- * given. User space's own checks are bypassed. The kernel has to refuse, or to survive
+ * doorbell, events, clones, rings, flush, sqd, windows, datagrams, races, lives; all
+ * if none is given. User space's own checks are bypassed. The kernel has to refuse, or to survive
  * what it accepted; whether it did, its log says. Exit code: 0, 1 if a command ended
  * as it should not.
  */
@@ -146,6 +146,10 @@ int main(int argc, char **argv)
 	if (wanted(argv, "windows")) {
 		say("windows");
 		attack_windows(&rig);
+	}
+	if (wanted(argv, "datagrams")) {
+		say("datagrams");
+		attack_datagrams(&rig);
 	}
 	if (wanted(argv, "images")) {
 		say("images");

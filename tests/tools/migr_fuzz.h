@@ -137,6 +137,10 @@ int raw_destroy_qp(int fd, uint32_t handle);
 /* and how many events the kernel says the QP had */
 int raw_destroy_qp_events(int fd, uint32_t handle, uint32_t *events);
 int raw_dereg_mr(int fd, uint32_t handle);
+/* as an old library makes it, which has no room for its number */
+int raw_nameless_ah(const struct rig *rig, const struct side *s,
+		    uint32_t *handle);
+int raw_destroy_ah(int fd, uint32_t handle);
 /* rdma_rxe's part of libibverbs does not have it */
 int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
 		 uint32_t access);
@@ -174,6 +178,7 @@ void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
 void attack_flush(struct rig *rig);		    /* fuzz_flush.c */
 void attack_rings(struct rig *rig);		    /* fuzz_rings.c */
 void attack_sqd(struct rig *rig);		    /* fuzz_sqd.c */
+void attack_datagrams(struct rig *rig);		    /* fuzz_datagrams.c */
 void attack_windows(struct rig *rig);		    /* fuzz_windows.c */
 void attack_lives(struct rig *rig, double seconds); /* fuzz_lives.c */
 void attack_races(struct rig *rig, double seconds); /* fuzz_races.c */
