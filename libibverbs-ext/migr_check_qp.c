@@ -41,6 +41,7 @@ static const struct opcodes {
 	uint32_t requests, unfinished;
 } opcodes[] = {
 	[IBV_QPT_RC] = { 0x00, 0x30d81fff, 0x00006000 },
+	[IBV_QPT_UC] = { 0x20, 0x00000fff, 0 },
 	[IBV_QPT_UD] = { 0x60, 0x00000030, 0 },
 };
 
@@ -296,9 +297,6 @@ int migr_check_qp(const struct migr_index *index,
 				     refs[i].type, err);
 	if (!ret)
 		ret = migr_check_fields(rec, creation, N_ELEM(creation), err);
-	if (!ret && !opcodes[qp->qp_type].requests)
-		ret = migr_bad(err, rec, "qp_type is %u, which cannot move",
-			       qp->qp_type);
 	if (!ret && qp->wire_qpn != qp->qpn)
 		ret = migr_bad(err, rec, "wire_qpn is %#x, not qpn %#x",
 			       qp->wire_qpn, qp->qpn);

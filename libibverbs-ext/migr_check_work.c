@@ -17,6 +17,7 @@
 /* The opcodes that rdma_rxe executes, as bits of enum ibv_wr_opcode */
 static const uint32_t send_opcodes[] = {
 	[IBV_QPT_RC] = 0xcbff,
+	[IBV_QPT_UC] = 0x30f,
 	[IBV_QPT_UD] = 0x20c,
 };
 

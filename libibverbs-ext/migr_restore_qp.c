@@ -15,31 +15,35 @@
 #include "migr_restore.h"
 
 #define TO_INIT (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define TO_RTR                                                          \
+	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | \
+	 IBV_QP_RQ_PSN)
 #define TO_RTS (IBV_QP_STATE | IBV_QP_SQ_PSN)
 
 /* one command serves all steps: the kernel reads what the mask says */
 static const struct {
 	const char *doing;
 	uint8_t state;
-	uint32_t rc, ud; /* masks */
+	uint32_t mask[IBV_QPT_UD + 1]; /* by type */
 } steps[] = {
-	{ "to INIT", IBV_QPS_INIT, TO_INIT | IBV_QP_ACCESS_FLAGS,
-	  TO_INIT | IBV_QP_QKEY },
-	{ "to RTR", IBV_QPS_RTR,
-	  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-		  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		  IBV_QP_MIN_RNR_TIMER,
-	  IBV_QP_STATE },
-	{ "to RTS", IBV_QPS_RTS,
-	  TO_RTS | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		  IBV_QP_MAX_QP_RD_ATOMIC,
-	  TO_RTS },
+	{ "to INIT",
+	  IBV_QPS_INIT,
+	  { [IBV_QPT_RC] = TO_INIT | IBV_QP_ACCESS_FLAGS,
+	    [IBV_QPT_UC] = TO_INIT | IBV_QP_ACCESS_FLAGS,
+	    [IBV_QPT_UD] = TO_INIT | IBV_QP_QKEY } },
+	{ "to RTR",
+	  IBV_QPS_RTR,
+	  { [IBV_QPT_RC] =
+		    TO_RTR | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	    [IBV_QPT_UC] = TO_RTR,
+	    [IBV_QPT_UD] = IBV_QP_STATE } },
+	{ "to RTS",
+	  IBV_QPS_RTS,
+	  { [IBV_QPT_RC] = TO_RTS | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+	    [IBV_QPT_UC] = TO_RTS,
+	    [IBV_QPT_UD] = TO_RTS } },
 };
-
-static uint32_t mask_of(const struct rxe_migr_rec_qp *qp, size_t step)
-{
-	return qp->qp_type == IBV_QPT_UD ? steps[step].ud : steps[step].rc;
-}
 
 /* how many of the steps; the driver's REFILL does the rest for SQD and ERR */
 static size_t steps_to(const struct rxe_migr_rec_qp *qp)
@@ -158,7 +162,7 @@ int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	fill_modify(&in, qp, dgid, sgid_index);
 	for (i = 0; i < steps_to(qp); i++) {
 		in.qp_state = steps[i].state;
-		in.attr_mask = mask_of(qp, i);
+		in.attr_mask = steps[i].mask[qp->qp_type];
 		ret = migr_write_run(r->fd, &cmd);
 		if (ret)
 			return modify_error(r, qp, steps[i].doing, &in, ret);

@@ -126,12 +126,19 @@ static inline u32 rxe_migr_recv_sge(struct rxe_qp *qp)
 	return qp->srq ? qp->srq->rq.max_sge : qp->rq.max_sge;
 }
 
-/* does this QP have a peer? Not UD; true from RTR on, but not in ERR */
+/* types of QPs that can be stopped and restored */
+static inline bool rxe_migr_can_move(struct rxe_qp *qp)
+{
+	return qp_type(qp) == IB_QPT_RC || qp_type(qp) == IB_QPT_UC ||
+	       qp_type(qp) == IB_QPT_UD;
+}
+
+/* does this QP have a peer? RC and UC, from RTR on, but not in ERR */
 static inline bool rxe_migr_connected(struct rxe_qp *qp)
 {
 	enum ib_qp_state state = qp_state(qp);
 
-	return qp_type(qp) != IB_QPT_UD &&
+	return (qp_type(qp) == IB_QPT_RC || qp_type(qp) == IB_QPT_UC) &&
 	       (state == IB_QPS_RTR || state == IB_QPS_RTS ||
 		state == IB_QPS_SQD);
 }
@@ -168,6 +175,7 @@ void rxe_migr_sgid(const struct rxe_av *av, u8 *gid);
 bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
 void rxe_migr_send_probe(struct rxe_qp *qp);
 void rxe_migr_send_nak(struct rxe_qp *qp);
+void rxe_migr_send_question(struct rxe_migr_qp *m);
 void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index);
 void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms);
 void rxe_migr_proto_init_qp(struct rxe_migr_qp *m);

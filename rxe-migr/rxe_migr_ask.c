@@ -113,6 +113,12 @@ static void __ask_peer(struct rxe_qp *qp, bool patient)
 {
 	bool rts = qp_state(qp) >= IB_QPS_RTS;
 
+	/* nothing else answers, and this disturbs nobody */
+	if (qp_type(qp) == IB_QPT_UC) {
+		rxe_migr_send_question(to_migr_qp(qp));
+		return;
+	}
+
 	if (patient &&
 	    !(rts && queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT)))
 		return;

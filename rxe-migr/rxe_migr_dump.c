@@ -433,6 +433,10 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	/* what UD receives is whole, and what has gone wrong it forgets */
 	if (qp->resp.wqe && qp_type(qp) != IB_QPT_UD)
 		put_recv_wqe(qp->resp.wqe, rxe_migr_recv_sge(qp), &rec->wqe);
+	else if (rec->resp_opcode == IB_OPCODE_UC_SEND_FIRST ||
+		 rec->resp_opcode == IB_OPCODE_UC_SEND_MIDDLE)
+		/* its receive, of an SRQ, is done: the message was wrong */
+		rec->resp_opcode = OPCODE_NONE;
 }
 
 static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)

@@ -84,12 +84,17 @@ static int send_packet(struct rxe_qp *qp, u8 opcode, u32 psn, int ack_req,
 /**
  * rxe_migr_send_nak - tell the peer that this QP is Stopped
  * @qp: connected QP
+ *
+ * UC has no word for it: what the peer sends meanwhile is lost.
  */
 void rxe_migr_send_nak(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	__be32 aeth = cpu_to_be32((u32)MIGR_AETH_NAK_STOPPED << 24 |
 				  (m->epoch & MIGR_NAK_EPOCH_MASK));
+
+	if (qp_type(qp) != IB_QPT_RC)
+		return;
 
 	/* one per tick of the clock is enough to pause the sender */
 	if (!time_after(jiffies, m->last_nak))
@@ -145,8 +150,8 @@ static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body)
 #define MAC_METH	(MIGR_MAC_INPUT_BYTES - MIGR_METH_BYTES)
 
 /* send RESUME or RESUME_ACK. Context: m->lock held */
-static void send_signed(struct rxe_migr_qp *m, u8 opcode, u32 psn, u32 epoch,
-			enum rxe_counters counter)
+static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
+			u32 epoch, enum rxe_counters counter)
 {
 	struct rxe_qp *qp = &m->qp;
 	u8 in[MIGR_MAC_INPUT_BYTES];
@@ -156,8 +161,7 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u32 psn, u32 epoch,
 
 	put_unaligned_be32((u32)AETH_ACK_UNLIMITED << 24 |
 			   (qp->resp.msn & 0xffffff), body);
-	meth[MIGR_METH_VER_KIND] = MIGR_METH_VERSION << 4 |
-				   MIGR_METH_KIND_RESUME;
+	meth[MIGR_METH_VER_KIND] = MIGR_METH_VERSION << 4 | kind;
 	put_unaligned_be32(epoch, meth + MIGR_METH_EPOCH);
 	put_unaligned_be32(qp_num(qp), meth + MIGR_METH_OLD_QPN);
 	put_unaligned_be32(qp->elem.index, meth + MIGR_METH_NEW_QPN);
@@ -179,23 +183,40 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u32 psn, u32 epoch,
 		rxe_migr_count(qp, counter);
 }
 
+/**
+ * rxe_migr_send_question - can the peer of a UC QP migrate?
+ * @m: connected QP
+ *
+ * No request of UC is answered, so this is a packet of its own: a RESUME of a kind
+ * that changes nothing, and that is acknowledged by who can, if it takes this QP
+ * for its peer. Others drop it for its opcode, which is one of RC.
+ *
+ * Context: m->lock held
+ */
+void rxe_migr_send_question(struct rxe_migr_qp *m)
+{
+	send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_ASK, m->qp.comp.psn,
+		    m->epoch, RXE_CNT_MIGR_PROBE_SENT);
+}
+
 /* --- receiving --- */
 
 /**
  * rxe_migr_wants - hook: a packet failed check_type_state(), take it anyway?
- * @pkt: RC packet
+ * @pkt: a packet
  * @qp: its QP
  *
  * A QP in RTR sends no requests and so gets no responses; but it does get
- * RESUME_ACK, and the answer when STOP asks for the peer's capability.
+ * RESUME_ACK, and the answer when STOP asks for the peer's capability. To UC
+ * these packets are of another type.
  */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp)
 {
-	if (!qp->valid || qp_type(qp) != IB_QPT_RC || pkt->opcode >> 5 ||
-	    !rxe_migr_connected(qp))
+	if (!qp->valid || pkt->opcode >> 5 || !rxe_migr_connected(qp))
 		return false;
 
-	return (pkt->mask & RXE_MIGR_MASK) || qp->migr == RXE_MIGR_ASKING;
+	return (pkt->mask & RXE_MIGR_MASK) ||
+	       (qp->migr == RXE_MIGR_ASKING && qp_type(qp) == IB_QPT_RC);
 }
 
 /* NAK_STOPPED came in. Context: softirq */
@@ -300,7 +321,9 @@ static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	}
 
 	if (meth[MIGR_METH_VER_KIND] !=
-	    (MIGR_METH_VERSION << 4 | MIGR_METH_KIND_RESUME)) {
+	    (MIGR_METH_VERSION << 4 | MIGR_METH_KIND_RESUME) &&
+	    meth[MIGR_METH_VER_KIND] !=
+	    (MIGR_METH_VERSION << 4 | MIGR_METH_KIND_ASK)) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_VERSION);
 		return NULL;
 	}
@@ -378,6 +401,39 @@ static void set_address(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 	rxe_enable_task(&qp->send_task);
 }
 
+static void send_resume_ack(struct rxe_migr_qp *m, u8 kind, u32 epoch)
+{
+	send_signed(m, MIGR_OPCODE_RESUME_ACK, kind,
+		    (m->qp.resp.psn - 1) & BTH_PSN_MASK, epoch,
+		    RXE_CNT_MIGR_RESUME_ACK_SENT);
+}
+
+static bool is_question(const u8 *meth)
+{
+	return (meth[MIGR_METH_VER_KIND] & 0xf) == MIGR_METH_KIND_ASK;
+}
+
+/* is it from whom this QP takes for its peer? */
+static bool is_from_peer(struct rxe_qp *qp, const u8 *meth)
+{
+	return get_unaligned_be32(meth + MIGR_METH_NEW_QPN) ==
+	       qp->attr.dest_qp_num &&
+	       !memcmp(meth + MIGR_METH_GID, qp->pri_av.grh.dgid.raw, 16);
+}
+
+/* the peer wants to know whether it would be followed. Context: m->lock held */
+static void handle_question(struct rxe_migr_qp *m, const u8 *meth)
+{
+	u32 epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
+
+	if ((s32)(epoch - m->peer_epoch) < 0)
+		rxe_migr_count(&m->qp, RXE_CNT_MIGR_OLD_EPOCH);
+	else if (!is_from_peer(&m->qp, meth))
+		rxe_migr_count(&m->qp, RXE_CNT_MIGR_BAD_ADDRESS);
+	else
+		send_resume_ack(m, MIGR_METH_KIND_ASK, epoch);
+}
+
 /* RESUME: the peer lives on at another place. Context: m->lock held */
 static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 			  const u8 *meth)
@@ -404,8 +460,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 	}
 
 	/* the same image was restored twice: the first one has it all */
-	if (!age && (new_qpn != qp->attr.dest_qp_num ||
-		     memcmp(meth + MIGR_METH_GID, qp->pri_av.grh.dgid.raw, 16))) {
+	if (!age && !is_from_peer(qp, meth)) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_EPOCH_TAKEN);
 		rxe_err_qp(qp, "RESUME of another restore, epoch = %u\n", epoch);
 		return;
@@ -436,9 +491,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 		rxe_migr_count(qp, RXE_CNT_MIGR_RESUME_REPEATED);
 	}
 
-	send_signed(m, MIGR_OPCODE_RESUME_ACK,
-		    (qp->resp.psn - 1) & BTH_PSN_MASK, epoch,
-		    RXE_CNT_MIGR_RESUME_ACK_SENT);
+	send_resume_ack(m, MIGR_METH_KIND_RESUME, epoch);
 }
 
 /* RESUME_ACK: the peer knows where this QP is now. Context: m->lock held */
@@ -451,8 +504,12 @@ static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 		return;
 	}
 
-	if (qp->migr == RXE_MIGR_RESUMING)
+	if (is_question(meth)) {
+		if (qp->migr == RXE_MIGR_ASKING)
+			rxe_migr_answered(m, true);
+	} else if (qp->migr == RXE_MIGR_RESUMING) {
 		rxe_migr_run(qp, RXE_MIGR_RUNNING);
+	}
 }
 
 static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
@@ -471,6 +528,8 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 	mutex_lock(&m->lock);
 	if (!rxe_migr_connected(qp))
 		rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
+	else if (resume && is_question(meth))
+		handle_question(m, meth);
 	else if (resume)
 		handle_resume(m, skb, meth);
 	else
@@ -509,8 +568,8 @@ static void tick(struct rxe_migr_qp *m)
 	else if (state == RXE_MIGR_PAUSED)
 		rxe_migr_send_probe(qp);
 	else
-		send_signed(m, MIGR_OPCODE_RESUME, qp->comp.psn, m->epoch,
-			    RXE_CNT_MIGR_RESUME_SENT);
+		send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_RESUME,
+			    qp->comp.psn, m->epoch, RXE_CNT_MIGR_RESUME_SENT);
 }
 
 static void migr_work(struct work_struct *work)

@@ -234,12 +234,16 @@ static bool is_psn(u32 psn)
 /* a request that rxe knows, of the QP's type */
 static bool is_request(struct rxe_qp *qp, u32 opcode)
 {
-	u32 class = qp_type(qp) == IB_QPT_RC ? IB_OPCODE_RC : IB_OPCODE_UD;
+	static const u32 classes[] = {
+		[IB_QPT_RC] = IB_OPCODE_RC,
+		[IB_QPT_UC] = IB_OPCODE_UC,
+		[IB_QPT_UD] = IB_OPCODE_UD,
+	};
 
 	if (opcode == NO_OPCODE)
 		return true;
 
-	return (opcode & ~0x1fU) == class &&
+	return (opcode & ~0x1fU) == classes[qp_type(qp)] &&
 	       !(rxe_opcode[opcode].mask & RXE_MIGR_MASK) &&
 	       rxe_opcode[opcode].mask & RXE_REQ_MASK;
 }
@@ -313,7 +317,9 @@ static bool wants_recv_wqe(const struct rxe_migr_rec_qp *rec)
 {
 	return rec->state != IB_QPS_ERR &&
 	       (rec->resp_opcode == IB_OPCODE_RC_SEND_FIRST ||
-		rec->resp_opcode == IB_OPCODE_RC_SEND_MIDDLE);
+		rec->resp_opcode == IB_OPCODE_RC_SEND_MIDDLE ||
+		rec->resp_opcode == IB_OPCODE_UC_SEND_FIRST ||
+		rec->resp_opcode == IB_OPCODE_UC_SEND_MIDDLE);
 }
 
 static int chk_tasks(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)

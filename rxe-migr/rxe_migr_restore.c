@@ -208,7 +208,7 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 	if (!m->wanted.type)
 		return rxe_add_to_pool(&rxe->qp_pool, qp);
 
-	if (qp_type(qp) != IB_QPT_RC && qp_type(qp) != IB_QPT_UD)
+	if (!rxe_migr_can_move(qp))
 		return -EOPNOTSUPP;
 	if (qp_type(qp) != m->wanted.qp_type)
 		return -EINVAL;

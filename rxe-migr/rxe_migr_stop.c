@@ -233,7 +233,7 @@ static int chk_qp(struct rxe_qp *qp, struct rxe_migr_status *st)
 	struct ib_uobject *uobj = qp_uobject(qp);
 	enum rxe_migr_why why;
 
-	if (qp_type(qp) != IB_QPT_RC && qp_type(qp) != IB_QPT_UD)
+	if (!rxe_migr_can_move(qp))
 		why = RXE_MIGR_WHY_QP_TYPE;
 	else if (qp_state(qp) > IB_QPS_SQD && qp_state(qp) != IB_QPS_ERR)
 		why = RXE_MIGR_WHY_QP_STATE;

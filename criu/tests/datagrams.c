@@ -32,8 +32,17 @@ enum {
 	IN_INIT,
 	IN_RESET,
 	IN_ERR,
+	UC_A, /* two that are each other's peers */
+	UC_B,
+	UC_DRAINED, /* in SQD, with a send that waits */
+	UC_RTR,	    /* its peer */
+	UC_INIT,
+	UC_RESET,
+	UC_ERR,
 	QPS
 };
+
+#define UD_QPS UC_A
 
 static struct ibv_pd *pd;
 static struct ibv_cq *cq[QPS];
@@ -43,8 +52,8 @@ static struct ibv_mr *mr;
 static struct ibv_ah *there, *group;
 static union ibv_gid mgid = GROUP;
 static int gid_index = 1;
-/* receives of each QP, behind what is sent */
-static char memory[QPS + 1][DEPTH][SLOT] __attribute__((aligned(4096)));
+/* receives of each QP, then what UD sends, and what UC does */
+static char memory[QPS + 2][DEPTH][SLOT] __attribute__((aligned(4096)));
 
 /* ---- work ---- */
 
@@ -84,8 +93,8 @@ static void need_state(int q, enum ibv_qp_state state)
 	struct ibv_qp_attr attr;
 
 	NEED(!ibv_query_qp(qp[q], &attr, IBV_QP_STATE | IBV_QP_QKEY, &init));
-	NEED(attr.qp_state == state && init.qp_type == IBV_QPT_UD);
-	NEED(state == IBV_QPS_RESET || attr.qkey == QKEY);
+	NEED(attr.qp_state == state && init.qp_type == qp[q]->qp_type);
+	NEED(state == IBV_QPS_RESET || q >= UD_QPS || attr.qkey == QKEY);
 }
 
 static void post_recv(int q, uint64_t slot)
@@ -182,6 +191,176 @@ static void nothing(int q)
 	NEED(!ibv_poll_cq(cq[q], 1, &wc));
 }
 
+/* ---- UC ---- */
+
+static void to_init(int q)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
+				    .qp_access_flags =
+					    IBV_ACCESS_REMOTE_WRITE };
+
+	NEED(!ibv_modify_qp(qp[q], &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS));
+}
+
+/* the peer is of this process, at the address that is its own now */
+static void to_rtr(int q, int peer)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_256,
+		.dest_qp_num = qp[peer]->qp_num,
+		.rq_psn = 0xfffffe,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
+			     .grh = { .sgid_index = (uint8_t)gid_index,
+				      .hop_limit = 64 } },
+	};
+
+	NEED(!ibv_query_gid(pd->context, 1, gid_index, &attr.ah_attr.grh.dgid));
+	NEED(!ibv_modify_qp(qp[q], &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN));
+}
+
+static void connect_uc(int a, int b)
+{
+	to_rtr(a, b);
+	to_rtr(b, a);
+}
+
+static void fill_uc(char what)
+{
+	memset(memory[QPS + 1], what, sizeof(memory[QPS + 1]));
+}
+
+/* several packets, to all of the memory of another QP, if it is a WRITE */
+static void post_uc(int q, int into, enum ibv_wr_opcode opcode, char what)
+{
+	struct ibv_sge sge = { (uintptr_t)memory[QPS + 1],
+			       sizeof(memory[QPS + 1]), mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = (uint64_t)what,
+				  .opcode = opcode,
+				  .imm_data = htonl((uint32_t)what),
+				  .sg_list = &sge,
+				  .num_sge = 1 };
+	struct ibv_send_wr *bad;
+
+	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+		wr.wr.rdma.remote_addr = (uintptr_t)memory[into];
+		wr.wr.rdma.rkey = mr->rkey;
+	}
+	NEED(!ibv_post_send(qp[q], &wr, &bad));
+}
+
+static void sent_uc(int q, enum ibv_wc_opcode opcode, char what)
+{
+	struct ibv_wc wc = wait_for(q);
+
+	NEED(!wc.status && wc.opcode == opcode);
+	NEED(wc.wr_id == (uint64_t)what);
+}
+
+static void post_uc_recv(int q, uint64_t id)
+{
+	struct ibv_sge sge = { (uintptr_t)memory[q], sizeof(memory[q]),
+			       mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	memset(memory[q], 0, sizeof(memory[q]));
+	NEED(!ibv_post_recv(qp[q], &wr, &bad));
+}
+
+static void received_uc(int q, uint64_t id, enum ibv_wc_opcode opcode,
+			char what)
+{
+	const char *data = (const char *)memory[q];
+	struct ibv_wc wc = wait_for(q);
+
+	NEED(!wc.status && wc.opcode == opcode && wc.wr_id == id);
+	NEED(wc.byte_len == sizeof(memory[q]));
+	NEED(ntohl(wc.imm_data) == (uint32_t)what);
+	for (size_t i = 0; i < sizeof(memory[q]); i++)
+		NEED(data[i] == what);
+}
+
+/* a message, and a WRITE */
+static void use_uc(int from, int to, char what)
+{
+	fill_uc(what);
+	post_uc_recv(to, 20);
+	post_uc(from, to, IBV_WR_SEND_WITH_IMM, what);
+	sent_uc(from, IBV_WC_SEND, what);
+	received_uc(to, 20, IBV_WC_RECV, what);
+	post_uc_recv(to, 21);
+	post_uc(from, to, IBV_WR_RDMA_WRITE_WITH_IMM, what);
+	sent_uc(from, IBV_WC_RDMA_WRITE, what);
+	received_uc(to, 21, IBV_WC_RECV_RDMA_WITH_IMM, what);
+}
+
+static void prepare_uc(void)
+{
+	for (int i = UD_QPS; i < QPS; i++)
+		if (i != UC_RESET)
+			to_init(i);
+	connect_uc(UC_A, UC_B);
+	connect_uc(UC_DRAINED, UC_RTR);
+	change(UC_A, IBV_QPS_RTS);
+	change(UC_B, IBV_QPS_RTS);
+	change(UC_DRAINED, IBV_QPS_RTS);
+	use_uc(UC_A, UC_B, 'l');
+	use_uc(UC_B, UC_A, 'm');
+	/* once around the ring: what lies behind the last request is an old one */
+	for (int i = 0; i < DEPTH; i++)
+		use_uc(UC_DRAINED, UC_RTR, (char)('A' + i));
+	/* an idle queue is drained, too */
+	change(UC_DRAINED, IBV_QPS_SQD);
+	leave_sqd(UC_DRAINED);
+	post_uc_recv(UC_A, 22);
+	post_uc_recv(UC_ERR, 23);
+	change(UC_ERR, IBV_QPS_ERR);
+	change(UC_DRAINED, IBV_QPS_SQD);
+	usleep(10000);
+	post_uc_recv(UC_RTR, 24);
+	post_uc(UC_DRAINED, UC_RTR, IBV_WR_SEND_WITH_IMM, 'n');
+}
+
+static void check_uc(void)
+{
+	struct ibv_wc wc;
+
+	need_state(UC_A, IBV_QPS_RTS);
+	need_state(UC_DRAINED, IBV_QPS_SQD);
+	need_state(UC_RTR, IBV_QPS_RTR);
+	need_state(UC_INIT, IBV_QPS_INIT);
+	need_state(UC_RESET, IBV_QPS_RESET);
+	need_state(UC_ERR, IBV_QPS_ERR);
+
+	/* what has waited */
+	fill_uc('n');
+	leave_sqd(UC_DRAINED);
+	sent_uc(UC_DRAINED, IBV_WC_SEND, 'n');
+	received_uc(UC_RTR, 24, IBV_WC_RECV, 'n');
+	fill_uc('o');
+	post_uc(UC_B, UC_A, IBV_WR_SEND_WITH_IMM, 'o');
+	sent_uc(UC_B, IBV_WC_SEND, 'o');
+	received_uc(UC_A, 22, IBV_WC_RECV, 'o');
+	wc = wait_for(UC_ERR);
+	NEED(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 23);
+
+	use_uc(UC_A, UC_B, 'p');
+	use_uc(UC_B, UC_A, 'q');
+	change(UC_RTR, IBV_QPS_RTS);
+	use_uc(UC_RTR, UC_DRAINED, 'r');
+	to_init(UC_RESET);
+	connect_uc(UC_RESET, UC_INIT);
+	change(UC_RESET, IBV_QPS_RTS);
+	use_uc(UC_RESET, UC_INIT, 's');
+}
+
 /* ---- address handles ---- */
 
 static struct ibv_ah *handle(union ibv_gid gid, int index)
@@ -232,7 +411,7 @@ static void make(const char *device, const char *address)
 
 	NEED(pd = ibv_alloc_pd(verbs));
 	NEED(mr = ibv_reg_mr(pd, memory, sizeof(memory),
-			     IBV_ACCESS_LOCAL_WRITE));
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 	gid = own_gid();
 	if (address) {
 		memcpy(gid.raw, (char[12]){ [10] = -1, -1 }, 12);
@@ -246,6 +425,7 @@ static void make(const char *device, const char *address)
 		NEED(cq[i] = ibv_create_cq(verbs, 4 * DEPTH, NULL, NULL, 0));
 		init.send_cq = init.recv_cq = cq[i];
 		init.srq = i == WITH_SRQ ? srq : NULL;
+		init.qp_type = i < UD_QPS ? IBV_QPT_UD : IBV_QPT_UC;
 		NEED(qp[i] = ibv_create_qp(pd, &init));
 	}
 }
@@ -254,7 +434,7 @@ static void prepare(void)
 {
 	struct ibv_ah *self = handle(own_gid(), gid_index);
 
-	for (int i = 0; i < QPS; i++)
+	for (int i = 0; i < UD_QPS; i++)
 		if (i != IN_RESET)
 			change(i, IBV_QPS_INIT);
 	for (int i = 0; i < IN_INIT; i++) {
@@ -285,6 +465,7 @@ static void prepare(void)
 	post_recv(IN_ERR, 0);
 	change(IN_ERR, IBV_QPS_ERR);
 	NEED(!ibv_destroy_ah(self));
+	prepare_uc();
 }
 
 static void use_new(void)
@@ -351,6 +532,7 @@ static void check(void)
 	post_send(SENDER, there, qp[WITH_SRQ]->qp_num, QKEY, 'g');
 	sent(SENDER, 'g');
 	received(WITH_SRQ, SENDER, 2, 'g');
+	check_uc();
 }
 
 static void destroy(void)

@@ -366,10 +366,10 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 	qp->req_psn = 0xffffff;
 	qp->req_opcode = ~0U;
 	qp->comp_psn = 0xfffffe;
-	if (q->type == IBV_QPT_UD) {
+	if (q->type) {
 		qp->comp_opcode = ~0U;
 		qp->comp_psn = 0x123; /* of no meaning */
-		qp->resp_opcode = 0x64;
+		qp->resp_opcode = q->type == IBV_QPT_UC ? 0x21 : 0x64;
 	} else {
 		qp->max_rd_atomic = qp->req_rd_atomic = 16;
 		qp->comp_opcode = 0x0e; /* in the middle of a READ */
@@ -475,6 +475,13 @@ void builder_sample(struct builder *b)
 		  .qpn = 0x14,
 		  .state = IBV_QPS_RTR,
 		  .has_srq = 1 },
+		{ .handle = S_QP_UC,
+		  .pd = S_PD2,
+		  .send_cq = S_CQ,
+		  .recv_cq = S_CQ,
+		  .qpn = 0x16,
+		  .state = IBV_QPS_RTS,
+		  .type = IBV_QPT_UC },
 	};
 	size_t i;
 

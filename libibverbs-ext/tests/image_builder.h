@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Images for tests. The sample has every record type, QPs in three states,
- * one with an SRQ, one of UD in two multicast groups, address handles to a host and
+ * one with an SRQ, one of UC, one of UD in two multicast groups, address handles to a host and
  * to a group, memory windows in all states, two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
  * record of an unknown type.
  */
@@ -38,7 +38,8 @@ enum sample_handle {
 	S_QP_UD = 17,
 	S_AH = 18,
 	S_AH_GROUP = 19, /* IPv6 */
-	S_MAX_HANDLE = 19,
+	S_QP_UC = 20,
+	S_MAX_HANDLE = 20,
 };
 
 #define S_CQE 15

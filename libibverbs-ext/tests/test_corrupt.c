@@ -34,6 +34,9 @@
 #define UD(member, v, text) \
 	AT(S_QP_UD, rxe_migr_rec_qp, member, v, "QP 17: " text)
 
+#define UC(member, v, text) \
+	AT(S_QP_UC, rxe_migr_rec_qp, member, v, "QP 20: " text)
+
 #define SRQ(member, v, text) \
 	AT(S_SRQ, rxe_migr_rec_srq, member, v, "SRQ 12: " text)
 #define CH(member, v, text)                                 \
@@ -55,8 +58,8 @@ struct groups {
 	struct rxe_migr_group group[2];
 };
 
-/* a UD QP has no resources */
-struct ud_slots {
+/* QPs of UC and UD have none */
+struct no_resources {
 	struct rxe_migr_rec_qp qp;
 	union {
 		struct rxe_send_wqe wqe;
@@ -98,7 +101,7 @@ const struct corruption corruptions[] = {
 	HDR(hdr_length, 72 + 24, "record at 96"),
 	HDR(length, 0, "length"),
 	HDR(length, ~0ULL, "length"),
-	HDR(count, 10, "count is 10, there are 23"),
+	HDR(count, 10, "count is 10, there are 24"),
 	HDR(count, 0xffffffff, "count"),
 	HDR(reserved[6], 1, "reserved"),
 
@@ -108,7 +111,7 @@ const struct corruption corruptions[] = {
 	REC(S_PD, length, 25, "length is 25"),
 	REC(S_PD, length, 0xfffffff8, "length is 4294967288"),
 	REC(S_PD, length, 0x7fffffff, "length"),
-	REC(S_PD, length, 48, "count is 23, there are 22"),
+	REC(S_PD, length, 48, "count is 24, there are 23"),
 	REC(S_MR, length, 24, "length"),
 	REC(S_PD, type, RXE_MIGR_CONTEXT, "type CONTEXT a second time"),
 	REC(S_PD, type, 0, "type"),
@@ -256,7 +259,7 @@ const struct corruption corruptions[] = {
 	GROUPS(group[0].reserved, 1, "group 0: reserved"),
 
 	/* a QP of UD */
-	UD(qp_type, IBV_QPT_UC, "qp_type is 3, which cannot move"),
+	UD(qp_type, IBV_QPT_UC, "dest_qpn is 0"),
 	UD(qp_type, IBV_QPT_RC, "dest_qpn is 0"),
 	UD(qp_type, 5, "qp_type"),
 	UD(qp_type, 1, "qp_type"),
@@ -267,10 +270,25 @@ const struct corruption corruptions[] = {
 	UD(resp_opcode, 0x60, "resp_opcode"),
 	UD(resp_opcode, 0x66, "resp_opcode"),
 	UD(comp_opcode, 0x0d, "comp_opcode"),
-	AT(S_QP_UD, ud_slots, slot[2].wqe.wr.opcode, IBV_WR_RDMA_WRITE,
+	AT(S_QP_UD, no_resources, slot[2].wqe.wr.opcode, IBV_WR_RDMA_WRITE,
 	   "QP 17: sq slot 2: opcode is 0"),
-	AT(S_QP_UD, ud_slots, slot[0].wqe.wr.wr.ud.ah_num, 0,
+	AT(S_QP_UD, no_resources, slot[0].wqe.wr.wr.ud.ah_num, 0,
 	   "QP 17: sq slot 0: ah_num is 0"),
+
+	/* a QP of UC */
+	UC(qp_type, IBV_QPT_RC, "req_psn is 0xffffff, before"),
+	UC(qp_type, IBV_QPT_UD, "resp_opcode"),
+	UC(dest_qpn, 0, "dest_qpn"),
+	UC(network_type, 0, "network_type"),
+	UC(req_opcode, 0x04, "req_opcode"),
+	UC(req_opcode, 0x2c, "req_opcode"),
+	UC(resp_opcode, 0x01, "resp_opcode"),
+	UC(resp_opcode, 0x2c, "resp_opcode"),
+	UC(comp_opcode, 0x0d, "comp_opcode"),
+	UC(wqe.valid, 0, "resp_opcode is 0x21, without a receive WQE"),
+	UC(req_rd_atomic, 1, "req_rd_atomic"),
+	AT(S_QP_UC, no_resources, slot[1].wqe.wr.opcode, IBV_WR_RDMA_READ,
+	   "QP 20: sq slot 1: opcode is 0x4"),
 
 	/* SRQ */
 	SRQ(pd, S_CQ, "pd is 1, which is of type CQ, not PD"),

@@ -36,7 +36,7 @@ static void test_valid(const struct builder *b)
 	CHECK(!ret, "%s", err.text);
 	if (ret)
 		return;
-	CHECK(img.count == 22, "%u records", img.count);
+	CHECK(img.count == 23, "%u records", img.count);
 	CHECK(!strcmp(img.context->device, "rxe0"), "%s", img.context->device);
 	CHECK(img.records[0]->type == RXE_MIGR_PD, "%u", img.records[0]->type);
 	CHECK(img.records[9]->handle == S_QP_SQD, "%u", img.records[9]->handle);

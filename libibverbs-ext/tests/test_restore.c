@@ -70,6 +70,7 @@ static void test_sample(void)
 		[S_QP_UD] = { RXE_MIGR_QP, 0x15, IBV_QPS_RTS, 0 },
 		[S_AH] = { RXE_MIGR_AH, S_AH_NUM, 0, 5 },
 		[S_AH_GROUP] = { RXE_MIGR_AH, 0x7fff, 0, 6 },
+		[S_QP_UC] = { RXE_MIGR_QP, 0x16, IBV_QPS_RTS, 5 },
 	};
 	const unsigned int n = sizeof(want) / sizeof(want[0]);
 	const struct fake_object *o;
@@ -102,7 +103,7 @@ static void test_sample(void)
 	      fake.object[S_QP_UD].qkey);
 	CHECK(fake.object[S_QP_UD].groups == 2, "%u",
 	      fake.object[S_QP_UD].groups);
-	CHECK(fake.in_use == 19, "%u", fake.in_use);
+	CHECK(fake.in_use == 20, "%u", fake.in_use);
 	CHECK(fake.object[S_CQ].comp_vector == 1, "%u",
 	      fake.object[S_CQ].comp_vector);
 

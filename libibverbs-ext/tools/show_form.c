@@ -60,9 +60,9 @@ const struct show_form show_notify = { .as = SHOW_HEX,
 				       .flags = true,
 				       .names = notifies };
 
-static const struct show_name qp_types[] = { { IBV_QPT_RC, "RC" },
-					     { IBV_QPT_UD, "UD" },
-					     END };
+static const struct show_name qp_types[] = {
+	{ IBV_QPT_RC, "RC" }, { IBV_QPT_UC, "UC" }, { IBV_QPT_UD, "UD" }, END
+};
 const struct show_form show_qp_type = { .as = SHOW_DECIMAL, .names = qp_types };
 
 #define STATE(state) { IBV_QPS_##state, #state }
@@ -114,6 +114,18 @@ static const struct show_name bth_opcodes[] = {
 	{ 0x17, "SEND_ONLY_WITH_INV" },
 	{ 0x1c, "FLUSH" },
 	{ 0x1d, "ATOMIC_WRITE" },
+	{ 0x20, "UC_SEND_FIRST" },
+	{ 0x21, "UC_SEND_MIDDLE" },
+	{ 0x22, "UC_SEND_LAST" },
+	{ 0x23, "UC_SEND_LAST_WITH_IMM" },
+	{ 0x24, "UC_SEND_ONLY" },
+	{ 0x25, "UC_SEND_ONLY_WITH_IMM" },
+	{ 0x26, "UC_RDMA_WRITE_FIRST" },
+	{ 0x27, "UC_RDMA_WRITE_MIDDLE" },
+	{ 0x28, "UC_RDMA_WRITE_LAST" },
+	{ 0x29, "UC_RDMA_WRITE_LAST_WITH_IMM" },
+	{ 0x2a, "UC_RDMA_WRITE_ONLY" },
+	{ 0x2b, "UC_RDMA_WRITE_ONLY_WITH_IMM" },
 	{ 0x64, "UD_SEND_ONLY" },
 	{ 0x65, "UD_SEND_ONLY_WITH_IMM" },
 	{ 0xffffffff, "none" },

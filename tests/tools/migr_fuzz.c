@@ -10,8 +10,8 @@
  *   -k  the cluster's key, for images that are signed (/opt/migr/cluster.key)
  *
  * ATTACK: images, records, crafted, arguments, refusals, restore, unprivileged,
- * doorbell, events, clones, rings, flush, sqd, windows, datagrams, races, lives; all
- * if none is given. User space's own checks are bypassed. The kernel has to refuse, or to survive
+ * doorbell, events, clones, rings, flush, sqd, windows, datagrams, uc, rtr, races,
+ * lives; all if none is given. User space's own checks are bypassed. The kernel has to refuse, or to survive
  * what it accepted; whether it did, its log says. Exit code: 0, 1 if a command ended
  * as it should not.
  */
@@ -150,6 +150,14 @@ int main(int argc, char **argv)
 	if (wanted(argv, "datagrams")) {
 		say("datagrams");
 		attack_datagrams(&rig);
+	}
+	if (wanted(argv, "uc")) {
+		say("uc");
+		attack_uc(&rig);
+	}
+	if (wanted(argv, "rtr")) {
+		say("rtr");
+		attack_rtr(&rig);
 	}
 	if (wanted(argv, "images")) {
 		say("images");

@@ -225,11 +225,11 @@ static void idles(void)
 }
 
 /* what nobody acknowledges is not sent again: the requester goes on */
-static void goes_on(void)
+static void goes_on(enum ib_qp_type type)
 {
 	struct rxe_migr_qp m = new_qp();
 
-	m.qp.ibqp.qp_type = IB_QPT_UD;
+	m.qp.ibqp.qp_type = type;
 	rxe_migr_stop(&m.qp);
 	rxe_migr_unstop(&m.qp);
 	CHECK(m.qp.migr == RXE_MIGR_RUNNING);
@@ -247,7 +247,8 @@ int main(void)
 	stops();
 	asks();
 	idles();
-	goes_on();
+	goes_on(IB_QPT_UC);
+	goes_on(IB_QPT_UD);
 	CHECK(!stub_warnings);
 	return check_result();
 }
