@@ -38,6 +38,7 @@ const char *const migros_names[MIGROS_TYPES] = {
 static const value_string kinds[] = {
 	{ MIGR_METH_KIND_RESUME, "RESUME" },
 	{ MIGR_METH_KIND_MOVED, "MOVED" },
+	{ MIGR_METH_KIND_ASK, "question" },
 	{ 0, NULL },
 };
 
@@ -289,6 +290,8 @@ static void parse_meth(tvbuff_t *tvb, struct migros_wire *wire)
 	tvb_memcpy(tvb, wire->gid, METH + MIGR_METH_GID, sizeof(wire->gid));
 	wire->valid = ver_kind >> 4 == MIGR_METH_VERSION &&
 		      try_val_to_str(wire->kind, kinds) &&
+		      /* of UC, and no part of a migration */
+		      wire->kind != MIGR_METH_KIND_ASK &&
 		      tvb_reported_length(tvb) == length_of(wire->type);
 	if (wire->valid)
 		wire->mac = migros_check_mac(tvb);
