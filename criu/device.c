@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Verbs devices of this host, as sysfs shows them */
+/* Verbs devices of this host, and its rdma_cm, as sysfs shows them */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -29,10 +29,21 @@ static bool read_word(const char *path, char *buf, size_t size)
 	return ok;
 }
 
-static bool read_device(const char *name, struct rp_device *dev)
+static bool read_rdev(const char *path, dev_t *rdev)
 {
 	unsigned int maj, min;
-	char path[300], id[32];
+	char id[32];
+
+	if (!read_word(path, id, sizeof(id)) ||
+	    sscanf(id, "%u:%u", &maj, &min) != 2)
+		return false;
+	*rdev = makedev(maj, min);
+	return true;
+}
+
+static bool read_device(const char *name, struct rp_device *dev)
+{
+	char path[300];
 
 	if (strlen(name) >= sizeof(dev->name))
 		return false;
@@ -41,11 +52,7 @@ static bool read_device(const char *name, struct rp_device *dev)
 	if (!read_word(path, dev->ibdev, sizeof(dev->ibdev)))
 		return false;
 	snprintf(path, sizeof(path), CLASS_DIR "/%s/dev", name);
-	if (!read_word(path, id, sizeof(id)) ||
-	    sscanf(id, "%u:%u", &maj, &min) != 2)
-		return false;
-	dev->rdev = makedev(maj, min);
-	return true;
+	return read_rdev(path, &dev->rdev);
 }
 
 /* The device of which either the number or the name is given */
@@ -75,6 +82,13 @@ int rp_device_of(dev_t rdev, struct rp_device *dev)
 int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev)
 {
 	return find_device(0, ibdev, dev);
+}
+
+int rp_device_cm(struct rp_device *dev)
+{
+	*dev = (struct rp_device){ .name = "rdma_cm", .ibdev = "rdma_cm" };
+	return read_rdev("/sys/class/misc/rdma_cm/dev", &dev->rdev) ? 0
+								    : -ENODEV;
 }
 
 /* the only software HCA that shows its parent; siw is an RNIC */

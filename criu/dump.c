@@ -239,7 +239,7 @@ int rp_dump_file(int lfd, uint32_t id)
 {
 	const struct dump_file *f = dump_find_file(lfd);
 	struct rp_file_image img = { .flags = fcntl(lfd, F_GETFL) };
-	struct dump_context *c;
+	const struct dump_context *c;
 	char name[32];
 	int err;
 
@@ -251,8 +251,11 @@ int rp_dump_file(int lfd, uint32_t id)
 			return err;
 		written = true;
 	}
-	for (c = dump_contexts; c != f->context; c = c->next)
-		img.context++;
+	if (f->context)
+		for (c = dump_contexts; c != f->context; c = c->next)
+			img.context++;
+	else
+		img.context = RXE_MIGR_NO_HANDLE;
 	img.type = f->type;
 	img.channel = f->channel;
 	rp_image_seal(&img, RP_IMAGE_FILE, sizeof(img));
@@ -324,7 +327,7 @@ int dump_settle_at_exit(void)
 
 void rp_dump_finish(bool failed, bool tasks_live)
 {
-	if (!dump_contexts)
+	if (!dump_tasks)
 		return;
 	if (failed)
 		rp_remove_images(criu_get_image_dir());

@@ -21,12 +21,12 @@ struct dump_context {
 	struct dump_context *next;
 };
 
-/* a file of a context */
+/* a file of a context, or a channel of rdma_cm */
 struct dump_file {
-	int fd; /* ours */
-	struct dump_context *context;
-	uint32_t type;	  /* RXE_MIGR_CONTEXT, _ASYNC_FD or _COMP_CHANNEL */
-	uint32_t channel; /* as struct rp_file_image has it */
+	int fd;			      /* ours */
+	struct dump_context *context; /* NULL: RP_FILE_CM */
+	uint32_t type;		      /* as struct rp_file_image has it, */
+	uint32_t channel;	      /* too */
 };
 
 struct dump_task {

@@ -68,8 +68,10 @@ static const char *check_file(const struct rp_file_image *img, size_t length)
 	if (length != sizeof(*img))
 		return "wrong length";
 	if (img->type != RXE_MIGR_CONTEXT && img->type != RXE_MIGR_ASYNC_FD &&
-	    img->type != RXE_MIGR_COMP_CHANNEL)
+	    img->type != RXE_MIGR_COMP_CHANNEL && img->type != RP_FILE_CM)
 		return "unknown type of file";
+	if ((img->type == RP_FILE_CM) != (img->context == RXE_MIGR_NO_HANDLE))
+		return "a context's number in a file of none";
 	if (img->type != RXE_MIGR_COMP_CHANNEL &&
 	    img->channel != RXE_MIGR_NO_HANDLE)
 		return "a channel's name in a file that is none";

@@ -97,12 +97,26 @@ int rp_compare_files(int a, int b);
 
 int rp_device_of(dev_t rdev, struct rp_device *dev);
 int rp_device_by_ibdev(const char *ibdev, struct rp_device *dev);
+/* That of rdma_cm, which is of no RDMA device */
+int rp_device_cm(struct rp_device *dev);
 /* Open the device's file as this mount namespace shows it; -1 and log */
 int rp_device_open(const struct rp_device *dev);
 /* Is it rdma_rxe, migratable or not? */
 bool rp_device_is_rxe(const struct rp_device *dev);
 /* Does the driver know our methods, and its GIDs? -errno and log */
 int rp_device_probe(const struct rp_device *dev, struct migr_gids *gids);
+
+/* ---- ids of rdma_cm that are bound to a device (cm.c) ---- */
+
+struct rp_cm_ids {
+	pid_t pid;	      /* of the process that is asked for */
+	unsigned int own;     /* made by threads of it */
+	unsigned int nobodys; /* made by threads that have ended */
+};
+
+int rp_cm_ids(pid_t pid, struct rp_cm_ids *ids);
+/* Count those in the attributes of one answer */
+int rp_cm_see_ids(const void *attrs, size_t length, void *ids);
 
 /* ---- image files (images.c) ---- */
 
@@ -136,12 +150,15 @@ struct rp_image_hdr {
 	uint32_t crc32;
 };
 
+/* beside the driver's types of files: a channel of rdma_cm, of no context */
+#define RP_FILE_CM 0x80000000U
+
 /* rdma-file-<id>.img: one per struct file, <id> is CRIU's */
 struct rp_file_image {
 	struct rp_image_hdr hdr;
-	uint32_t context; /* number of its rdma-ctx-<n>.img */
-	uint32_t type;	  /* RXE_MIGR_CONTEXT, _ASYNC_FD or _COMP_CHANNEL */
-	uint32_t flags;	  /* F_GETFL */
+	uint32_t context; /* number of its rdma-ctx-<n>.img, or no handle */
+	uint32_t type;	/* RXE_MIGR_CONTEXT, _ASYNC_FD, _COMP_CHANNEL or ours */
+	uint32_t flags; /* F_GETFL */
 	/* a channel: the CQ by which the context's image knows it; else none */
 	uint32_t channel;
 };

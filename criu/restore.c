@@ -29,6 +29,8 @@ static struct file {
 } *files;
 static unsigned int nr_files;
 
+static struct rp_device cm; /* rdma_cm's, if a file is of that */
+
 /* was the plug-in in use at the dump? CRIU >= 4.1 */
 bool check_and_remove_inventory_plugin(const char *name, size_t n)
 	__attribute__((weak));
@@ -129,6 +131,7 @@ static int read_tasks(int dir)
 
 static int read_file(int dir, const char *name, uint32_t id)
 {
+	const struct rp_file_image *file;
 	struct file *f;
 	void *img;
 	int err;
@@ -136,7 +139,8 @@ static int read_file(int dir, const char *name, uint32_t id)
 	err = read_checked(dir, name, RP_IMAGE_FILE, &img);
 	if (err)
 		return err;
-	if (((struct rp_file_image *)img)->context >= rp_nr_contexts) {
+	file = img;
+	if (file->type != RP_FILE_CM && file->context >= rp_nr_contexts) {
 		free(img);
 		return bad(name, "a file of no context");
 	}
@@ -174,11 +178,12 @@ static bool has_file(const struct rp_context *c, uint32_t type,
 	return bsearch(&key, files, nr_files, sizeof(key), by_object);
 }
 
-/* of channels without CQs a context can have any number */
+/* of channels without CQs a context can have any number, and of rdma_cm's a task */
 static bool is_nameless(const struct file *f)
 {
-	return f->img->type == RXE_MIGR_COMP_CHANNEL &&
-	       f->img->channel == RXE_MIGR_NO_HANDLE;
+	return f->img->type == RP_FILE_CM ||
+	       (f->img->type == RXE_MIGR_COMP_CHANNEL &&
+		f->img->channel == RXE_MIGR_NO_HANDLE);
 }
 
 /* What the context's image says was open has its file, and no file is of more */
@@ -259,6 +264,20 @@ static int find_devices(void)
 	return 0;
 }
 
+/* Before a task exists: has this host rdma_cm, if a task wants it? */
+static int find_cm(void)
+{
+	for (unsigned int i = 0; i < nr_files; i++) {
+		if (files[i].img->type != RP_FILE_CM)
+			continue;
+		if (!rp_device_cm(&cm))
+			return 0;
+		rp_err("this host has no rdma_cm: is rdma_ucm loaded?");
+		return -ENODEV;
+	}
+	return 0;
+}
+
 /*
  * Connections get this host's addresses, those between the tasks of the tree at
  * both ends. That is the master's work: it alone knows all contexts, and is in
@@ -303,6 +322,8 @@ int rp_restore_init(void)
 		err = sort_files();
 	if (!err)
 		err = find_devices();
+	if (!err)
+		err = find_cm();
 	if (!err)
 		err = relocate();
 	if (err)
@@ -351,7 +372,7 @@ static int take_files(struct rp_context *c, int fd, struct migr_files *made)
 	int *from, new;
 
 	for (f = files; f < files + nr_files; f++) {
-		if (rp_contexts + f->img->context != c)
+		if (f->img->context != c - rp_contexts)
 			continue;
 		if (f->img->type == RXE_MIGR_CONTEXT) {
 			f->fd = fd;
@@ -406,9 +427,26 @@ static int open_context(struct rp_context *c)
 	return 0;
 }
 
-int rp_restore_file(uint32_t id)
+/* What has been made for the file, in its task */
+static int hand_out(struct file *f)
 {
 	struct rp_context *c;
+	int fd;
+
+	if (f->img->type == RP_FILE_CM)
+		return rp_device_open(&cm);
+	c = rp_contexts + f->img->context;
+	if (!c->open && open_context(c))
+		return -1;
+	fd = f->fd;
+	f->fd = -1;
+	if (fd < 0)
+		rp_err("file %#x is asked for twice", f->id);
+	return fd;
+}
+
+int rp_restore_file(uint32_t id)
+{
 	struct file *f;
 	int fd;
 
@@ -417,15 +455,9 @@ int rp_restore_file(uint32_t id)
 			break;
 	if (f == files + nr_files)
 		return RP_NOT_OURS;
-	c = rp_contexts + f->img->context;
-	if (!c->open && open_context(c))
+	fd = hand_out(f);
+	if (fd < 0)
 		return -1;
-	fd = f->fd;
-	f->fd = -1;
-	if (fd < 0) {
-		rp_err("file %#x is asked for twice", id);
-		return -1;
-	}
 	if (fcntl(fd, F_SETFL, f->img->flags)) {
 		rp_err("file %#x: cannot set its flags: %s", id,
 		       strerror(errno));

@@ -72,6 +72,17 @@ static int note_number(struct dump_context *c, int fd)
 	return note(&c->fds, &c->nr_fds, fd);
 }
 
+/* The restore needs us: to be said once */
+static int need_plugin(void)
+{
+	static bool said;
+
+	if (said || !add_inventory_plugin)
+		return 0;
+	said = true;
+	return add_inventory_plugin(RP_NAME) ? -ENOMEM : 0;
+}
+
 /* Takes ownership of `fd` */
 static int new_context(struct rp_task *task, const struct rp_fd *f,
 		       const struct rp_device *dev, int fd)
@@ -97,11 +108,9 @@ static int new_context(struct rp_task *task, const struct rp_fd *f,
 	contexts_end = &c->next;
 	if (keep_file(&file))
 		return -ENOMEM;
-	if (c == dump_contexts &&
-	    (dump_settle_at_exit() ||
-	     (add_inventory_plugin && add_inventory_plugin(RP_NAME))))
+	if (c == dump_contexts && dump_settle_at_exit())
 		return -ENOMEM;
-	return note_number(c, f->fd);
+	return need_plugin() ?: note_number(c, f->fd);
 }
 
 /* Takes ownership of `fd` */
@@ -210,15 +219,44 @@ static int take_event(struct rp_task *task, const struct rp_fd *f, int fd)
 	return -EOPNOTSUPP;
 }
 
+/* Takes ownership of `fd` */
+static int take_cm(struct rp_task *task, const struct rp_fd *f, int fd)
+{
+	const struct dump_file file = {
+		.fd = fd,
+		.type = RP_FILE_CM,
+		.channel = RXE_MIGR_NO_HANDLE,
+	};
+	struct rp_cm_ids ids;
+	int err;
+
+	err = rp_cm_ids(task->pid, &ids);
+	if (err)
+		rp_err("pid %d, fd %d: cannot tell whether rdma_cm has ids: %s",
+		       task->pid, f->fd, strerror(-err));
+	else if (ids.own)
+		rp_err("pid %d, fd %d: connections made by rdma_cm cannot be migrated (ids: %u)",
+		       task->pid, f->fd, ids.own);
+	else if (ids.nobodys)
+		rp_err("pid %d, fd %d: rdma_cm has ids whose maker has ended (%u): they may be this channel's",
+		       task->pid, f->fd, ids.nobodys);
+	if (err || ids.own || ids.nobodys) {
+		close(fd);
+		return err ?: -EOPNOTSUPP;
+	}
+	if (dump_find_file(fd)) { /* known by another number */
+		close(fd);
+		return 0;
+	}
+	rp_info("pid %d, fd %d: a channel of rdma_cm, restored for show; an id that is bound to no device would be lost",
+		task->pid, f->fd);
+	return keep_file(&file) ?: need_plugin();
+}
+
 static int take_one(struct rp_task *task, const struct rp_fd *f)
 {
 	int fd, err;
 
-	if (f->kind == RP_CM) {
-		rp_err("pid %d, fd %d: connections made by rdma_cm cannot be migrated",
-		       task->pid, f->fd);
-		return -EOPNOTSUPP;
-	}
 	fd = rp_take_fd(task->pid, f->fd);
 	if (fd < 0) {
 		err = -errno;
@@ -226,6 +264,8 @@ static int take_one(struct rp_task *task, const struct rp_fd *f)
 		       strerror(-err));
 		return err;
 	}
+	if (f->kind == RP_CM)
+		return take_cm(task, f, fd);
 	return f->kind == RP_UVERBS ? take_uverbs(task, f, fd)
 				    : take_event(task, f, fd);
 }
@@ -249,7 +289,7 @@ static int stop_context(struct dump_context *c)
 	return 0;
 }
 
-/* Devices first: events belong to contexts */
+/* Devices first, rdma_cm's too: events belong to contexts */
 static int take_kinds(struct rp_task *task, bool events)
 {
 	int err = 0;

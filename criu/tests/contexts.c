@@ -15,11 +15,9 @@
  *
  * EXTRA is something that cannot be moved: "events" (a second asynchronous event
  * file), "second" (the same, and the first one is closed), "shared" (a context that
- * a child has, too), "orphan" (a child that has only the mapping), "cm" (a file of
- * rdma_cm).
+ * a child has, too), "orphan" (a child that has only the mapping).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl.h>
@@ -300,8 +298,6 @@ static void make_extra(const char *extra, struct ctx *c)
 			close(c->verbs->async_fd);
 			wait_forever();
 		}
-	} else if (!strcmp(extra, "cm")) {
-		NEED(open("/dev/infiniband/rdma_cm", O_RDWR) >= 0);
 	} else {
 		printf("FAIL: unknown extra %s\n", extra);
 		exit(2);

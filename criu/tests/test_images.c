@@ -64,6 +64,24 @@ static void round_trip(void)
 	CHECK(rp_write_file(dir, "link", &file, sizeof(file)) == -ELOOP);
 }
 
+/* a channel of rdma_cm is of no context, everything else of one */
+static void cm_file(void)
+{
+	struct rp_file_image file = { .context = RXE_MIGR_NO_HANDLE,
+				      .type = RP_FILE_CM,
+				      .channel = RXE_MIGR_NO_HANDLE };
+
+	rp_image_seal(&file, RP_IMAGE_FILE, sizeof(file));
+	CHECK(!rp_image_check(&file, sizeof(file), RP_IMAGE_FILE));
+	file.type = RXE_MIGR_CONTEXT;
+	rp_image_seal(&file, RP_IMAGE_FILE, sizeof(file));
+	CHECK(rp_image_check(&file, sizeof(file), RP_IMAGE_FILE));
+	file.type = RP_FILE_CM;
+	file.context = 0;
+	rp_image_seal(&file, RP_IMAGE_FILE, sizeof(file));
+	CHECK(rp_image_check(&file, sizeof(file), RP_IMAGE_FILE));
+}
+
 static void every_byte_counts(void)
 {
 	struct rp_task_image *img;
@@ -218,6 +236,7 @@ int main(void)
 	dir = open(path, O_RDONLY | O_DIRECTORY);
 	MUST(dir >= 0);
 	round_trip();
+	cm_file();
 	every_byte_counts();
 	insane();
 	largest_fd();

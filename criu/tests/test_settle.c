@@ -43,6 +43,7 @@ static void outcome(int dying, int wanted)
 {
 	struct dump_context contexts[TASKS] = {};
 	struct rp_task tasks[TASKS] = {};
+	struct dump_task task = {};
 
 	for (int i = 0; i < TASKS; i++) {
 		tasks[i].pid = fork();
@@ -54,6 +55,7 @@ static void outcome(int dying, int wanted)
 		contexts[i].next = i + 1 < TASKS ? contexts + i + 1 : NULL;
 	}
 	dump_contexts = contexts;
+	dump_tasks = &task; /* there are some */
 	commits = releases = 0;
 	owner = getpid();
 	rp_dump_finish(false, false);
@@ -63,6 +65,7 @@ static void outcome(int dying, int wanted)
 	settle();
 	CHECK(commits == wanted && releases == 1);
 	dump_contexts = NULL;
+	dump_tasks = NULL;
 	for (int i = 0; i < TASKS; i++) {
 		kill(tasks[i].pid, SIGKILL);
 		waitpid(tasks[i].pid, NULL, 0);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * channels: files of rdma_cm.
+ *
+ *	channels [-d DEVICE] [-g GID_INDEX] [-n] [-e EXTRA]
+ *
+ * A process has a channel of rdma_cm without ids, which is not blocking, watched
+ * by epoll and duplicated, and a verbs context (-n: none). "ready" goes to stdout;
+ * on SIGUSR1 the channel must be as it was, but that nothing can be made on it, and
+ * a new one must work. Then "PASS", else "FAIL: reason".
+ *
+ * EXTRA is something that cannot be moved, an id: "bound" to the device's address,
+ * "listening" on all addresses, or bound by a thread that has ended ("thread").
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+static struct ibv_context *verbs;
+static struct rdma_event_channel *channel;
+static struct rdma_cm_id *id;
+static struct sockaddr_in address = { .sin_family = AF_INET };
+static int epoll_fd, dup_fd, flags;
+
+/* RoCE's GIDs end with the IPv4 address */
+static void find_address(int gid_index)
+{
+	union ibv_gid gid;
+
+	NEED(!ibv_query_gid(verbs, 1, gid_index, &gid));
+	memcpy(&address.sin_addr, gid.raw + 12, 4);
+}
+
+static void make(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	NEED(channel = rdma_create_event_channel());
+	NEED(!fcntl(channel->fd, F_SETFL, O_NONBLOCK));
+	NEED((flags = fcntl(channel->fd, F_GETFL)) & O_NONBLOCK);
+	NEED((dup_fd = dup(channel->fd)) >= 0);
+	NEED((epoll_fd = epoll_create1(0)) >= 0);
+	NEED(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, channel->fd, &event));
+}
+
+static void *make_id(void *to)
+{
+	NEED(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	NEED(!rdma_bind_addr(id, to));
+	return NULL;
+}
+
+static void make_extra(const char *extra)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	pthread_t thread;
+
+	if (!strcmp(extra, "bound")) {
+		make_id(&address);
+	} else if (!strcmp(extra, "listening")) {
+		make_id(&any);
+		NEED(!rdma_listen(id, 1));
+	} else if (!strcmp(extra, "thread")) {
+		NEED(!pthread_create(&thread, NULL, make_id, &address));
+		NEED(!pthread_join(thread, NULL));
+	} else {
+		printf("FAIL: unknown extra %s\n", extra);
+		exit(2);
+	}
+}
+
+static void check(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct rdma_cm_event *event;
+	struct epoll_event ready;
+
+	/* one file by two numbers */
+	NEED(fcntl(dup_fd, F_GETFL) == flags);
+	NEED(!fcntl(dup_fd, F_SETFL, flags & ~O_NONBLOCK));
+	NEED(fcntl(channel->fd, F_GETFL) == (flags & ~O_NONBLOCK));
+	NEED(!fcntl(dup_fd, F_SETFL, flags));
+	NEED(!epoll_wait(epoll_fd, &ready, 1, 0));
+	NEED(!epoll_ctl(epoll_fd, EPOLL_CTL_DEL, channel->fd, NULL));
+	NEED(rdma_get_cm_event(channel, &event));
+	/* the kernel lets only those use it whose credentials opened it */
+	NEED(errno == (id ? EAGAIN : EACCES));
+	if (id)
+		NEED(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+	NEED(!close(dup_fd));
+
+	NEED(channel = rdma_create_event_channel());
+	make_id(&any);
+	NEED(!rdma_listen(id, 1));
+	NEED(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+	NEED(!verbs || !ibv_close_device(verbs));
+}
+
+int main(int argc, char **argv)
+{
+	const char *device = NULL, *extra = NULL;
+	int opt, gid_index = 1, no_context = 0;
+
+	while ((opt = getopt(argc, argv, "d:g:e:n")) != -1) {
+		if (opt == 'd')
+			device = optarg;
+		else if (opt == 'g')
+			gid_index = atoi(optarg);
+		else if (opt == 'e')
+			extra = optarg;
+		else if (opt == 'n')
+			no_context = 1;
+		else
+			return 2;
+	}
+	verbs = loop_open(device);
+	find_address(gid_index);
+	make();
+	if (extra)
+		make_extra(extra);
+	if (no_context) {
+		NEED(!ibv_close_device(verbs));
+		verbs = NULL;
+	}
+	loop_wait();
+	check();
+	puts("PASS");
+	return 0;
+}
