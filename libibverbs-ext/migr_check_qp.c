@@ -27,7 +27,6 @@
 
 #define PSN_MASK MIGR_PSN_MASK
 #define QPN_MASK 0xffffffU
-#define FLOW_MASK 0xfffffU
 #define NO_OPCODE 0xffffffffU
 #define MAX_INT 0x7fffffffU
 
@@ -76,7 +75,6 @@ static const struct migr_field attributes[] = {
 	F(sq_draining, 0, 1),
 	F(en_sqd_async_notify, 0, 1),
 	F(network_type, 0, RXE_NETWORK_TYPE_IPV6),
-	F(flow_label, 0, FLOW_MASK),
 };
 
 static const struct migr_field progress[] = {

@@ -384,7 +384,6 @@ const struct corruption corruptions[] = {
 	QP(network_type, 2, "network_type"),
 	QP(network_type, 3, "network_type"),
 	QP(dgid[10], 0, "network_type is 1, dgid"),
-	QP(flow_label, 1U << 20, "flow_label"),
 
 	/* QP: progress */
 	QP(req_psn, 1U << 24, "req_psn"),
