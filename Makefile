@@ -74,6 +74,22 @@ user: toolbox
 		DESTDIR=$(CURDIR)/$(STAGE) cmake --install build/user --prefix / \
 			>build/install.log'
 
+# The NAS kernels, for the nodes, and the headers of MPI, which only they want. The
+# node has the library, and what that needs; here it is only told apart.
+npb: toolbox
+	@vm-images/mkroot mpi >/dev/null
+	@$(TURN) sh -ec '\
+		mpi=$$(vm-images/mkroot mpi)/usr/lib/x86_64-linux-gnu/openmpi; \
+		$(TOOLBOX) cmake -S bench/npb -B build/npb -G Ninja \
+			-DMPI_C_COMPILER=none -DMPI_C_LIB_NAMES=mpi \
+			-DMPI_C_HEADER_DIR=$$mpi/include \
+			-DMPI_mpi_LIBRARY=$$mpi/lib/libmpi.so \
+			-DCMAKE_EXE_LINKER_FLAGS=-Wl,--allow-shlib-undefined \
+			>build/npb.log; \
+		$(TOOLBOX) cmake --build build/npb >>build/npb.log; \
+		DESTDIR=$(CURDIR)/$(STAGE) $(TOOLBOX) cmake --install build/npb \
+			--prefix / >>build/npb.log'
+
 # The same for tests, with sanitizers
 asan: toolbox
 	@$(TURN) $(TOOLBOX) sh -ec '\
@@ -83,7 +99,7 @@ asan: toolbox
 
 scripts:
 	@mkdir -p $(STAGE)/bin $(STAGE)/libexec
-	@install -C vm-images/migr-ctr $(STAGE)/bin/
+	@install -C vm-images/migr-ctr bench/mpi/mpi-run $(STAGE)/bin/
 	@install -C vm-images/migr-criu $(STAGE)/libexec/criu
 
 # The key under which nodes believe each other that something has moved; made
@@ -150,6 +166,7 @@ clean:
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox root-toolbox root-node roots images module user asan \
-	scripts key tried debug fixes points check check-debug soak demo lint format clean distclean \
+.PHONY: build toolbox root-toolbox root-node roots images module user asan npb \
+	scripts key tried debug fixes points check check-debug soak demo lint format clean \
+	distclean \
 	bench-hotpath bench-scale bench-mlx5
