@@ -14,6 +14,7 @@
 #   make bench-hotpath   what the data path costs
 #   make bench-scale     how migration grows with its load
 #   make bench-mlx5      mlx5soft next to rdma_rxe
+#   make bench-npb       what an MPI job pays for the move of a rank
 #   make clean           remove what was built (not the images)
 #   make distclean       remove everything under build/
 
@@ -119,7 +120,7 @@ tried: roots build images
 # The devices of cluster tests have the sanitizers, too: emulated guests are so
 # slow that it hardly costs time.
 SANITIZED := build/asan/mlx5soft/device/mlx5soft
-check: tried asan points
+check: tried asan points npb
 	@LAB_MLX5SOFT=$(SANITIZED) tests/unit tests/run
 
 # Not part of check: tests/soak, and what says "tier: soak" in its header. A
@@ -151,6 +152,9 @@ bench-hotpath: fixes
 bench-hotpath bench-scale bench-mlx5: bench-%: tried
 	@bench/$*
 
+bench-npb: npb tried
+	@bench/npb/bench
+
 lint: toolbox
 	@$(TOOLBOX) tests/lint
 
@@ -168,5 +172,4 @@ distclean: clean
 
 .PHONY: build toolbox root-toolbox root-node roots images module user asan npb \
 	scripts key tried debug fixes points check check-debug soak demo lint format clean \
-	distclean \
-	bench-hotpath bench-scale bench-mlx5
+	distclean bench-hotpath bench-scale bench-mlx5 bench-npb
