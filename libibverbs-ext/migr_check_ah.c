@@ -16,8 +16,6 @@
 #define MIN_AH_NUM 1
 #define MAX_AH_NUM ((1U << 15) - 1)
 
-#define FLOW_MASK 0xfffffU
-
 bool migr_gid_is_multicast(const uint8_t *gid)
 {
 	return migr_gid_is_ipv4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
@@ -28,7 +26,6 @@ int migr_check_ah(const struct migr_index *index,
 {
 	static const struct migr_field fields[] = {
 		MIGR_FIELD(rxe_migr_rec_ah, ah_num, MIN_AH_NUM, MAX_AH_NUM),
-		MIGR_FIELD(rxe_migr_rec_ah, flow_label, 0, FLOW_MASK),
 		MIGR_FIELD(rxe_migr_rec_ah, network_type, RXE_NETWORK_TYPE_IPV4,
 			   RXE_NETWORK_TYPE_IPV6),
 	};

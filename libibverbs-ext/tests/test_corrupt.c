@@ -235,7 +235,6 @@ const struct corruption corruptions[] = {
 	AH(pd, 8, "pd is 8, there is no such object"),
 	AH(ah_num, 0, "ah_num"),
 	AH(ah_num, 1U << 15, "ah_num"),
-	AH(flow_label, 1U << 20, "flow_label"),
 	AH(network_type, 0, "network_type"),
 	AH(network_type, 3, "network_type"),
 	AH(network_type, 2, "network_type is 2, sgid is of the other"),
