@@ -13,12 +13,14 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "rdma_plugin.h"
@@ -68,32 +70,30 @@ static int note_it(const void *data, size_t length, void *arg)
 
 /* ---- requests ---- */
 
-struct dump {
-	int (*fn)(const void *attrs, size_t length, void *arg);
-	void *arg;
-};
-
-/* One datagram of an answer: 1 if it was the last one */
-static int take_answer(const struct nlmsghdr *h, size_t length,
-		       const struct dump *d)
+int rp_cm_take_answer(const struct nlmsghdr *h, int length,
+		      const struct rp_cm_dump *d)
 {
 	int ret = 0;
 
-	for (; NLMSG_OK(h, length) && !ret; h = NLMSG_NEXT(h, length)) {
-		if (h->nlmsg_type == NLMSG_DONE)
-			return 1;
-		if (h->nlmsg_type != NLMSG_ERROR)
+	for (; NLMSG_OK(h, (unsigned int)length) && !ret;
+	     h = NLMSG_NEXT(h, length)) {
+		if (h->nlmsg_type != NLMSG_DONE &&
+		    h->nlmsg_type != NLMSG_ERROR) {
 			ret = d->fn(NLMSG_DATA(h), NLMSG_PAYLOAD(h, 0), d->arg);
-		else if (NLMSG_PAYLOAD(h, 0) < sizeof(struct nlmsgerr))
-			ret = -EBADMSG;
-		else
-			ret = ((struct nlmsgerr *)NLMSG_DATA(h))->error;
+			continue;
+		}
+		/* both begin with what has gone wrong */
+		if (NLMSG_PAYLOAD(h, 0) < sizeof(int))
+			return -EBADMSG;
+		ret = *(const int *)NLMSG_DATA(h);
+		if (!ret && h->nlmsg_type == NLMSG_DONE)
+			return 1;
 	}
 	return ret;
 }
 
 /* Everything that a command of rdma-netlink(7) knows, of a device or of all */
-static int dump(int command, const uint32_t *device, const struct dump *d)
+static int dump(int command, const uint32_t *device, const struct rp_cm_dump *d)
 {
 	struct {
 		struct nlmsghdr h;
@@ -123,7 +123,7 @@ static int dump(int command, const uint32_t *device, const struct dump *d)
 		else if (n == 0 || (size_t)n > sizeof(buf))
 			ret = -EBADMSG;
 		else
-			ret = take_answer((void *)buf, n, d);
+			ret = rp_cm_take_answer((void *)buf, (int)n, d);
 	}
 	close(sock);
 	return ret < 0 ? ret : 0;
@@ -138,6 +138,30 @@ static bool has_thread(pid_t pid, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, tid);
 	return !access(path, F_OK);
+}
+
+/*
+ * Has who made an id a channel of its own? Then that is taken for the id's. Else it
+ * may have made it on ours, which it has inherited or passed on.
+ */
+static bool has_another_channel(const struct rp_cm_ids *ids, pid_t tid)
+{
+	bool has = false, same = false;
+	struct rp_task task;
+	long order;
+
+	if (rp_task_scan(tid, &task))
+		return false;
+	for (size_t i = 0; i < task.nr_fds; i++) {
+		if (task.fds[i].kind != RP_CM)
+			continue;
+		order = syscall(SYS_kcmp, getpid(), tid, KCMP_FILE, ids->fd,
+				task.fds[i].fd);
+		same |= !order;
+		has |= order > 0;
+	}
+	rp_task_free(&task);
+	return has && !same;
 }
 
 /* An id belongs to the thread that made it, if that lives, or to the kernel */
@@ -155,10 +179,10 @@ static int see_id(const void *attrs, size_t length, void *arg)
 			       get_number, &tid);
 	if (err || kernel)
 		return err;
-	if (!tid)
-		ids->nobodys++;
-	else if (has_thread(ids->pid, tid))
+	if (tid && has_thread(ids->pid, tid))
 		ids->own++;
+	else if (!tid || !has_another_channel(ids, tid))
+		ids->unclear++;
 	return 0;
 }
 
@@ -196,14 +220,14 @@ static int note_device(const void *attrs, size_t length, void *arg)
 	return err;
 }
 
-int rp_cm_ids(pid_t pid, struct rp_cm_ids *ids)
+int rp_cm_ids(pid_t pid, int fd, struct rp_cm_ids *ids)
 {
 	struct devices devices = { 0 };
-	const struct dump all = { note_device, &devices };
-	const struct dump one = { rp_cm_see_ids, ids };
+	const struct rp_cm_dump all = { note_device, &devices };
+	const struct rp_cm_dump one = { rp_cm_see_ids, ids };
 	int err;
 
-	*ids = (struct rp_cm_ids){ .pid = pid };
+	*ids = (struct rp_cm_ids){ .pid = pid, .fd = fd };
 	err = dump(RDMA_NLDEV_CMD_GET, NULL, &all);
 	for (size_t i = 0; i < devices.nr && !err; i++)
 		err = dump(RDMA_NLDEV_CMD_RES_CM_ID_GET, devices.index + i,

@@ -110,11 +110,21 @@ int rp_device_probe(const struct rp_device *dev, struct migr_gids *gids);
 
 struct rp_cm_ids {
 	pid_t pid;	      /* of the process that is asked for */
+	int fd;		      /* its channel, here */
 	unsigned int own;     /* made by threads of it */
-	unsigned int nobodys; /* made by threads that have ended */
+	unsigned int unclear; /* whose maker has ended, or has no other channel */
 };
 
-int rp_cm_ids(pid_t pid, struct rp_cm_ids *ids);
+int rp_cm_ids(pid_t pid, int fd, struct rp_cm_ids *ids);
+/* who is given the attributes of each message of an answer */
+struct rp_cm_dump {
+	int (*fn)(const void *attrs, size_t length, void *arg);
+	void *arg;
+};
+struct nlmsghdr;
+/* One datagram of an answer: 1 if it was the last one, -errno if it says so */
+int rp_cm_take_answer(const struct nlmsghdr *h, int length,
+		      const struct rp_cm_dump *d);
 /* Count those in the attributes of one answer */
 int rp_cm_see_ids(const void *attrs, size_t length, void *ids);
 

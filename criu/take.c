@@ -230,17 +230,17 @@ static int take_cm(struct rp_task *task, const struct rp_fd *f, int fd)
 	struct rp_cm_ids ids;
 	int err;
 
-	err = rp_cm_ids(task->pid, &ids);
+	err = rp_cm_ids(task->pid, fd, &ids);
 	if (err)
 		rp_err("pid %d, fd %d: cannot tell whether rdma_cm has ids: %s",
 		       task->pid, f->fd, strerror(-err));
 	else if (ids.own)
 		rp_err("pid %d, fd %d: connections made by rdma_cm cannot be migrated (ids: %u)",
 		       task->pid, f->fd, ids.own);
-	else if (ids.nobodys)
-		rp_err("pid %d, fd %d: rdma_cm has ids whose maker has ended (%u): they may be this channel's",
-		       task->pid, f->fd, ids.nobodys);
-	if (err || ids.own || ids.nobodys) {
+	else if (ids.unclear)
+		rp_err("pid %d, fd %d: rdma_cm has ids whose maker has ended, or has no channel of its own (%u): they may be this channel's",
+		       task->pid, f->fd, ids.unclear);
+	if (err || ids.own || ids.unclear) {
 		close(fd);
 		return err ?: -EOPNOTSUPP;
 	}
@@ -248,7 +248,7 @@ static int take_cm(struct rp_task *task, const struct rp_fd *f, int fd)
 		close(fd);
 		return 0;
 	}
-	rp_info("pid %d, fd %d: a channel of rdma_cm, restored for show; an id that is bound to no device would be lost",
+	rp_warn("pid %d, fd %d: a channel of rdma_cm, restored for show; an id that is bound to no device would be lost",
 		task->pid, f->fd);
 	return keep_file(&file) ?: need_plugin();
 }

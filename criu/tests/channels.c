@@ -10,7 +10,8 @@
  * a new one must work. Then "PASS", else "FAIL: reason".
  *
  * EXTRA is something that cannot be moved, an id: "bound" to the device's address,
- * "listening" on all addresses, or bound by a thread that has ended ("thread").
+ * "listening" on all addresses, or bound by a thread that has ended ("thread") or by a
+ * child that has closed the channel since ("child").
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -59,6 +60,8 @@ static void make_extra(const char *extra)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
 	pthread_t thread;
+	int made[2];
+	char byte;
 
 	if (!strcmp(extra, "bound")) {
 		make_id(&address);
@@ -68,13 +71,25 @@ static void make_extra(const char *extra)
 	} else if (!strcmp(extra, "thread")) {
 		NEED(!pthread_create(&thread, NULL, make_id, &address));
 		NEED(!pthread_join(thread, NULL));
+	} else if (!strcmp(extra, "child")) {
+		NEED(!pipe(made));
+		if (!fork()) {
+			make_id(&address);
+			close(dup_fd);
+			close(channel->fd);
+			close(epoll_fd);
+			NEED(write(made[1], "", 1) == 1);
+			for (;;)
+				pause();
+		}
+		NEED(read(made[0], &byte, 1) == 1);
 	} else {
 		printf("FAIL: unknown extra %s\n", extra);
 		exit(2);
 	}
 }
 
-static void check(void)
+static void check(int moved)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
 	struct rdma_cm_event *event;
@@ -89,7 +104,7 @@ static void check(void)
 	NEED(!epoll_ctl(epoll_fd, EPOLL_CTL_DEL, channel->fd, NULL));
 	NEED(rdma_get_cm_event(channel, &event));
 	/* the kernel lets only those use it whose credentials opened it */
-	NEED(errno == (id ? EAGAIN : EACCES));
+	NEED(errno == (moved ? EACCES : EAGAIN));
 	if (id)
 		NEED(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
@@ -130,7 +145,7 @@ int main(int argc, char **argv)
 		verbs = NULL;
 	}
 	loop_wait();
-	check();
+	check(!extra);
 	puts("PASS");
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Whose are the ids of rdma_cm, by what netlink says, whole or not */
+#include <errno.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void put_id(uint32_t tid, const char *kernel)
 
 static struct rp_cm_ids seen(void)
 {
-	struct rp_cm_ids ids = { .pid = getpid() };
+	struct rp_cm_ids ids = { .pid = getpid(), .fd = -1 };
 
 	CHECK(!rp_cm_see_ids(msg, length, &ids));
 	return ids;
@@ -62,12 +63,15 @@ static void owners(void)
 	struct nlattr *table;
 
 	put(RDMA_NLDEV_ATTR_DEV_INDEX, &index, sizeof(index));
-	CHECK(!seen().own && !seen().nobodys);
+	CHECK(!seen().own && !seen().unclear);
 	table = begin(RDMA_NLDEV_ATTR_RES_CM_ID);
-	put_id(getppid(), NULL); /* another process */
 	put_id(0, "nvme_rdma");
 	end(table);
-	CHECK(!seen().own && !seen().nobodys);
+	CHECK(!seen().own && !seen().unclear);
+	table = begin(RDMA_NLDEV_ATTR_RES_CM_ID);
+	put_id(getppid(), NULL); /* another process, without a channel */
+	end(table);
+	CHECK(!seen().own && seen().unclear == 1);
 	put_id(getpid(), NULL); /* outside of any table */
 	CHECK(!seen().own);
 	table = begin(RDMA_NLDEV_ATTR_RES_CM_ID | NLA_F_NESTED);
@@ -75,13 +79,13 @@ static void owners(void)
 	put_id(0, NULL);
 	put_id(getpid(), NULL);
 	end(table);
-	CHECK(seen().own == 2 && seen().nobodys == 1);
+	CHECK(seen().own == 2 && seen().unclear == 2);
 }
 
 /* what is cut off is told from what is not there */
 static void damaged(void)
 {
-	struct rp_cm_ids ids = { .pid = getpid() };
+	struct rp_cm_ids ids = { .pid = getpid(), .fd = -1 };
 	struct nlattr *table, *id;
 	uint16_t half = 1;
 
@@ -95,12 +99,52 @@ static void damaged(void)
 	CHECK(rp_cm_see_ids(msg, length - 4, &ids) == -EBADMSG);
 	id->nla_len = 2;
 	CHECK(rp_cm_see_ids(msg, length, &ids) == -EBADMSG);
-	CHECK(!ids.own && !ids.nobodys);
+	CHECK(!ids.own && !ids.unclear);
+}
+
+static int count(const void *attrs, size_t n, void *arg)
+{
+	(void)attrs;
+	(void)n;
+	++*(int *)arg;
+	return 0;
+}
+
+/* a message, and what ends the answer with it */
+static int answer(int last, int result, size_t n, int *counted)
+{
+	struct {
+		struct nlmsghdr first, last;
+		int result;
+	} a = {
+		.first.nlmsg_len = sizeof(a.first),
+		.first.nlmsg_type = 0x1401,
+		.last.nlmsg_len = (uint32_t)(sizeof(a.last) + n),
+		.last.nlmsg_type = (uint16_t)last,
+		.result = result,
+	};
+	const struct rp_cm_dump d = { count, counted };
+
+	*counted = 0;
+	return rp_cm_take_answer(&a.first, sizeof(a), &d);
+}
+
+/* that a dump has failed stands in its last message, too */
+static void ends(void)
+{
+	int n;
+
+	CHECK(answer(NLMSG_DONE, 0, sizeof(int), &n) == 1 && n == 1);
+	CHECK(answer(NLMSG_DONE, -EMSGSIZE, sizeof(int), &n) == -EMSGSIZE);
+	CHECK(answer(NLMSG_DONE, 0, 0, &n) == -EBADMSG);
+	CHECK(answer(NLMSG_ERROR, -EPERM, sizeof(int), &n) == -EPERM);
+	CHECK(answer(NLMSG_ERROR, 0, 2, &n) == -EBADMSG);
 }
 
 int main(void)
 {
 	owners();
 	damaged();
+	ends();
 	return check_result();
 }
