@@ -118,7 +118,7 @@ ctr_delete_mine()
 	[ ${#mine[@]} -gt 0 ] || return 0
 	for n in $("$lab" status | awk '/ ready / { print $1 }'); do
 		ask "$n" "cd /var/lib/migr-ctr && for c in ${mine[*]}; do
-			[ ! -e \$c ] || migr-ctr delete \$c
+			[ ! -e \$c ] || migr-ctr delete \$c >/dev/null
 		done" &
 		pids+=($!)
 	done
