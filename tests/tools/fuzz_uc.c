@@ -49,8 +49,17 @@ static void uc_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer)
 	MUST(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN));
 }
 
+/* all of its receives are for messages, and nobody wants to know how few there are */
+static void renew_srq(struct side *s)
+{
+	struct ibv_srq_init_attr init = { .attr = { DEPTH, 2, 0 } };
+
+	MUST(!ibv_destroy_srq(s->srq));
+	MUST(s->srq = ibv_create_srq(s->pd, &init));
+}
+
 /* in the place of the side's others */
-static void make_uc(struct side *s)
+static void make_uc(struct side *s, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = s->cq,
@@ -58,6 +67,7 @@ static void make_uc(struct side *s)
 		.cap = { DEPTH, DEPTH, 2, 2, 0 },
 		.qp_type = IBV_QPT_UC,
 		.sq_sig_all = 1,
+		.srq = srq,
 	};
 
 	for (int i = 0; i < N_QPS; i++)
@@ -107,8 +117,18 @@ static bool arrived(const struct rig *rig, char what)
 	return n == MSG;
 }
 
-/* the image has receives that wait, and in SQD a SEND */
-static void uc_open(struct rig *rig, struct rig *uc)
+static int post_recv(struct side *s)
+{
+	struct ibv_sge sge = { (uintptr_t)s->mem + MSG, MSG, s->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = 3, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	return s->qp[VICTIM]->srq ? ibv_post_srq_recv(s->srq, &wr, &bad)
+				  : qp_post_recv(s, VICTIM);
+}
+
+/* the image has receives that wait, of an SRQ or not, and in SQD a SEND */
+static void uc_open(struct rig *rig, struct rig *uc, bool srq)
 {
 	struct ibv_qp_attr sqd = { .qp_state = IBV_QPS_SQD };
 	struct side s = {};
@@ -116,12 +136,14 @@ static void uc_open(struct rig *rig, struct rig *uc)
 	*uc = *rig;
 	memset(&uc->peer, 0, sizeof(uc->peer));
 	side_open(uc, &uc->peer);
-	make_uc(&uc->peer);
+	make_uc(&uc->peer, NULL);
 	side_open(uc, &s);
-	make_uc(&s);
+	if (srq)
+		renew_srq(&s);
+	make_uc(&s, srq ? s.srq : NULL);
 	connect_all(uc, &s, &uc->peer);
-	for (int k = 0; k < 3; k++)
-		MUST(!qp_post_recv(&s, VICTIM));
+	for (int k = 0; k < 4; k++)
+		MUST(!post_recv(&s));
 	MUST(!qp_post_recv(&uc->peer, VICTIM));
 	MUST(!qp_post_send(&s, VICTIM) && !qp_post_send(&uc->peer, VICTIM));
 	side_wait(&uc->peer, 2);
@@ -150,11 +172,11 @@ static void renew_peer(struct rig *uc)
 		;
 }
 
-static int to_rts(int fd, uint32_t handle)
+static int change(int fd, uint32_t handle, enum ibv_qp_state state)
 {
 	const struct ib_uverbs_modify_qp in = {
 		.qp_handle = handle,
-		.qp_state = IBV_QPS_RTS,
+		.qp_state = (uint8_t)state,
 		.attr_mask = IBV_QP_STATE,
 	};
 	const struct migr_write cmd = {
@@ -164,6 +186,11 @@ static int to_rts(int fd, uint32_t handle)
 	};
 
 	return migr_write_run(fd, &cmd);
+}
+
+static int to_rts(int fd, uint32_t handle)
+{
+	return change(fd, handle, IBV_QPS_RTS);
 }
 
 /* ---- restored ---- */
@@ -273,9 +300,9 @@ static void silent(struct rig *rig)
 	struct side a = {}, b = {};
 
 	side_open(rig, &a);
-	make_uc(&a);
+	make_uc(&a, NULL);
 	side_open(rig, &b);
-	make_uc(&b);
+	make_uc(&b, NULL);
 	uc_connect(rig, a.qp[0], 0xfffff0);
 	refused(&a);
 	qp_reset(a.qp[0]);
@@ -380,18 +407,26 @@ static void flip_uc(struct rig *uc)
 	free(rec);
 }
 
+/* the next one has the PSN that is expected, or does not */
+static void half_messages(struct rig *uc)
+{
+	half_message(uc, SEND_FIRST, PSN);
+	half_message(uc, SEND_FIRST, PSN + 1);
+	half_message(uc, WRITE_FIRST, PSN);
+	half_message(uc, WRITE_FIRST, PSN + 1);
+}
+
 void attack_uc(struct rig *rig)
 {
 	struct rig uc;
 
 	silent(rig);
-	uc_open(rig, &uc);
+	uc_open(rig, &uc, true);
+	half_messages(&uc);
+	uc_close(&uc);
+	uc_open(rig, &uc, false);
 	works(&uc);
-	/* the next one has the PSN that is expected, or does not */
-	half_message(&uc, SEND_FIRST, PSN);
-	half_message(&uc, SEND_FIRST, PSN + 1);
-	half_message(&uc, WRITE_FIRST, PSN);
-	half_message(&uc, WRITE_FIRST, PSN + 1);
+	half_messages(&uc);
 	craft_uc(&uc);
 	flip_uc(&uc);
 	works(&uc);
