@@ -4,6 +4,7 @@
  * that are wrong on purpose. And a QP of RC that has not come further than RTR.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #define WRITE_FIRST 0x26
 #define HEARD_US 50000 /* what is to come has come */
 #define EVERY 32       /* of what is accepted one is started */
+#define STOPS 300      /* of a QP whose peer sends */
 #define ACCESS                                              \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	 IBV_ACCESS_REMOTE_READ)
@@ -318,6 +320,54 @@ static void silent(struct rig *rig)
 	side_close(&b);
 }
 
+struct chatter {
+	struct side *side, *peer;
+	volatile bool end;
+};
+
+/* as fast as it can, small WRITEs */
+static void *chat(void *arg)
+{
+	struct chatter *c = arg;
+	struct ibv_sge sge = { (uintptr_t)c->side->mem, 8, c->side->mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE };
+	struct ibv_send_wr *bad;
+
+	wr.wr.rdma.remote_addr = (uintptr_t)c->peer->mem;
+	wr.wr.rdma.rkey = c->peer->mr->rkey;
+	while (!c->end) {
+		MUST(!ibv_post_send(c->side->qp[0], &wr, &bad));
+		side_wait(c->side, 1);
+	}
+	return NULL;
+}
+
+/* what the peer sends meanwhile does not say what it is: the answer does */
+static void talkative(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct side a = {}, b = {};
+	struct chatter c = { &b, &a, false };
+	pthread_t thread;
+
+	side_open(rig, &a);
+	make_uc(&a, NULL);
+	side_open(rig, &b);
+	make_uc(&b, NULL);
+	uc_connect(rig, a.qp[0], b.qp[0]->qp_num);
+	uc_connect(rig, b.qp[0], a.qp[0]->qp_num);
+	MUST(!pthread_create(&thread, NULL, chat, &c));
+	for (int i = 0; i < STOPS; i++)
+		if (!EXPECT(migr_cmd_stop(a.ctx->cmd_fd, 0, 0, &st), 0))
+			close(st.guard_fd);
+	c.end = true;
+	MUST(!pthread_join(thread, NULL));
+	side_close(&a);
+	side_close(&b);
+}
+
 struct craft {
 	const char *name;
 	uint32_t resp_opcode, req_opcode, comp_opcode, state, qp_type;
@@ -421,6 +471,7 @@ void attack_uc(struct rig *rig)
 	struct rig uc;
 
 	silent(rig);
+	talkative(rig);
 	uc_open(rig, &uc, true);
 	half_messages(&uc);
 	uc_close(&uc);
