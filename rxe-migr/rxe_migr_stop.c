@@ -141,7 +141,8 @@ void rxe_migr_unstop_qp(struct rxe_qp *qp)
 
 /*
  * A QP in RESET has no peer, and no work: when the requester of a Stopped one
- * runs again, the QP may be in RTS. Context: m->lock held
+ * runs again, the QP may be in RTS. Its epoch goes on growing: the next peer may
+ * be the last one, which has accepted that. Context: m->lock held
  */
 static void forget_all(struct rxe_migr_qp *m)
 {
@@ -153,7 +154,6 @@ static void forget_all(struct rxe_migr_qp *m)
 			      RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_RUNNING);
 	m->before = RXE_MIGR_RUNNING;
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
-	m->epoch = 0;
 	m->peer_epoch = 0;
 	qp->req.wqe_index = queue_get_consumer(qp->sq.queue,
 					       QUEUE_TYPE_FROM_CLIENT);

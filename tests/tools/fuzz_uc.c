@@ -240,6 +240,11 @@ static void works(struct rig *uc)
 	EXPECT(arrived(uc, 'c'), true);
 	peer_sends(uc, 'd', IBV_WR_RDMA_WRITE);
 	EXPECT(arrived(uc, 'd'), true);
+	/* connected anew to a peer that has followed it, and knows its epoch */
+	MUST(!change(c.fd, good->rec.handle, IBV_QPS_RESET));
+	MUST(!migr_connect_qp(&c.r, &good->rec));
+	if (!EXPECT(migr_cmd_stop(c.fd, 0, 300, &st), 0))
+		close(st.guard_fd);
 	copy_close(&c);
 }
 
