@@ -67,6 +67,7 @@ static int hf_new_qpn;
 static int hf_gid;
 static int hf_ipv4;
 static int hf_udp_port;
+static int hf_nonce;
 static int hf_reserved;
 static int hf_mac;
 static int hf_mac_ok;
@@ -129,6 +130,9 @@ static hf_register_info fields[] = {
 	{ &hf_udp_port,
 	  { "New UDP source port", "migros.udp_port", FT_UINT16, BASE_DEC, NULL,
 	    0, "UDP source port from now on", HFILL } },
+	{ &hf_nonce,
+	  { "Nonce", "migros.nonce", FT_UINT32, BASE_HEX, NULL, 0,
+	    "Of a question, and of its answer", HFILL } },
 	{ &hf_reserved,
 	  { "Reserved", "migros.reserved", FT_BYTES, BASE_NONE, NULL, 0, NULL,
 	    HFILL } },
@@ -332,7 +336,8 @@ static const struct meth_field {
 	{ &hf_new_qpn, MIGR_METH_NEW_QPN + 1, 3 },
 	{ &hf_gid, MIGR_METH_GID, 16 },
 	{ &hf_udp_port, MIGR_METH_UDP_PORT, 2 },
-	{ &hf_reserved, MIGR_METH_RESV2, 6 },
+	{ &hf_reserved, MIGR_METH_RESV2, 2 },
+	{ &hf_nonce, MIGR_METH_NONCE, 4 },
 	{ &hf_mac, MIGR_METH_MAC, MIGR_MAC_BYTES },
 };
 

@@ -52,6 +52,7 @@ struct rxe_migr_wanted {
  * @old_gid: of a restored QP: where it was itself, and its peer, at the dump
  * @epoch: how many times the QP has been restored
  * @peer_epoch: of the last RESUME accepted from the peer
+ * @nonce: of the last STOP, for questions
  * @since: jiffies when PAUSED or RESUMING began
  * @next: jiffies of the next probe, RESUME or NAK_STOPPED
  * @last_nak: jiffies of the last NAK_STOPPED
@@ -72,6 +73,7 @@ struct rxe_migr_qp {
 	union ib_gid		old_gid[2];
 	u32			epoch;
 	u32			peer_epoch;
+	u32			nonce;
 	unsigned long		since;
 	unsigned long		next;
 	unsigned long		last_nak;

@@ -3,6 +3,7 @@
  * STOP asks every peer whether it can migrate: does its next packet show the
  * capability bit? And does it take a QP that has come here for the one it had?
  */
+#include <linux/random.h>
 #include <linux/wait.h>
 
 #include "rxe.h"
@@ -71,6 +72,7 @@ static void begin_asking(struct rxe_qp *qp)
 			m->probed = false;
 		if (qp->migr == RXE_MIGR_ASKING)
 			m->peer = RXE_MIGR_PEER_UNKNOWN;
+		m->nonce = get_random_u32();
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	mutex_unlock(&m->lock);

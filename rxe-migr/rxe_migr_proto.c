@@ -151,7 +151,7 @@ static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body)
 
 /* send RESUME or RESUME_ACK. Context: m->lock held */
 static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
-			u32 epoch, enum rxe_counters counter)
+			u32 epoch, u32 nonce, enum rxe_counters counter)
 {
 	struct rxe_qp *qp = &m->qp;
 	u8 in[MIGR_MAC_INPUT_BYTES];
@@ -167,6 +167,7 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
 	put_unaligned_be32(qp->elem.index, meth + MIGR_METH_NEW_QPN);
 	rxe_migr_sgid(&qp->pri_av, meth + MIGR_METH_GID);
 	put_unaligned_be16(qp->src_port, meth + MIGR_METH_UDP_PORT);
+	put_unaligned_be32(nonce, meth + MIGR_METH_NONCE);
 
 	mac_input(in, opcode, qp->attr.dest_qp_num, psn, body);
 	err = rxe_migr_key_sign(&in[MAC_METH + MIGR_METH_KEY_ID], in,
@@ -196,7 +197,7 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
 void rxe_migr_send_question(struct rxe_migr_qp *m)
 {
 	send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_ASK, m->qp.comp.psn,
-		    m->epoch, RXE_CNT_MIGR_PROBE_SENT);
+		    m->epoch, m->nonce, RXE_CNT_MIGR_PROBE_SENT);
 }
 
 /* --- receiving --- */
@@ -405,10 +406,14 @@ static void set_address(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 	rxe_enable_task(&qp->send_task);
 }
 
-static void send_resume_ack(struct rxe_migr_qp *m, u8 kind, u32 epoch)
+/* the answer to this packet */
+static void send_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 {
-	send_signed(m, MIGR_OPCODE_RESUME_ACK, kind,
-		    (m->qp.resp.psn - 1) & BTH_PSN_MASK, epoch,
+	send_signed(m, MIGR_OPCODE_RESUME_ACK,
+		    meth[MIGR_METH_VER_KIND] & 0xf,
+		    (m->qp.resp.psn - 1) & BTH_PSN_MASK,
+		    get_unaligned_be32(meth + MIGR_METH_EPOCH),
+		    get_unaligned_be32(meth + MIGR_METH_NONCE),
 		    RXE_CNT_MIGR_RESUME_ACK_SENT);
 }
 
@@ -435,7 +440,7 @@ static void handle_question(struct rxe_migr_qp *m, const u8 *meth)
 	else if (!is_from_peer(&m->qp, meth))
 		rxe_migr_count(&m->qp, RXE_CNT_MIGR_BAD_ADDRESS);
 	else
-		send_resume_ack(m, MIGR_METH_KIND_ASK, epoch);
+		send_resume_ack(m, meth);
 }
 
 /* RESUME: the peer lives on at another place. Context: m->lock held */
@@ -495,7 +500,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 		rxe_migr_count(qp, RXE_CNT_MIGR_RESUME_REPEATED);
 	}
 
-	send_resume_ack(m, MIGR_METH_KIND_RESUME, epoch);
+	send_resume_ack(m, meth);
 }
 
 /* RESUME_ACK: the peer knows where this QP is now. Context: m->lock held */
@@ -509,7 +514,12 @@ static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 	}
 
 	if (is_question(meth)) {
-		if (qp->migr == RXE_MIGR_ASKING)
+		/* from who is the peer now, and for this STOP? */
+		if (!is_from_peer(qp, meth))
+			rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
+		else if (get_unaligned_be32(meth + MIGR_METH_NONCE) != m->nonce)
+			rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
+		else if (qp->migr == RXE_MIGR_ASKING)
 			rxe_migr_answered(m, true);
 	} else if (qp->migr == RXE_MIGR_RESUMING) {
 		rxe_migr_run(qp, RXE_MIGR_RUNNING);
@@ -573,7 +583,8 @@ static void tick(struct rxe_migr_qp *m)
 		rxe_migr_send_probe(qp);
 	else
 		send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_RESUME,
-			    qp->comp.psn, m->epoch, RXE_CNT_MIGR_RESUME_SENT);
+			    qp->comp.psn, m->epoch, 0,
+			    RXE_CNT_MIGR_RESUME_SENT);
 }
 
 static void migr_work(struct work_struct *work)

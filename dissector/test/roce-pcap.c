@@ -168,7 +168,7 @@ static size_t put_meth(uint8_t *m, const struct packet *p)
 	put32(m + MIGR_METH_NEW_QPN, p->new);
 	memcpy(m + MIGR_METH_GID, p->gid, sizeof(p->gid));
 	put16(m + MIGR_METH_UDP_PORT, p->port);
-	put32(m + MIGR_METH_RESV2, p->resv2);
+	put16(m + MIGR_METH_RESV2, p->resv2);
 	return MIGR_METH_BYTES;
 }
 

@@ -36,7 +36,8 @@
 #define MIGR_METH_NEW_QPN 12  /* be32: QPN from now on */
 #define MIGR_METH_GID 16      /* 16 bytes: GID from now on */
 #define MIGR_METH_UDP_PORT 32 /* be16: UDP source port from now on */
-#define MIGR_METH_RESV2 34    /* 6 bytes: sent 0, ignored */
+#define MIGR_METH_RESV2 34    /* be16: sent 0, ignored */
+#define MIGR_METH_NONCE 36    /* be32: of a question and its answer, else 0 */
 #define MIGR_METH_MAC 40      /* 16 bytes: truncated HMAC-SHA-256 */
 #define MIGR_METH_BYTES 56
 
