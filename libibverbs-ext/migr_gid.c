@@ -114,6 +114,20 @@ migr_find_gid(const struct migr_gids *gids, const uint8_t *gid, uint8_t index)
 	return found;
 }
 
+/* An AH may have no route, and come back: of these GIDs the one that it had */
+static const struct ib_uverbs_gid_entry *
+pick_without_route(const struct migr_gids *gids, const struct migr_path *path)
+{
+	const struct ib_uverbs_gid_entry *entry, *found = NULL;
+
+	for (entry = gids->entry; entry < gids->entry + gids->count; entry++)
+		if (usable(entry) &&
+		    same_kind((const uint8_t *)entry->gid, path->sgid) &&
+		    (!found || entry->gid_index == path->sgid_index))
+			found = entry;
+	return found;
+}
+
 int migr_pick_gid(const struct migr_gids *gids, const struct migr_path *path,
 		  bool peer_moves, const struct ib_uverbs_gid_entry **picked)
 {
@@ -141,6 +155,8 @@ int migr_pick_gid(const struct migr_gids *gids, const struct migr_path *path,
 			*picked = entry;
 		}
 	}
+	if (!*picked && path->rec->type == RXE_MIGR_AH)
+		*picked = pick_without_route(gids, path);
 	if (*picked)
 		return 0;
 	return any ? -EHOSTUNREACH : -EADDRNOTAVAIL;

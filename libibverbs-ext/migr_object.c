@@ -281,7 +281,10 @@ static int create_mw(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	return ret;
 }
 
-/* The core resolves the address, which takes time if nobody answers */
+/*
+ * The core resolves the address, which fails if nobody answers. So for that of a
+ * host this asks for our own: the driver takes the one of the record that was loaded.
+ */
 static int create_ah(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_ah *ah = (const void *)rec;
@@ -312,13 +315,17 @@ static int create_ah(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.restore = &restore,
 	};
 	char identity[96], gid[INET6_ADDRSTRLEN];
+	const struct ib_uverbs_gid_entry *own;
 	const uint8_t *dgid = ah->dgid;
 	int ret;
 
-	ret = migr_find_way(r, rec, &dgid, &in.attr.grh.sgid_index);
+	ret = migr_find_way(r, rec, &dgid, &own);
 	if (ret)
 		return ret;
-	memcpy(in.attr.grh.dgid, dgid, sizeof(in.attr.grh.dgid));
+	in.attr.grh.sgid_index = (uint8_t)own->gid_index;
+	memcpy(in.attr.grh.dgid,
+	       migr_gid_is_multicast(dgid) ? dgid : (const void *)own->gid,
+	       sizeof(in.attr.grh.dgid));
 	ret = migr_write_run(r->fd, &cmd);
 	if (ret) {
 		snprintf(identity, sizeof(identity), "number %u", ah->ah_num);

@@ -116,6 +116,7 @@ static void find_peers(struct ends *ends)
 static bool same_question(const struct end *a, const struct end *b)
 {
 	return a->place->gids == b->place->gids && !a->peer == !b->peer &&
+	       a->path.rec->type == b->path.rec->type &&
 	       a->path.sgid_index == b->path.sgid_index &&
 	       !memcmp(a->path.sgid, b->path.sgid, GID) &&
 	       !memcmp(a->path.dgid, b->path.dgid, GID);

@@ -52,9 +52,9 @@ int migr_free_pd(int fd, uint32_t handle);
 
 int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec);
 
-/* Where the record leads on this host: the peer's GID, and our own one's index */
+/* Where the record leads on this host: the peer's GID, and our own one */
 int migr_find_way(struct migr_restore *r, const struct rxe_migr_rec *rec,
-		  const uint8_t **dgid, uint8_t *sgid_index);
+		  const uint8_t **dgid, const struct ib_uverbs_gid_entry **own);
 
 /* ---- GIDs (migr_gid.c) ---- */
 
@@ -68,7 +68,8 @@ migr_find_gid(const struct migr_gids *gids, const uint8_t *gid, uint8_t index);
  * scope from which the peer can be reached: first of all the one that the host
  * would choose itself for that peer, then one at the same index. If
  * `peer_moves`, the peer will be on this host, and no route is needed; nor is it
- * to a multicast group.
+ * to a multicast group. An AH may have no route: its GID is the one at the same index
+ * then, or any.
  *
  * -EADDRNOTAVAIL: there is none of the kind; -EHOSTUNREACH: none has a route.
  */

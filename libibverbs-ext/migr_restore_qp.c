@@ -97,11 +97,10 @@ static void fill_modify(struct ib_uverbs_modify_qp *in,
 
 /* what relocation has chosen, or else what fits best */
 int migr_find_way(struct migr_restore *r, const struct rxe_migr_rec *rec,
-		  const uint8_t **dgid, uint8_t *sgid_index)
+		  const uint8_t **dgid, const struct ib_uverbs_gid_entry **own)
 {
 	const struct migr_address *address =
 		r->address ? r->address[rec->handle] : NULL;
-	const struct ib_uverbs_gid_entry *entry;
 	struct migr_path path;
 	int ret;
 
@@ -111,16 +110,15 @@ int migr_find_way(struct migr_restore *r, const struct rxe_migr_rec *rec,
 	if (ret)
 		return migr_restore_error(r, rec, "GID table", ret);
 	if (address) {
-		entry = migr_find_gid(&r->gids, address->sgid,
-				      address->sgid_index);
-		ret = entry ? 0 : -EADDRNOTAVAIL;
+		*own = migr_find_gid(&r->gids, address->sgid,
+				     address->sgid_index);
+		ret = *own ? 0 : -EADDRNOTAVAIL;
 	} else {
-		ret = migr_pick_gid(&r->gids, &path, false, &entry);
+		ret = migr_pick_gid(&r->gids, &path, false, own);
 	}
 	if (ret)
 		return migr_gid_error(&path, ret, r->err);
 	*dgid = address ? address->dgid : path.dgid;
-	*sgid_index = (uint8_t)entry->gid_index;
 	return 0;
 }
 
@@ -152,14 +150,14 @@ int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.in = &in,
 		.in_length = sizeof(in),
 	};
-	uint8_t sgid_index = 0;
+	const struct ib_uverbs_gid_entry *own = NULL;
 	size_t i;
 	int ret;
 
-	ret = migr_find_way(r, rec, &dgid, &sgid_index);
+	ret = migr_find_way(r, rec, &dgid, &own);
 	if (ret)
 		return ret;
-	fill_modify(&in, qp, dgid, sgid_index);
+	fill_modify(&in, qp, dgid, own ? (uint8_t)own->gid_index : 0);
 	for (i = 0; i < steps_to(qp); i++) {
 		in.qp_state = steps[i].state;
 		in.attr_mask = steps[i].mask[qp->qp_type];

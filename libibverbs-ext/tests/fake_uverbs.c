@@ -221,6 +221,30 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *hdr)
 	return new_handle(RXE_MIGR_QP, rec->qpn, &resp->qp_handle);
 }
 
+/* two subnets of each family: 10.0.0, 10.0.5, fd01, fd02 */
+static const struct {
+	uint8_t gid[16];
+	uint32_t index, type;
+} gid_table[] = {
+	{ { 0xfe, 0x80, [15] = 1 }, 0, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { [10] = 0xff, 0xff, 10, 0, 0, 9 }, 1, IB_UVERBS_GID_TYPE_ROCE_V1 },
+	{ { [10] = 0xff, 0xff, 10, 0, 5, 9 }, 4, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { [10] = 0xff, 0xff, 10, 0, 0, 9 }, 5, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { 0xfd, 1, [15] = 9 }, 6, IB_UVERBS_GID_TYPE_ROCE_V2 },
+	{ { 0xfd, 2, [15] = 9 }, 7, IB_UVERBS_GID_TYPE_ROCE_V2 },
+};
+
+static bool is_own_gid(const uint8_t *gid, uint32_t index)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(gid_table) / sizeof(gid_table[0]); i++)
+		if (gid_table[i].index == index &&
+		    !memcmp(gid_table[i].gid, gid, 16))
+			return true;
+	return false;
+}
+
 static int create_ah(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_create_ah *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
@@ -238,12 +262,17 @@ static int create_ah(struct ib_uverbs_ioctl_hdr *hdr)
 		return -EBUSY;
 	if (!memcmp(cmd->attr.grh.dgid, fake.dead_gid, 16))
 		return -EHOSTUNREACH;
+	/* of a host it names itself, and leads to where the record says */
+	if (rec->dgid[0] == 0xff
+		    ? memcmp(cmd->attr.grh.dgid, rec->dgid, 16)
+		    : !is_own_gid(cmd->attr.grh.dgid, cmd->attr.grh.sgid_index))
+		return -EINVAL;
 	made->ah_num = rec->ah_num;
 	if (new_handle(RXE_MIGR_AH, rec->ah_num, &resp->ah_handle))
 		return -ENOMEM;
 	ah = &fake.object[resp->ah_handle];
 	ah->sgid_index = cmd->attr.grh.sgid_index;
-	memcpy(ah->dgid, cmd->attr.grh.dgid, sizeof(ah->dgid));
+	memcpy(ah->dgid, rec->dgid, sizeof(ah->dgid));
 	return 0;
 }
 
@@ -290,19 +319,6 @@ static int refill(struct ib_uverbs_ioctl_hdr *hdr, uint32_t type)
 }
 
 /* ---- methods ---- */
-
-/* two subnets of each family: 10.0.0, 10.0.5, fd01, fd02 */
-static const struct {
-	uint8_t gid[16];
-	uint32_t index, type;
-} gid_table[] = {
-	{ { 0xfe, 0x80, [15] = 1 }, 0, IB_UVERBS_GID_TYPE_ROCE_V2 },
-	{ { [10] = 0xff, 0xff, 10, 0, 0, 9 }, 1, IB_UVERBS_GID_TYPE_ROCE_V1 },
-	{ { [10] = 0xff, 0xff, 10, 0, 5, 9 }, 4, IB_UVERBS_GID_TYPE_ROCE_V2 },
-	{ { [10] = 0xff, 0xff, 10, 0, 0, 9 }, 5, IB_UVERBS_GID_TYPE_ROCE_V2 },
-	{ { 0xfd, 1, [15] = 9 }, 6, IB_UVERBS_GID_TYPE_ROCE_V2 },
-	{ { 0xfd, 2, [15] = 9 }, 7, IB_UVERBS_GID_TYPE_ROCE_V2 },
-};
 
 static int query_gids(struct ib_uverbs_ioctl_hdr *hdr)
 {

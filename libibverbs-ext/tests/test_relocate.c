@@ -255,6 +255,52 @@ static void test_choice(void)
 	}
 }
 
+/* who sends to it has an AH, and that needs no route; QPs that ask the same do */
+static void test_ah(void)
+{
+	static const uint32_t qpn[] = { 0x40 };
+	struct rxe_migr_rec_ah *ah;
+	struct migr_error err;
+	struct builder b;
+	int with_qp;
+
+	for (with_qp = 0; with_qp < 2; with_qp++) {
+		builder_start(&b, 4);
+		builder_pd(&b, 0);
+		builder_cq(&b, 1, 0, 0);
+		ah = builder_add(&b, RXE_MIGR_AH, 2, sizeof(*ah));
+		ah->ah_num = 1;
+		memcpy(ah->dgid, elsewhere, 16);
+		memcpy(ah->sgid, source, 16);
+		ah->network_type = 1;
+		ah->sgid_index = 5;
+		if (with_qp)
+			builder_qp(&b, &(struct builder_qp){
+					       .handle = 3,
+					       .recv_cq = 1,
+					       .send_cq = 1,
+					       .qpn = qpn[0],
+					       .state = IBV_QPS_RTS });
+		builder_finish(&b);
+		if (with_qp)
+			connect_to(&b, 3, elsewhere, 0x41);
+		fake_reset();
+		memset(fake.reach, MIGR_REACH_NONE, sizeof(fake.reach));
+		if (with_qp) {
+			CHECK(relocate(&b, 1, &err) == -EHOSTUNREACH,
+			      "accepted");
+		} else {
+			CHECK(!relocate(&b, 1, &err), "%s", err.text);
+			check_at(0, 2, here, elsewhere);
+			/* but one that has a route is better */
+			fake.reach[4] = MIGR_REACH_ROUTE;
+			CHECK(!relocate(&b, 1, &err), "%s", err.text);
+			check_at(0, 2, here_too, elsewhere);
+		}
+		builder_free(&b);
+	}
+}
+
 static void test_refusals(void)
 {
 	static const uint32_t qpn[] = { 0x40, 0x41, 0x42 };
@@ -294,6 +340,7 @@ int main(void)
 	test_strangers();
 	test_at_home();
 	test_choice();
+	test_ah();
 	test_refusals();
 	release();
 	return check_result();

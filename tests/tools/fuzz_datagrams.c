@@ -15,7 +15,7 @@
 #define QKEY 0x11
 #define GRH 40
 #define N_AHS 2
-#define N_SENDS 2   /* that wait */
+#define N_SENDS 2 /* that wait */
 #define MOVED 0	    /* the QP with work */
 #define EVERY 32    /* of what is accepted one is started */
 #define FLIPPED 256 /* bytes of the slots */
@@ -144,8 +144,9 @@ static void datagrams_close(struct datagrams *d)
 
 /* ---- commands ---- */
 
-static int create_ah(int fd, const struct rxe_migr_rec_ah *ah, uint32_t pd,
-		     uint32_t record, uint32_t *handle)
+/* the command leads to `dgid`, the record to where it will */
+static int create_ah(int fd, const void *dgid, uint32_t pd, uint32_t record,
+		     uint32_t *handle)
 {
 	struct ib_uverbs_create_ah in = {
 		.pd_handle = pd,
@@ -166,7 +167,7 @@ static int create_ah(int fd, const struct rxe_migr_rec_ah *ah, uint32_t pd,
 	};
 	int ret;
 
-	memcpy(in.attr.grh.dgid, ah->dgid, sizeof(in.attr.grh.dgid));
+	memcpy(in.attr.grh.dgid, dgid, sizeof(in.attr.grh.dgid));
 	ret = migr_write_run(fd, &cmd);
 	*handle = out.ah_handle;
 	return ret;
@@ -265,11 +266,12 @@ static void works(struct datagrams *d)
 	EXPECT(raw_destroy_ah(c.fd, d->ah[0]->rec.handle), 0);
 	MUST(!migr_alloc_pd(c.fd, &other.pd));
 	MUST(!load_as(&d->rig, c.fd, other.rec.handle, &other, sizeof(other)));
-	EXPECT(create_ah(c.fd, &other, other.pd, other.rec.handle, &handle), 0);
+	EXPECT(create_ah(c.fd, other.dgid, other.pd, other.rec.handle, &handle),
+	       0);
 	EXPECT(refill_qp(c.fd, d->rig.qp[MOVED]->rec.handle), 0);
 	refill_rest(d, &c);
 	EXPECT(arrive(d, &c, 0.2), 0);
-	EXPECT(create_ah(c.fd, &other, other.pd, other.rec.handle, &none),
+	EXPECT(create_ah(c.fd, other.dgid, other.pd, other.rec.handle, &none),
 	       -ENOENT); /* the image is gone */
 	copy_close(&c);
 }
@@ -279,6 +281,7 @@ static void works(struct datagrams *d)
 static void try_ahs(struct datagrams *d)
 {
 	const struct rxe_migr_rec_ah *good = d->ah[0];
+	static const uint8_t group[16] = { 0xff, 0x0e, [15] = 0x51 };
 	const uint32_t h = good->rec.handle;
 	struct {
 		struct rxe_migr_rec_ah ah;
@@ -290,42 +293,51 @@ static void try_ahs(struct datagrams *d)
 	copy_open(&d->rig, &c);
 	copy_create(&d->rig, &c);
 	MUST(!load_good(&d->rig, c.fd));
-	EXPECT(create_ah(c.fd, good, good->pd, h, &handle), -EBUSY);
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle), -EBUSY);
 	MUST(!raw_destroy_ah(c.fd, h));
 	MUST(!migr_alloc_pd(c.fd, &pd));
-	EXPECT(create_ah(c.fd, good, pd, h, &handle), -EINVAL);
-	EXPECT(create_ah(c.fd, good, good->pd, 0x9000, &handle), -ENOENT);
-	EXPECT(create_ah(c.fd, good, good->pd, d->rig.mr->rec.handle, &handle),
+	EXPECT(create_ah(c.fd, good->dgid, pd, h, &handle), -EINVAL);
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, 0x9000, &handle), -ENOENT);
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, d->rig.mr->rec.handle,
+			 &handle),
 	       -ENOENT);
+	EXPECT(create_ah(c.fd, group, good->pd, h, &handle), -EINVAL);
+	/* of the other family, or to where nobody answers */
 	for (int i = 0; i < 16; i++) {
 		r.ah.dgid[i] ^= 1;
 		MUST(!load_as(&d->rig, c.fd, h, &r, sizeof(r.ah)));
 		r.ah.dgid[i] ^= 1;
-		EXPECT(create_ah(c.fd, good, good->pd, h, &handle), -EINVAL);
+		if (!EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle),
+			    i < 12 ? -EINVAL : 0))
+			MUST(!raw_destroy_ah(c.fd, handle));
 	}
+	memcpy(r.ah.dgid, group, sizeof(group));
+	MUST(!load_as(&d->rig, c.fd, h, &r, sizeof(r.ah)));
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle), -EINVAL);
+	r.ah = *good;
 	for (int bit = 0; bit < 32; bit++) {
 		r.ah.ah_num = 1U << bit;
 		MUST(!load_as(&d->rig, c.fd, h, &r, sizeof(r.ah)));
-		if (!EXPECT(create_ah(c.fd, good, good->pd, h, &handle),
+		if (!EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle),
 			    bit < 15 ? 0 : -ERANGE, bit < 15 ? -EBUSY : 0))
 			MUST(!raw_destroy_ah(c.fd, handle));
 	}
 	r.ah.ah_num = 0;
 	MUST(!load_as(&d->rig, c.fd, h, &r, sizeof(r.ah)));
-	EXPECT(create_ah(c.fd, good, good->pd, h, &handle), -ERANGE);
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle), -ERANGE);
 	r.ah = *good;
 	r.ah.pd = pd;
 	MUST(!load_as(&d->rig, c.fd, h, &r, sizeof(r.ah)));
-	EXPECT(create_ah(c.fd, good, good->pd, h, &handle), -EINVAL);
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle), -EINVAL);
 	r.ah = *good;
 	EXPECT(load_as(&d->rig, c.fd, h, &r, sizeof(r.ah) - 8), -EINVAL);
 	r.ah.rec.length -= 8;
 	EXPECT(load_as(&d->rig, c.fd, h, &r, sizeof(r.ah) - 8), -EINVAL);
 	r.ah.rec.length = sizeof(r);
 	MUST(!load_as(&d->rig, c.fd, h, &r, sizeof(r)));
-	EXPECT(create_ah(c.fd, good, good->pd, h, &handle), -EINVAL);
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle), -EINVAL);
 	MUST(!load_good(&d->rig, c.fd));
-	EXPECT(create_ah(c.fd, good, good->pd, h, &handle), 0);
+	EXPECT(create_ah(c.fd, good->dgid, good->pd, h, &handle), 0);
 	copy_close(&c);
 }
 
@@ -346,8 +358,8 @@ static void by_nobody(struct datagrams *d)
 	MUST(pid >= 0);
 	if (!pid) {
 		MUST(!setuid(65534));
-		_exit(create_ah(c.fd, ah, ah->pd, ah->rec.handle, &handle) !=
-		      -EPERM);
+		_exit(create_ah(c.fd, ah->dgid, ah->pd, ah->rec.handle,
+				&handle) != -EPERM);
 	}
 	MUST(waitpid(pid, &status, 0) == pid);
 	EXPECT(status, 0);
