@@ -137,7 +137,8 @@ static inline enum ib_qp_type qp_type(struct rxe_qp *qp)
 
 static inline bool rxe_migr_connected(struct rxe_qp *qp)
 {
-	return qp_state(qp) >= IB_QPS_RTR && qp_state(qp) <= IB_QPS_SQD;
+	return (qp_type(qp) == IB_QPT_RC || qp_type(qp) == IB_QPT_UC) &&
+	       qp_state(qp) >= IB_QPS_RTR && qp_state(qp) <= IB_QPS_SQD;
 }
 
 void rxe_qp_error(struct rxe_qp *qp);
