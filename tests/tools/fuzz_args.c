@@ -474,21 +474,6 @@ static void flushed(struct rig *rig)
 	moves_well(rig, &s);
 }
 
-static long counter(const struct rig *rig, const char *name)
-{
-	char path[128];
-	long n = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
-		 ibv_get_device_name(rig->dev), name);
-	MUST(f = fopen(path, "r"));
-	MUST(fscanf(f, "%ld", &n) == 1);
-	fclose(f);
-	return n;
-}
-
 /* connected while Stopped: nobody knows what the peer understands */
 static void late_peer(struct rig *rig)
 {
@@ -498,11 +483,11 @@ static void late_peer(struct rig *rig)
 
 	side_open(rig, &s);
 	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
-	before = counter(rig, "migr_nak_stopped_sent");
+	before = rig_counter(rig, "migr_nak_stopped_sent");
 	qp_connect(rig, s.qp[0], 0x123456, 1, 1);
 	EXPECT(migr_cmd_commit(s.ctx->cmd_fd), 0);
 	usleep(50000); /* the kernel counts anew only after some time */
-	EXPECT((int)(counter(rig, "migr_nak_stopped_sent") - before), 0);
+	EXPECT((int)(rig_counter(rig, "migr_nak_stopped_sent") - before), 0);
 	close(st.guard_fd);
 	side_close(&s);
 }
@@ -555,16 +540,16 @@ static void abandoned(struct rig *rig, bool outstanding)
 	qp_connect(rig, s.qp[0], away.qp[0]->qp_num, 5, 5);
 	qp_connect(rig, away.qp[0], s.qp[0]->qp_num, 5, 5);
 	if (outstanding) {
-		before = counter(rig, "rcvd_rnr_err");
+		before = rig_counter(rig, "rcvd_rnr_err");
 		MUST(!qp_post_send(&s, 0)); /* there is no receive for it */
-		while (counter(rig, "rcvd_rnr_err") == before)
+		while (rig_counter(rig, "rcvd_rnr_err") == before)
 			MUST(fuzz_now() < end);
 	} else {
 		MUST(!qp_post_recv(&s, 0));
 	}
-	before = counter(rig, "migr_qp_paused");
+	before = rig_counter(rig, "migr_qp_paused");
 	EXPECT(migr_cmd_stop(away.ctx->cmd_fd, 0, 0, &st), 0);
-	while (counter(rig, "migr_qp_paused") == before)
+	while (rig_counter(rig, "migr_qp_paused") == before)
 		MUST(fuzz_now() < end);
 	paused_timeout(1);
 	await_error(s.qp[0]);

@@ -280,6 +280,21 @@ void rig_renew_peer(struct rig *rig, int i)
 	MUST(!qp_post_recv(&rig->peer, i));
 }
 
+long rig_counter(const struct rig *rig, const char *name)
+{
+	char path[128];
+	long n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 ibv_get_device_name(rig->dev), name);
+	MUST(f = fopen(path, "r"));
+	MUST(fscanf(f, "%ld", &n) == 1);
+	fclose(f);
+	return n;
+}
+
 /* ---- copies ---- */
 
 void copy_open(struct rig *rig, struct copy *c)

@@ -216,6 +216,7 @@ static void works(struct rig *uc)
 {
 	const struct rxe_migr_rec_qp *good = uc->qp[VICTIM];
 	struct rxe_migr_status st;
+	long dropped, lost;
 	struct copy c;
 	double end;
 
@@ -232,8 +233,13 @@ static void works(struct rig *uc)
 	peer_sends(uc, 'a', IBV_WR_SEND);
 	EXPECT(arrived(uc, 'a'), true);
 	EXPECT(migr_cmd_stop(c.fd, 0, 0, &st), 0);
+	dropped = rig_counter(uc, "migr_stopped_dropped");
 	peer_sends(uc, 'b', IBV_WR_SEND);
-	usleep(HEARD_US);
+	end = fuzz_now() + 10;
+	do
+		lost = rig_counter(uc, "migr_stopped_dropped") - dropped;
+	while (lost < MSG / 1024 && fuzz_now() < end);
+	EXPECT((int)lost, MSG / 1024);
 	EXPECT(uc->mem[MSG] == 'a', true);
 	close(st.guard_fd);
 	peer_sends(uc, 'c', IBV_WR_SEND);

@@ -88,6 +88,8 @@ void rig_take(struct rig *rig, struct side *s);
 void rig_close(struct rig *rig);
 /* bring the peer of QP i to the state that the image expects of it */
 void rig_renew_peer(struct rig *rig, int i);
+/* what the device has counted of this, in hw_counters */
+long rig_counter(const struct rig *rig, const char *name);
 
 /* an empty restored context; then all objects, QPs connected, no REFILL */
 void copy_open(struct rig *rig, struct copy *c);
