@@ -20,13 +20,14 @@
 #define QKEY 0x12345678
 #define DEPTH 8
 #define TO_GROUP 0xffffff /* QPN */
-/* whoever has this address is in this group, so it comes back to the sender */
+/* who has an address is in these groups, of link and host: it comes back to the sender */
 #define GROUP { .raw = { 0xff, 0x02, [15] = 1 } }
+#define NEAR_GROUP { .raw = { 0xff, 0x01, [15] = 1 } }
 
 enum {
 	SENDER,
-	MEMBER,	  /* of the group */
-	WITH_SRQ, /* of the group as well */
+	MEMBER,	  /* of both groups */
+	WITH_SRQ, /* of one */
 	DRAINED,  /* in SQD, with sends that wait */
 	IN_RTR,
 	IN_INIT,
@@ -49,8 +50,9 @@ static struct ibv_cq *cq[QPS];
 static struct ibv_srq *srq;
 static struct ibv_qp *qp[QPS];
 static struct ibv_mr *mr;
-static struct ibv_ah *there, *group;
-static union ibv_gid mgid = GROUP;
+static struct ibv_ah *home, *there, *group, *near;
+static union ibv_gid mgid = GROUP, near_mgid = NEAR_GROUP;
+static union ibv_gid home_gid; /* to which `home` leads */
 static int gid_index = 1;
 /* receives of each QP, then what UD sends, and what UC does */
 static char memory[QPS + 2][DEPTH][SLOT] __attribute__((aligned(4096)));
@@ -417,9 +419,12 @@ static void make(const char *device, const char *address)
 		memcpy(gid.raw, (char[12]){ [10] = -1, -1 }, 12);
 		NEED(inet_pton(AF_INET, address, gid.raw + 12) == 1);
 	}
+	home_gid = own_gid();
+	home = handle(home_gid, gid_index);
 	there = handle(gid, gid_index);
 	ibv_destroy_ah(handle(own_gid(), gid_index)); /* a number is free */
 	group = handle(mgid, link_local());
+	near = handle(near_mgid, link_local());
 	NEED(srq = ibv_create_srq(pd, &srq_init));
 	for (int i = 0; i < QPS; i++) {
 		NEED(cq[i] = ibv_create_cq(verbs, 4 * DEPTH, NULL, NULL, 0));
@@ -432,8 +437,6 @@ static void make(const char *device, const char *address)
 
 static void prepare(void)
 {
-	struct ibv_ah *self = handle(own_gid(), gid_index);
-
 	for (int i = 0; i < UD_QPS; i++)
 		if (i != IN_RESET)
 			change(i, IBV_QPS_INIT);
@@ -445,13 +448,14 @@ static void prepare(void)
 	for (int i = 0; i < IN_RTR; i++)
 		change(i, IBV_QPS_RTS);
 	NEED(!ibv_attach_mcast(qp[MEMBER], &mgid, 0));
+	NEED(!ibv_attach_mcast(qp[MEMBER], &near_mgid, 0));
 	NEED(!ibv_attach_mcast(qp[WITH_SRQ], &mgid, 0));
 
 	/* it works, and something is left of it */
-	post_send(SENDER, self, qp[MEMBER]->qp_num, QKEY, 'a');
+	post_send(SENDER, home, qp[MEMBER]->qp_num, QKEY, 'a');
 	sent(SENDER, 'a');
 	received(MEMBER, SENDER, 0, 'a');
-	post_send(SENDER, self, qp[IN_RTR]->qp_num, QKEY, 'b');
+	post_send(SENDER, home, qp[IN_RTR]->qp_num, QKEY, 'b');
 	sent(SENDER, 'b');
 	received(IN_RTR, SENDER, 0, 'b');
 	post_send(SENDER, group, TO_GROUP, QKEY, 'c');
@@ -464,7 +468,6 @@ static void prepare(void)
 	post_send(DRAINED, group, TO_GROUP, QKEY, 'e');
 	post_recv(IN_ERR, 0);
 	change(IN_ERR, IBV_QPS_ERR);
-	NEED(!ibv_destroy_ah(self));
 	prepare_uc();
 }
 
@@ -478,7 +481,7 @@ static void use_new(void)
 	post_send(SENDER, self, qp[MEMBER]->qp_num, QKEY, 'i');
 	sent(SENDER, 'h');
 	sent(SENDER, 'i');
-	received(MEMBER, SENDER, 5, 'i');
+	received(MEMBER, SENDER, 6, 'i');
 
 	need_state(IN_RTR, IBV_QPS_RTR);
 	post_send(SENDER, self, qp[IN_RTR]->qp_num, QKEY, 'j');
@@ -506,6 +509,8 @@ static void use_new(void)
 
 static void check(void)
 {
+	union ibv_gid gid;
+
 	/* as it was */
 	sent(SENDER, 'c');
 	received(MEMBER, SENDER, 1, 'c');
@@ -521,17 +526,26 @@ static void check(void)
 	received(MEMBER, DRAINED, 3, 'e');
 	received(WITH_SRQ, DRAINED, 1, 'e');
 
+	/* not to here any more; without a move it would be the next one */
+	gid = own_gid();
+	if (memcmp(&home_gid, &gid, sizeof(gid))) {
+		post_send(SENDER, home, qp[MEMBER]->qp_num, QKEY, 'u');
+		sent(SENDER, 'u');
+	}
 	/* old handles and groups, which can be left */
 	NEED(!ibv_detach_mcast(qp[WITH_SRQ], &mgid, 0));
 	NEED(ibv_detach_mcast(qp[SENDER], &mgid, 0));
 	post_send(SENDER, group, TO_GROUP, QKEY, 'f');
 	sent(SENDER, 'f');
 	received(MEMBER, SENDER, 4, 'f');
-	nothing(WITH_SRQ);
-	use_new();
+	post_send(SENDER, near, TO_GROUP, QKEY, 't');
+	sent(SENDER, 't');
+	received(MEMBER, SENDER, 5, 't');
+	/* and who has left got nothing before this */
 	post_send(SENDER, there, qp[WITH_SRQ]->qp_num, QKEY, 'g');
 	sent(SENDER, 'g');
 	received(WITH_SRQ, SENDER, 2, 'g');
+	use_new();
 	check_uc();
 }
 
@@ -541,9 +555,12 @@ static void destroy(void)
 
 	NEED(ibv_destroy_qp(qp[MEMBER])); /* it is still in the group */
 	NEED(!ibv_detach_mcast(qp[MEMBER], &mgid, 0));
+	NEED(ibv_destroy_qp(qp[MEMBER])); /* and in the other one */
+	NEED(!ibv_detach_mcast(qp[MEMBER], &near_mgid, 0));
 	for (int i = 0; i < QPS; i++)
 		NEED(!ibv_destroy_qp(qp[i]) && !ibv_destroy_cq(cq[i]));
 	NEED(!ibv_destroy_ah(there) && !ibv_destroy_ah(group));
+	NEED(!ibv_destroy_ah(home) && !ibv_destroy_ah(near));
 	NEED(!ibv_destroy_srq(srq) && !ibv_dereg_mr(mr));
 	NEED(!ibv_dealloc_pd(pd) && !ibv_close_device(verbs));
 }
