@@ -18,7 +18,7 @@ struct out {
 	size_t	used;	/* bytes written or wanted */
 	u32	count;
 	u32	max_handle;
-	u32	objects; /* CRC-32 over all identities and events */
+	u32	objects; /* CRC-32 over all identities, events and groups */
 	bool	changed; /* objects came after STOP */
 	int	err;
 	struct xarray channels; /* to the CQ by which each is known */
@@ -495,21 +495,31 @@ static void dump_groups(struct out *out, struct rxe_qp *qp,
 			struct ib_uobject *uobj)
 {
 	u32 n = rxe_migr_get_groups(&qp->ibqp, NULL, 0);
+	size_t size = n * sizeof(struct rxe_migr_group);
 	struct rxe_migr_rec_mcast *rec;
+	struct rxe_migr_group *groups;
 
-	out_note(out, &n, sizeof(n));
-	if (!n)
+	if (!n) {
+		out_note(out, &n, sizeof(n));
 		return;
+	}
 
-	rec = out_record(out, RXE_MIGR_MCAST, sizeof(*rec) +
-			 n * sizeof(struct rxe_migr_group));
-	if (!rec)
+	groups = kvzalloc(size, GFP_KERNEL);
+	if (!groups) {
+		out->err = -ENOMEM;
 		return;
+	}
 
-	rec->qp = uobj->id;
-	rec->groups = n;
-	if (rxe_migr_get_groups(&qp->ibqp, (void *)(rec + 1), n) != n)
+	if (rxe_migr_get_groups(&qp->ibqp, groups, n) != n)
 		out->changed = true;
+	out_note(out, groups, size);
+	rec = out_record(out, RXE_MIGR_MCAST, sizeof(*rec) + size);
+	if (rec) {
+		rec->qp = uobj->id;
+		rec->groups = n;
+		memcpy(rec + 1, groups, size);
+	}
+	kvfree(groups);
 }
 
 /*
