@@ -46,13 +46,16 @@ module: toolbox
 		install -C -m 644 build/rxe/rdma_rxe.ko $(STAGE)/'
 
 # For nodes with the debug kernel
-debug: build
+debug: build points
 	@vm-images/mkkernel >/dev/null
 	@$(TURN) sh -ec '\
-		KERNEL_HEADERS=$(CURDIR)/build/kernel-debug/src \
-			rxe-migr/build build/rxe-debug; \
-		mkdir -p $(STAGE)/debug; \
-		install -C -m 644 build/rxe-debug/rdma_rxe.ko $(STAGE)/debug/'
+		export KERNEL_HEADERS=$(CURDIR)/build/kernel-debug/src; \
+		rxe-migr/build build/rxe-debug; \
+		RXE_POINTS=1 rxe-migr/build build/rxe-debug-points; \
+		mkdir -p $(STAGE)/debug/points; \
+		install -C -m 644 build/rxe-debug/rdma_rxe.ko $(STAGE)/debug/; \
+		install -C -m 644 build/rxe-debug-points/rdma_rxe.ko \
+			$(STAGE)/debug/points/'
 
 # For tests that stop QPs at chosen packets
 points: toolbox
@@ -139,7 +142,8 @@ soak: tried asan points
 # What the module does; everything is several times slower there. (33, 40, 41 and
 # 52 are about containers, and what of the module they use the others do, too.)
 DEBUG_TESTS := 10-lab 30-migrate-1 34-lost-resume 35-blackout 36-inside \
-	50-forged 51-hostile-ioctl 53-library 53-probe 54-late 55-one-host 69-unload
+	50-forged 51-hostile-ioctl 53-library 53-probe 54-late 55-one-host 57-points \
+	69-unload
 check-debug: tried debug
 	@LAB_KERNEL=debug LAB_MEM=2048 MOVES=2 \
 		LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-8} \
@@ -165,7 +169,7 @@ format: toolbox
 
 clean:
 	@./lab down || true # it may have something to complain of
-	@rm -rf build/user build/asan build/npb build/rxe build/rxe-debug build/rxe-fixes build/rxe-points build/sparse build/stage build/tests
+	@rm -rf build/user build/asan build/npb build/rxe build/rxe-debug build/rxe-debug-points build/rxe-fixes build/rxe-points build/sparse build/stage build/tests
 
 distclean: clean
 	@rm -rf --one-file-system build

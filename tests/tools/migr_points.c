@@ -14,11 +14,12 @@
  *
  * Of each case a QP sends MESSAGES messages of the opcode, and a SEND behind them,
  * to a QP of another context. One of the two is held at its N-th packet, which it
- * has sent, or sent in vain, or taken and not looked at yet, or handled; then its context is stopped,
- * dumped, destroyed, and made again. N goes from 1 to what the exchange does not
- * reach. In the end both ends' memory, and every field of every completion, must be
- * what they are without a move, and both ends must send and receive again. POINTS
- * lanes are on their way at once to as many Ns, and move together.
+ * has sent, or sent in vain, or taken and not looked at yet, or handled; then its
+ * context is stopped, dumped, destroyed, and made again. N goes from 1 to what the
+ * exchange does not reach; but no packet that it must have may be missing. In the
+ * end both ends' memory, and every field of every completion, must be what they are
+ * without a move, and both ends must send and receive again; nothing may come after
+ * that. POINTS lanes are on their way at once to as many Ns, and move together.
  *
  * Exit code: 0, 1 if a case failed, 2 if there was no way to go on.
  */
@@ -186,9 +187,17 @@ static void poll_all(void)
 		}
 }
 
+/* a packet that an exchange without a move must have, however soon all is there */
+static bool must_be_held(const struct lane *l)
+{
+	return !l->moves && l->n <= work_packets(l);
+}
+
 static bool is_done(const struct lane *l, bool or_held)
 {
-	return l->failed || (or_held && l->held) || has_all(l);
+	if (l->failed || (or_held && l->held))
+		return true;
+	return has_all(l) && !(or_held && must_be_held(l));
 }
 
 static bool all_done(bool or_held)
@@ -212,7 +221,11 @@ static void wait_all(bool or_held)
 	for (int i = 0; i < rig.lanes; i++) {
 		struct lane *l = &rig.lane[i];
 
-		if (!is_done(l, or_held))
+		if (is_done(l, or_held))
+			continue;
+		if (has_all(l))
+			lane_failed(l, "there is no such packet");
+		else
 			lane_failed(l,
 				    "completions: requester %d of %d, %d of %d;"
 				    " responder %d of %d, %d of %d",
@@ -250,16 +263,17 @@ static bool move_held(void)
 	unsigned int n = 0;
 
 	for (int i = 0; i < rig.lanes; i++)
-		if (rig.lane[i].held) {
-			rig.lane[i].moves++;
-			n++;
-		}
-	held += n;
+		n += rig.lane[i].held;
 	if (n) {
 		end_move(&rig, rig.c.moved);
 		points_read(true);
 	}
 	points_write("off");
+	for (int i = 0; i < rig.lanes; i++)
+		if (rig.lane[i].held) {
+			rig.lane[i].moves++;
+			held++;
+		}
 	return n;
 }
 
@@ -296,6 +310,7 @@ static void run_round(void)
 	for_lanes(work_prepare_last);
 	for_lanes(work_post_last);
 	wait_all(false);
+	for_lanes(lane_reset);
 	poll_all();
 	for_lanes(memory_check);
 	rig_close(&rig);
@@ -336,7 +351,7 @@ static bool goes_on(const char *at, unsigned int first)
 
 		if (l->at != at)
 			continue;
-		if (!l->moves && (l->n == 1 || one))
+		if (one && !l->moves)
 			lane_failed(l, "there is no such packet");
 		if (l->n == first + POINTS - 1)
 			return l->moves && !one;

@@ -18,8 +18,6 @@
 #define SLOTS (MESSAGES + 2)  /* and one with which each end shows its life */
 #define MAX_WC (MESSAGES + 2) /* that an end expects of a lane and CQ */
 #define POINTS 8	      /* that are walked at once */
-#define ATS 4		      /* what a task can have done with a packet */
-#define MAX_LANES (ATS * POINTS) /* one for each name in at_names, and point */
 
 enum role {
 	REQUESTER,
@@ -29,6 +27,15 @@ enum cq {
 	SEND,
 	RECV
 };
+enum at { /* what a task can have done with a packet */
+	SENT,
+	LOST,
+	TAKEN,
+	HANDLED,
+	ATS
+};
+
+#define MAX_LANES (ATS * POINTS) /* one for each name in at_names, and point */
 
 extern const char *const role_names[2];
 extern const char *const srq_names[2];
@@ -122,6 +129,8 @@ void rig_close(struct rig *rig);
 /* stop, dump, destroy, restore an end: libibverbs does not notice */
 void end_move(struct rig *rig, enum role role);
 void end_resume(struct rig *rig, enum role role);
+/* what has not come by now does not come */
+void lane_reset(struct rig *rig, struct lane *l);
 
 /* ---- opcodes and what they come to (points_work.c) ---- */
 
@@ -137,6 +146,8 @@ static inline bool op_binds(const struct op *op)
 /* fill memory, post receives, note what must come of all that is posted */
 void work_prepare(struct rig *rig, struct lane *l);
 void work_post(struct rig *rig, struct lane *l);
+/* how many packets the exchange has at least at the place where the lane is held */
+unsigned int work_packets(const struct lane *l);
 /* what shows that both ends live on, and that windows are as they should be */
 void work_prepare_last(struct rig *rig, struct lane *l);
 void work_post_last(struct rig *rig, struct lane *l);

@@ -149,6 +149,15 @@ void rig_open(struct rig *rig)
 	}
 }
 
+void lane_reset(struct rig *rig, struct lane *l)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
+
+	(void)rig;
+	for (int role = 0; role < 2; role++)
+		NEED(!ibv_modify_qp(l->half[role].qp, &a, IBV_QP_STATE));
+}
+
 static void half_close(struct half *h)
 {
 	for (int i = 0; i < MESSAGES; i++)

@@ -288,6 +288,28 @@ void work_post(struct rig *rig, struct lane *l)
 	NEED(!ibv_wr_complete(qp));
 }
 
+/* each message asks for a response, and rdma_rxe sends one to each */
+unsigned int work_packets(const struct lane *l)
+{
+	const bool sends = l->at == at_names[SENT] || l->at == at_names[LOST];
+	const bool requests = (l->c->moved == REQUESTER) == sends;
+	const unsigned int data = l->c->size ? (l->c->size + MTU - 1) / MTU : 1;
+	unsigned int each;
+
+	switch (l->c->op->opcode) {
+	case IBV_WC_RDMA_READ:
+		each = requests ? 1 : data;
+		break;
+	case IBV_WC_FLUSH:
+		each = 1;
+		break;
+	default:
+		each = requests ? data : 1;
+		break;
+	}
+	return MESSAGES * each + 1;
+}
+
 /* a window can be bound if it is new, or has been invalidated */
 static void post_bind(struct rig *rig, struct lane *l, int i)
 {
