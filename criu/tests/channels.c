@@ -11,13 +11,14 @@
  *
  * EXTRA is something that cannot be moved, an id: "bound" to the device's address,
  * "listening" on all addresses, or bound by a thread that has ended ("thread") or by a
- * child that has closed the channel since ("child").
+ * process that has left the channel to its child since ("child").
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "loop.h"
@@ -27,6 +28,7 @@ static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
 static struct sockaddr_in address = { .sin_family = AF_INET };
 static int epoll_fd, dup_fd, flags;
+static pid_t heir; /* has the channel; 0: we have it */
 
 /* RoCE's GIDs end with the IPv4 address */
 static void find_address(int gid_index)
@@ -60,8 +62,6 @@ static void make_extra(const char *extra)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
 	pthread_t thread;
-	int made[2];
-	char byte;
 
 	if (!strcmp(extra, "bound")) {
 		make_id(&address);
@@ -72,30 +72,26 @@ static void make_extra(const char *extra)
 		NEED(!pthread_create(&thread, NULL, make_id, &address));
 		NEED(!pthread_join(thread, NULL));
 	} else if (!strcmp(extra, "child")) {
-		NEED(!pipe(made));
-		if (!fork()) {
-			make_id(&address);
-			close(dup_fd);
-			close(channel->fd);
-			close(epoll_fd);
-			NEED(write(made[1], "", 1) == 1);
+		make_id(&address);
+		NEED((heir = fork()) >= 0);
+		if (!heir) { /* has nothing else of us */
+			NEED(!close(verbs->cmd_fd) && !close(verbs->async_fd));
 			for (;;)
 				pause();
 		}
-		NEED(read(made[0], &byte, 1) == 1);
+		NEED(!close(dup_fd) && !close(channel->fd) && !close(epoll_fd));
 	} else {
 		printf("FAIL: unknown extra %s\n", extra);
 		exit(2);
 	}
 }
 
-static void check(int moved)
+/* one file by two numbers, empty, and watched */
+static void check_channel(int moved)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET };
 	struct rdma_cm_event *event;
 	struct epoll_event ready;
 
-	/* one file by two numbers */
 	NEED(fcntl(dup_fd, F_GETFL) == flags);
 	NEED(!fcntl(dup_fd, F_SETFL, flags & ~O_NONBLOCK));
 	NEED(fcntl(channel->fd, F_GETFL) == (flags & ~O_NONBLOCK));
@@ -109,7 +105,16 @@ static void check(int moved)
 		NEED(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
 	NEED(!close(dup_fd));
+}
 
+static void check(int moved)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+
+	if (heir)
+		NEED(!kill(heir, SIGKILL) && wait(NULL) == heir);
+	else
+		check_channel(moved);
 	NEED(channel = rdma_create_event_channel());
 	make_id(&any);
 	NEED(!rdma_listen(id, 1));
