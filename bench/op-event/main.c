@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * write_event [-d DEVICE] [-x GID_INDEX] [-s BYTES] [-n COUNT]
+ * op_event send|write [-d DEVICE] [-x GID_INDEX] [-s BYTES] [-n COUNT]
  *
- * How long an RDMA WRITE takes, in microseconds, from the post to the completion
- * event: one at a time, between two queue pairs of this process. perftest's
- * programs for WRITE cannot wait for events, only poll.
+ * How long a SEND (with the receive that it takes) or an RDMA WRITE takes, in
+ * microseconds, from the post to the completion event of the requester: one at a
+ * time, between two queue pairs of this process. perftest's programs for WRITE cannot
+ * wait for events, only poll; and those for SEND are two processes, so that the
+ * scheduler's part is larger than what is to be measured.
  */
 
 #include <getopt.h>
@@ -76,19 +78,32 @@ static void connect_qp(struct ibv_qp *qp, uint32_t peer)
 				    IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
-static void write_once(struct ibv_qp *qp, struct ibv_send_wr *wr)
+static void take_one(struct ibv_cq *cq)
 {
+	struct ibv_wc wc;
+
+	MUST(ibv_poll_cq(cq, 1, &wc) == 1);
+	MUST(wc.status == IBV_WC_SUCCESS);
+}
+
+/* the responder completes before it acknowledges, and is not waited for */
+static void do_once(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_qp *to, struct ibv_recv_wr *recv)
+{
+	struct ibv_recv_wr *bad_recv;
 	struct ibv_send_wr *bad;
 	struct ibv_cq *cq;
-	struct ibv_wc wc;
 	void *user;
 
+	if (wr->opcode == IBV_WR_SEND)
+		MUST(!ibv_post_recv(to, recv, &bad_recv));
 	MUST(!ibv_req_notify_cq(qp->send_cq, 0));
 	MUST(!ibv_post_send(qp, wr, &bad));
 	MUST(!ibv_get_cq_event(qp->send_cq->channel, &cq, &user));
 	ibv_ack_cq_events(cq, 1);
-	MUST(ibv_poll_cq(cq, 1, &wc) == 1);
-	MUST(wc.status == IBV_WC_SUCCESS);
+	take_one(cq);
+	if (wr->opcode == IBV_WR_SEND)
+		take_one(to->recv_cq);
 }
 
 int main(int argc, char **argv)
@@ -98,8 +113,9 @@ int main(int argc, char **argv)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .num_sge = 1 };
-	struct ibv_sge sge;
+	struct ibv_send_wr wr = { .num_sge = 1 };
+	struct ibv_recv_wr recv = { .num_sge = 1 };
+	struct ibv_sge from_mem, to_mem;
 	struct ibv_qp *from, *to;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
@@ -109,6 +125,14 @@ int main(int argc, char **argv)
 	char *mem;
 	int c;
 
+	MUST(argc > 1);
+	if (!strcmp(argv[1], "send"))
+		wr.opcode = IBV_WR_SEND;
+	else if (!strcmp(argv[1], "write"))
+		wr.opcode = IBV_WR_RDMA_WRITE;
+	else
+		return 2;
+	optind = 2;
 	while ((c = getopt(argc, argv, "d:x:s:n:")) != -1) {
 		switch (c) {
 		case 'd':
@@ -135,22 +159,24 @@ int main(int argc, char **argv)
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 	MUST(init.send_cq = ibv_create_cq(ctx, 1, NULL,
 					  ibv_create_comp_channel(ctx), 0));
-	init.recv_cq = init.send_cq;
+	MUST(init.recv_cq = ibv_create_cq(ctx, 1, NULL, NULL, 0));
 	MUST(from = ibv_create_qp(pd, &init));
 	MUST(to = ibv_create_qp(pd, &init));
 	connect_qp(from, to->qp_num);
 	connect_qp(to, from->qp_num);
 
-	sge = (struct ibv_sge){ (uintptr_t)mem, bytes, mr->lkey };
-	wr.sg_list = &sge;
-	wr.wr.rdma.remote_addr = (uintptr_t)mem + bytes;
+	from_mem = (struct ibv_sge){ (uintptr_t)mem, bytes, mr->lkey };
+	to_mem = (struct ibv_sge){ from_mem.addr + bytes, bytes, mr->lkey };
+	wr.sg_list = &from_mem;
+	recv.sg_list = &to_mem;
+	wr.wr.rdma.remote_addr = to_mem.addr;
 	wr.wr.rdma.rkey = mr->rkey;
 	/* the first ones are not like the others */
 	for (unsigned int i = 0; i < count / 10; i++)
-		write_once(from, &wr);
+		do_once(from, &wr, to, &recv);
 	begin = now_us();
 	for (unsigned int i = 0; i < count; i++)
-		write_once(from, &wr);
+		do_once(from, &wr, to, &recv);
 	printf("%.3f\n", (now_us() - begin) / count);
 	return 0;
 }
