@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The parts of lossy_mix. A lane is a QP with its traffic in both directions.
+ */
+#ifndef LOSSY_H
+#define LOSSY_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "verbs.h"
+#include "verdict.h"
+
+#define WINDOW 16 /* messages under way that nobody has answered */
+#define RECEIVES \
+	(2 * WINDOW) /* posted for each lane: who is stuck sends more */
+#define PATH_MTU 1024
+#define MOST_UC 4000 /* bytes of a message: four packets */
+#define MOST_UD PATH_MTU
+#define GRH 40 /* bytes before what UD brings */
+#define SLOT 4096
+#define QKEY 0x11112222
+
+/* with which a message begins; the rest is pattern */
+struct header {
+	uint64_t seq;
+	uint64_t ack; /* all before have come, or will not come any more */
+	uint32_t bytes;
+	uint32_t kind;
+};
+
+enum kind {
+	SEND,
+	SEND_IMM,
+	WRITE_IMM, /* UC only */
+	KINDS
+};
+
+/* what a side tells the other of a lane: words of the control connection */
+enum word {
+	W_QPN_PSN,
+	W_ADDR,
+	W_RKEY,
+	WORDS
+};
+
+struct lane {
+	struct ibv_qp *qp;
+	uint32_t qpn, peer_qpn;
+	uint64_t peer_addr; /* WINDOW slots for WRITE_IMM */
+	uint32_t peer_rkey;
+	struct ibv_ah *ah; /* UD: to where the last message came from */
+	union ibv_gid peer;
+	char *send, *recv, *slots; /* WINDOW, RECEIVES, WINDOW of SLOT bytes */
+	uint64_t key_out, key_in;
+	uint64_t next, done; /* to send; sent */
+	uint64_t answered;
+	uint64_t expected, told; /* in; what of it the peer knows */
+	uint64_t received, lost, cut, followed;
+	double last_sent;
+};
+
+struct lossy {
+	struct verbs v; /* device and GID alone */
+	struct verbs_options vo;
+	struct verdict verdict;
+	bool server, ud, srq_wanted;
+	uint32_t lanes;
+	uint64_t seed;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	char *mem;
+	struct lane *lane;
+};
+
+double now(void); /* s */
+
+/* lanes.c: nothing comes back that has failed */
+void lanes_open(struct lossy *l);
+void lanes_connect(struct lossy *l, int fd);
+void lanes_close(struct lossy *l);
+struct ibv_ah *lane_ah(struct lossy *l, const union ibv_gid *to);
+void lane_receive(struct lossy *l, uint64_t slot);
+
+/* messages.c */
+void messages_send(struct lossy *l, struct lane *lane);
+unsigned int messages_poll(struct lossy *l);
+
+#endif
