@@ -5,12 +5,13 @@
  *   migr_forge -d DST -q QPN [-k KEYFILE] [OPTION=VALUE]... [KIND] [next ...]
  *
  * KIND is resume (default), moved, resume_ack, nak_stopped or ack, an ordinary
- * acknowledgement. The ICRC is always right. The MAC is right under the key in
+ * acknowledgement; "ask" makes a question of a RESUME, or an answer to one of a
+ * RESUME_ACK. The ICRC is always right. The MAC is right under the key in
  * KEYFILE ("ID:64 hex digits"), and wrong without one. After "next" comes what is
  * different in one more packet. OPTIONs:
  *
  *   src=IP      source address (the kernel's choice); may be somebody else's
- *   psn= epoch= old= new= version= keyid= port=  fields of the packet
+ *   psn= epoch= old= new= nonce= version= keyid= port=  fields of the packet
  *   gid=IP      GID from now on, IPv4 or IPv6 (the destination's own)
  *   syndrome=N  of the AETH (0x1f: ACK)
  *   length=N    bytes from the BTH on, without the ICRC (72)
@@ -41,7 +42,8 @@
 #define HDR_BYTES (sizeof(struct iphdr) + sizeof(struct udphdr))
 
 static struct {
-	uint32_t psn, epoch, old, new, version, keyid, port, length, count;
+	uint32_t psn, epoch, old, new, nonce, version, keyid, port, length,
+		count;
 	uint32_t qpn, opcode, kind, syndrome;
 	uint8_t gid[16];
 	bool sign;
@@ -66,6 +68,7 @@ static const struct {
 	{ "keyid", &o.keyid }, { "version", &o.version },
 	{ "port", &o.port },   { "length", &o.length },
 	{ "count", &o.count }, { "syndrome", &o.syndrome },
+	{ "nonce", &o.nonce },
 };
 
 static void put16(uint8_t *p, uint32_t v)
@@ -108,6 +111,8 @@ static void parse_word(char *word)
 			errx(2, "unknown: %s=%s", word, value);
 	} else if (!strcmp(word, "moved")) {
 		o.kind = MIGR_METH_KIND_MOVED;
+	} else if (!strcmp(word, "ask")) {
+		o.kind = MIGR_METH_KIND_ASK;
 	} else if (!strcmp(word, "resume_ack")) {
 		o.opcode = MIGR_OPCODE_RESUME_ACK;
 	} else if (!strcmp(word, "nak_stopped") || !strcmp(word, "ack")) {
@@ -155,6 +160,7 @@ static void put_transport(uint8_t *b)
 	put32(m + MIGR_METH_NEW_QPN, o.new);
 	memcpy(m + MIGR_METH_GID, o.gid, sizeof(o.gid));
 	put16(m + MIGR_METH_UDP_PORT, o.port);
+	put32(m + MIGR_METH_NONCE, o.nonce);
 	put_mac(b + BTH_BYTES);
 }
 

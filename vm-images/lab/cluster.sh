@@ -62,10 +62,15 @@ cmd_up()
 	local count=3 i n have deadline mlx5='' new=()
 	local stock='' mem=${LAB_MEM:-1536} cpus=${LAB_CPUS:-2}
 	local device=${LAB_DEVICE:-rxe} kernel=${LAB_KERNEL:-stable}
-	local backports='' debug=''
+	local backports='' debug='' apps=${LAB_APPS-} disk
 
 	while [ $# -gt 0 ]; do
 		case $1 in
+		--apps)
+			apps=1
+			shift
+			continue
+			;;
 		-n) count=$2 ;;
 		--device) device=$2 ;;
 		--stock) stock=$2 ;;
@@ -84,6 +89,8 @@ cmd_up()
 	done
 
 	images=$("$here/vm-images/mkimage")
+	disk=$images/base.ext4
+	[ -z "$apps" ] || disk=$("$here/vm-images/mkimage" apps)/base.ext4
 	for ((i = 1; i <= count; i++)); do
 		case $(kernel_of "n$i") in
 		backports) backports=$("$here/vm-images/mkimage" backports) ;;
@@ -139,7 +146,7 @@ restarts() { grep -ac 'reboot: Restarting system' "$(console "$1")" || true; } #
 
 cmd_reboot()
 {
-	local power='' d deadline before images backports debug accel mem cpus stock device kernel
+	local power='' d deadline before images disk backports debug accel mem cpus stock device kernel
 
 	[ "${1-}" != --power ] || { power=1; shift; }
 	need_node "${1-}"

@@ -12,7 +12,7 @@ start() # NODE
 	mkdir -p "$d"
 	tap "$1-fabric" fabric
 	tap "$1-lan" lan
-	declare -p images backports debug accel mem cpus stock device kernel >"$d/options"
+	declare -p images disk backports debug accel mem cpus stock device kernel >"$d/options"
 	[ "$(device_of "$1")" = rxe ] || start_mlx5 "$1"
 	power_on "$1"
 }
@@ -51,7 +51,7 @@ power_on() # NODE
 	esac
 
 	"$toolbox" qemu-img create -q -f qcow2 -F raw \
-		-b "$images/base.ext4" "$d/disk.qcow2"
+		-b "$disk" "$d/disk.qcow2"
 	# QEMU's monitor, see on_reset
 	rm -f "$d/qmp.in" "$d/qmp.out"
 	mkfifo "$d/qmp.in" "$d/qmp.out"

@@ -119,7 +119,7 @@ with() # NODE [MLX5SOFT]
 	rxe=$(rxe_of "$1")
 	[ "$(device_of "$1")" = rxe ] || rxe=mlx5
 	echo "$mem MiB, $cpus cpus${LAB_ACCEL:+, $LAB_ACCEL}, ${LAB_APPEND-}, ${LAB_QEMU-}, $rxe"
-	echo "$boot"
+	echo "$boot $disk"
 	cat "$boot/initrd.hash"
 	case $rxe in
 	migr) cksum "$(module_of "$1")" 2>&1 || true ;;
