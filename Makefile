@@ -169,7 +169,8 @@ format: toolbox
 
 clean:
 	@./lab down || true # it may have something to complain of
-	@rm -rf build/user build/asan build/npb build/rxe build/rxe-debug build/rxe-debug-points build/rxe-fixes build/rxe-points build/sparse build/stage build/tests
+	@rm -rf build/user build/asan build/npb build/rxe build/rxe-* build/sparse \
+		build/stage build/tests
 
 distclean: clean
 	@rm -rf --one-file-system build

@@ -106,6 +106,14 @@ static void do_once(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		take_one(to->recv_cq);
 }
 
+static int usage(void)
+{
+	fputs("usage: op_event send|write [-d DEVICE] [-x GID_INDEX] "
+	      "[-s BYTES] [-n COUNT]\n",
+	      stderr);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_qp_init_attr init = {
@@ -117,6 +125,7 @@ int main(int argc, char **argv)
 	struct ibv_recv_wr recv = { .num_sge = 1 };
 	struct ibv_sge from_mem, to_mem;
 	struct ibv_qp *from, *to;
+	struct ibv_comp_channel *channel;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	const char *device = "rxe0";
@@ -125,13 +134,14 @@ int main(int argc, char **argv)
 	char *mem;
 	int c;
 
-	MUST(argc > 1);
+	if (argc < 2)
+		return usage();
 	if (!strcmp(argv[1], "send"))
 		wr.opcode = IBV_WR_SEND;
 	else if (!strcmp(argv[1], "write"))
 		wr.opcode = IBV_WR_RDMA_WRITE;
 	else
-		return 2;
+		return usage();
 	optind = 2;
 	while ((c = getopt(argc, argv, "d:x:s:n:")) != -1) {
 		switch (c) {
@@ -148,7 +158,7 @@ int main(int argc, char **argv)
 			count = (unsigned int)atoi(optarg);
 			break;
 		default:
-			return 2;
+			return usage();
 		}
 	}
 	MUST(count && bytes);
@@ -157,8 +167,8 @@ int main(int argc, char **argv)
 	MUST(mem = calloc(2, bytes));
 	MUST(mr = ibv_reg_mr(pd, mem, 2 * (size_t)bytes,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
-	MUST(init.send_cq = ibv_create_cq(ctx, 1, NULL,
-					  ibv_create_comp_channel(ctx), 0));
+	MUST(channel = ibv_create_comp_channel(ctx));
+	MUST(init.send_cq = ibv_create_cq(ctx, 1, NULL, channel, 0));
 	MUST(init.recv_cq = ibv_create_cq(ctx, 1, NULL, NULL, 0));
 	MUST(from = ibv_create_qp(pd, &init));
 	MUST(to = ibv_create_qp(pd, &init));

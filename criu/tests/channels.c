@@ -58,6 +58,21 @@ static void *make_id(void *to)
 	return NULL;
 }
 
+/* has the channel, and nothing else of ours; SIGUSR1 comes to it, too */
+static void be_heir(void)
+{
+	struct epoll_event ready;
+	sigset_t usr1;
+	int sig;
+
+	NEED(!close(verbs->cmd_fd) && !close(verbs->async_fd));
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	NEED(!sigwait(&usr1, &sig));
+	_exit(fcntl(dup_fd, F_GETFL) != flags ||
+	      epoll_wait(epoll_fd, &ready, 1, 0) != 0);
+}
+
 static void make_extra(const char *extra)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
@@ -74,11 +89,8 @@ static void make_extra(const char *extra)
 	} else if (!strcmp(extra, "child")) {
 		make_id(&address);
 		NEED((heir = fork()) >= 0);
-		if (!heir) { /* has nothing else of us */
-			NEED(!close(verbs->cmd_fd) && !close(verbs->async_fd));
-			for (;;)
-				pause();
-		}
+		if (!heir)
+			be_heir();
 		NEED(!close(dup_fd) && !close(channel->fd) && !close(epoll_fd));
 	} else {
 		printf("FAIL: unknown extra %s\n", extra);
@@ -110,9 +122,11 @@ static void check_channel(int moved)
 static void check(int moved)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
+	int status;
 
 	if (heir)
-		NEED(!kill(heir, SIGKILL) && wait(NULL) == heir);
+		NEED(wait(&status) == heir && WIFEXITED(status) &&
+		     !WEXITSTATUS(status));
 	else
 		check_channel(moved);
 	NEED(channel = rdma_create_event_channel());

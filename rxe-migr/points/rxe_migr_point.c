@@ -21,7 +21,7 @@
 #include "rxe.h"
 
 #define MAX_POINTS	64
-#define PATIENCE_S	300	/* more than a test waits */
+#define PATIENCE_S	3600	/* more than a test waits */
 #define LATE_MS		100	/* longer than STOP, to who waits for nobody */
 
 enum point_state { ARMED, HELD, STOPPED, LEFT };

@@ -11,6 +11,8 @@
 #define PORT 1
 #define HELLO_SECONDS 60
 #define LANE_SLOTS (WINDOW + RECEIVES + WINDOW)
+#define NOTHING 0xee /* in a slot where no message has come */
+#define LOOKED_AT 32 /* bytes behind one */
 
 static void create_qp(struct lossy *l, struct lane *lane)
 {
@@ -39,6 +41,19 @@ static void create_qp(struct lossy *l, struct lane *lane)
 	MUST(!(errno = ibv_modify_qp(lane->qp, &attr, mask)));
 }
 
+void slot_clear(char *slot)
+{
+	memset(slot, NOTHING, SLOT);
+}
+
+bool slot_ends(const char *slot, uint32_t bytes)
+{
+	for (uint32_t i = bytes; i < bytes + LOOKED_AT; i++)
+		if ((unsigned char)slot[i] != NOTHING)
+			return false;
+	return true;
+}
+
 void lane_receive(struct lossy *l, uint64_t slot)
 {
 	struct lane *lane = &l->lane[slot / RECEIVES];
@@ -52,6 +67,8 @@ void lane_receive(struct lossy *l, uint64_t slot)
 				  .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
+	slot_clear(lane->recv + slot % RECEIVES * SLOT);
+	lane->posted[slot % RECEIVES] = true;
 	errno = l->srq ? ibv_post_srq_recv(l->srq, &wr, &bad)
 		       : ibv_post_recv(lane->qp, &wr, &bad);
 	MUST(!errno);
@@ -82,6 +99,8 @@ void lanes_open(struct lossy *l)
 		lane->send = l->mem + i * each;
 		lane->recv = lane->send + WINDOW * SLOT;
 		lane->slots = lane->recv + RECEIVES * SLOT;
+		for (int s = 0; s < WINDOW; s++)
+			slot_clear(lane->slots + s * SLOT);
 		lane->key_out = key_of(l->seed, 2 * i + l->server);
 		lane->key_in = key_of(l->seed, 2 * i + !l->server);
 		create_qp(l, lane);
@@ -170,8 +189,12 @@ void lanes_connect(struct lossy *l, int fd)
 void lanes_close(struct lossy *l)
 {
 	for (uint32_t i = 0; i < l->lanes; i++) {
-		MUST(!ibv_destroy_qp(l->lane[i].qp));
-		MUST(!l->lane[i].ah || !ibv_destroy_ah(l->lane[i].ah));
+		struct lane *lane = &l->lane[i];
+
+		MUST(!ibv_destroy_qp(lane->qp));
+		MUST(!lane->ah || !ibv_destroy_ah(lane->ah));
+		for (uint64_t n = 0; n < lane->followed; n++)
+			MUST(!ibv_destroy_ah(lane->old_ah[n]));
 	}
 	MUST(!l->srq || !ibv_destroy_srq(l->srq));
 	MUST(!ibv_destroy_cq(l->cq));
@@ -179,5 +202,4 @@ void lanes_close(struct lossy *l)
 	MUST(!ibv_dealloc_pd(l->pd));
 	MUST(!ibv_close_device(l->v.context));
 	munmap(l->mem, (size_t)l->lanes * LANE_SLOTS * SLOT);
-	free(l->lane);
 }

@@ -12,14 +12,14 @@
 #include "verbs.h"
 #include "verdict.h"
 
-#define WINDOW 16 /* messages under way that nobody has answered */
-#define RECEIVES \
-	(2 * WINDOW) /* posted for each lane: who is stuck sends more */
+#define WINDOW 16	      /* messages under way that nobody has answered */
+#define RECEIVES (4 * WINDOW) /* of each lane: who is stuck sends more */
 #define PATH_MTU 1024
 #define MOST_UC 4000 /* bytes of a message: four packets */
 #define MOST_UD PATH_MTU
 #define GRH 40 /* bytes before what UD brings */
 #define SLOT 4096
+#define MOST_FOLLOWED 64
 #define QKEY 0x11112222
 
 /* with which a message begins; the rest is pattern */
@@ -51,14 +51,16 @@ struct lane {
 	uint64_t peer_addr; /* WINDOW slots for WRITE_IMM */
 	uint32_t peer_rkey;
 	struct ibv_ah *ah; /* UD: to where the last message came from */
+	struct ibv_ah *old_ah[MOST_FOLLOWED]; /* what waits may name it */
 	union ibv_gid peer;
+	bool posted[RECEIVES];
 	char *send, *recv, *slots; /* WINDOW, RECEIVES, WINDOW of SLOT bytes */
 	uint64_t key_out, key_in;
 	uint64_t next, done; /* to send; sent */
 	uint64_t answered;
 	uint64_t expected, told; /* in; what of it the peer knows */
 	uint64_t received, lost, cut, followed;
-	double last_sent;
+	double last_sent, patience;
 };
 
 struct lossy {
@@ -84,6 +86,9 @@ void lanes_connect(struct lossy *l, int fd);
 void lanes_close(struct lossy *l);
 struct ibv_ah *lane_ah(struct lossy *l, const union ibv_gid *to);
 void lane_receive(struct lossy *l, uint64_t slot);
+void slot_clear(char *slot);
+/* is nothing behind the message? */
+bool slot_ends(const char *slot, uint32_t bytes);
 
 /* messages.c */
 void messages_send(struct lossy *l, struct lane *lane);

@@ -7,8 +7,9 @@
 #include "lossy.h"
 #include "pattern.h"
 
-#define PATIENCE \
-	0.1 /* s without an answer; then one message goes all the same */
+/* s without an answer, and one message goes all the same; then twice as long */
+#define PATIENCE 0.1
+#define MOST_PATIENCE 6.4
 
 /* ---- sending ---- */
 
@@ -22,7 +23,7 @@ static bool may_send(const struct lane *lane)
 		return false;
 	return lane->next - lane->answered < WINDOW ||
 	       lane->expected - lane->told >= WINDOW / 2 ||
-	       now() - lane->last_sent > PATIENCE;
+	       now() - lane->last_sent > lane->patience;
 }
 
 /* What is beyond the window may not be written where something lies unseen. */
@@ -76,6 +77,10 @@ void messages_send(struct lossy *l, struct lane *lane)
 			.kind = pick_kind(l, lane, mix64(key)),
 		};
 
+		if (h.seq - lane->answered < WINDOW)
+			lane->patience = PATIENCE;
+		else if (lane->patience < MOST_PATIENCE)
+			lane->patience *= 2;
 		memcpy(at, &h, sizeof(h));
 		pattern_fill(at + sizeof(h), key, 0, h.bytes - sizeof(h));
 		post(l, lane, &h, at);
@@ -109,6 +114,10 @@ static const char *judge(const struct lane *lane, const struct header *h,
 	if (pattern_check(rest, key_of(lane->key_in, h->seq), 0,
 			  h->bytes - sizeof(*h)) >= 0)
 		return "its content";
+	/* what was cut leaves its beginning where another comes later */
+	if (!lane->lost && h->seq == lane->expected &&
+	    !slot_ends(rest - sizeof(*h), h->bytes))
+		return "what lies behind it";
 	if (h->seq < lane->expected)
 		return "that it has come before, or another after it has";
 	if (h->ack > lane->next)
@@ -156,10 +165,21 @@ static void follow(struct lossy *l, struct lane *lane, const struct ibv_wc *wc,
 	}
 	if (!memcmp(&from, &lane->peer, sizeof(from)))
 		return;
-	MUST(!ibv_destroy_ah(lane->ah));
+	MUST(lane->followed < MOST_FOLLOWED);
+	lane->old_ah[lane->followed++] = lane->ah;
 	lane->ah = lane_ah(l, &from);
 	lane->peer = from;
-	lane->followed++;
+}
+
+/* Was this receive posted, for this lane? Once only. */
+static bool was_posted(struct lossy *l, const struct lane *lane, uint64_t slot)
+{
+	struct lane *owner = &l->lane[slot / RECEIVES];
+	bool *posted = &owner->posted[slot % RECEIVES];
+	bool was = *posted && (l->srq || owner == lane);
+
+	*posted = false;
+	return was;
 }
 
 static struct lane *find_lane(struct lossy *l, uint32_t qpn)
@@ -173,11 +193,12 @@ static struct lane *find_lane(struct lossy *l, uint32_t qpn)
 static void take(struct lossy *l, struct lane *lane, const struct ibv_wc *wc)
 {
 	struct lane *owner = &l->lane[wc->wr_id / RECEIVES]; /* of the slot */
-	const char *at = owner->recv + wc->wr_id % RECEIVES * SLOT;
+	char *at = owner->recv + wc->wr_id % RECEIVES * SLOT;
 
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
 		at = lane->slots + ntohl(wc->imm_data) % WINDOW * SLOT;
 		take_message(l, lane, at, wc->byte_len, wc);
+		slot_clear(at);
 	} else if (l->ud) {
 		follow(l, lane, wc, at);
 		take_message(l, lane, at + GRH, wc->byte_len - GRH, wc);
@@ -191,7 +212,8 @@ static void on_completion(struct lossy *l, const struct ibv_wc *wc)
 	bool recv = wc->wr_id < (uint64_t)l->lanes * RECEIVES;
 	struct lane *lane = find_lane(l, wc->qp_num);
 
-	if (!lane || (!recv && wc->wr_id != UINT64_MAX)) {
+	if (!lane || (!recv && wc->wr_id != UINT64_MAX) ||
+	    (recv && !was_posted(l, lane, wc->wr_id))) {
 		violation_fatal(&l->verdict,
 				"a completion of QP 0x%x with wr_id 0x%" PRIx64,
 				wc->qp_num, wc->wr_id);

@@ -5,7 +5,8 @@
  *   migr_points [-q] [-m MOVES] [-c CASE] [-t SECONDS] [-d DEVICE]
  *
  *   -q  a shorter walk: one size, and of with and without SRQ only one
- *   -m  how often: after the first move N packets are counted anew, and so on (1)
+ *   -m  how often, up to 8: after the first move N packets are counted anew, and so
+ *       on (1)
  *   -c  these cases only: OPCODE[:SIZE[:ROLE[:SRQ[:AT[:N]]]]], as they are named
  *       when they fail; a part that is empty or missing stands for all
  *   -t  how long to wait for what must come (30)
@@ -36,6 +37,8 @@
 
 #define PARAMETER "/sys/module/rdma_rxe/parameters/migr_point"
 #define MAX_BAD 10 /* rounds; then there is no more to learn */
+#define LATE 0.05  /* s */
+#define MAX_MOVES 8
 
 enum part {
 	OP,
@@ -49,7 +52,12 @@ enum part {
 
 const char *const role_names[2] = { "requester", "responder" };
 const char *const srq_names[2] = { "rq", "srq" };
-const char *const at_names[ATS] = { "sent", "lost", "taken", "handled" };
+const char *const at_names[ATS] = {
+	[SENT] = "sent",
+	[LOST] = "lost",
+	[TAKEN] = "taken",
+	[HANDLED] = "handled",
+};
 
 static const uint32_t sizes[] = { 0, 1, MTU - 1, MTU, MTU + 1, 5 * MTU };
 
@@ -57,6 +65,7 @@ static struct rig rig;
 static char *only[PARTS]; /* NULL or "": all */
 static double patience = 30, slowest;
 static unsigned int held, failed, bad;
+static unsigned int depth[MAX_MOVES]; /* lanes that were held once, twice, ... */
 static int moves = 1;
 static int points_fd;
 
@@ -208,6 +217,15 @@ static bool all_done(bool or_held)
 	return true;
 }
 
+/* what would come after all is there */
+static void poll_late(void)
+{
+	double end = now() + LATE;
+
+	while (now() < end)
+		poll_all();
+}
+
 /* all that is wanted, or, of lanes that are held, what came before */
 static void wait_all(bool or_held)
 {
@@ -271,7 +289,7 @@ static bool move_held(void)
 	points_write("off");
 	for (int i = 0; i < rig.lanes; i++)
 		if (rig.lane[i].held) {
-			rig.lane[i].moves++;
+			depth[rig.lane[i].moves++]++;
 			held++;
 		}
 	return n;
@@ -310,6 +328,7 @@ static void run_round(void)
 	for_lanes(work_prepare_last);
 	for_lanes(work_post_last);
 	wait_all(false);
+	poll_late();
 	for_lanes(lane_reset);
 	poll_all();
 	for_lanes(memory_check);
@@ -438,7 +457,7 @@ int main(int argc, char **argv)
 		if (c == 'q')
 			quick = true;
 		else if (c == 'm')
-			moves = atoi(optarg);
+			NEED((moves = atoi(optarg)) > 0 && moves <= MAX_MOVES);
 		else if (c == 'c')
 			for (int i = 0; i < PARTS; i++)
 				only[i] = strsep(&optarg, ":");
@@ -462,7 +481,9 @@ int main(int argc, char **argv)
 			walk_op(&ops[i], quick);
 	printf("%u points in %.0f s, %u failed; at most %.3f s after a move\n",
 	       held, now() - start, failed, slowest);
-	if (!held)
-		printf("FAILED: no such case\n");
-	return failed || !held;
+	for (int i = 1; i < moves; i++)
+		printf("%u of them moved %d times\n", depth[i], i + 1);
+	if (!depth[moves - 1])
+		printf("FAILED: no such case, or none moved so often\n");
+	return failed || !depth[moves - 1];
 }
