@@ -248,6 +248,7 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	bool capable = pkt->hdr[MIGR_BTH_CAP_BYTE] & MIGR_BTH_CAP_BIT;
 	bool request = pkt->mask & RXE_REQ_MASK;
+	struct ib_device *dev = qp->ibqp.device;
 
 	if (pkt->mask & RXE_MIGR_MASK) {
 		if (!rxe_migr_connected(qp) ||
@@ -306,9 +307,10 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 	return false;
 
 drop:
+	/* who destroys the QP may wait for this reference only */
 	rxe_put(qp);
 	kfree_skb(skb);
-	ib_device_put(qp->ibqp.device);
+	ib_device_put(dev);
 	return true;
 }
 
