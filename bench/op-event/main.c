@@ -16,6 +16,7 @@
 #include <infiniband/verbs.h>
 
 #include "check.h"
+#include "connect.h"
 
 static struct ibv_context *ctx;
 static union ibv_gid gid;
@@ -44,38 +45,11 @@ static void open_device(const char *name)
 
 static void connect_qp(struct ibv_qp *qp, uint32_t peer)
 {
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer,
-		.max_rd_atomic = 1,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = 12,
-		.timeout = 20, /* would only be noise */
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = { .is_global = 1, .port_num = 1 },
-	};
+	struct ibv_qp_attr a = rc_attr(&gid, gid_index, peer);
 
-	a.ah_attr.grh.dgid = gid;
-	a.ah_attr.grh.sgid_index = (uint8_t)gid_index;
-	a.ah_attr.grh.hop_limit = 64;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS));
-	a.qp_state = IBV_QPS_RTR;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
-	a.qp_state = IBV_QPS_RTS;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				    IBV_QP_MAX_QP_RD_ATOMIC));
+	a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+	a.timeout = 20; /* would only be noise */
+	MUST(!rc_to_rtr(qp, &a) && !rc_to_rts(qp, &a));
 }
 
 static void take_one(struct ibv_cq *cq)

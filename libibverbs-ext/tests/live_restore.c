@@ -28,6 +28,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "../../tests/check.h"
+#include "../../tests/connect.h"
 #include "migr_cmd.h"
 
 #define MSG 4096
@@ -150,41 +151,14 @@ static void open_side(struct side *s, struct ibv_device *dev)
 
 static void connect_qp(struct side *s, const struct side *peer, int i)
 {
-	struct ibv_qp *qp = s->qp[i];
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer->qp[i]->qp_num,
-		.rq_psn = 0xfffff0,
-		.sq_psn = 0xfffff0,
-		.max_rd_atomic = 4,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12,
-		.timeout = timeout,
-		.retry_cnt = 6,
-		.rnr_retry = 6,
-		.ah_attr = { .is_global = 1, .port_num = 1 },
-	};
+	struct ibv_qp_attr a =
+		rc_attr(&peer->gid, s->gid_index, peer->qp[i]->qp_num);
 
-	a.ah_attr.grh.dgid = peer->gid;
-	a.ah_attr.grh.sgid_index = (uint8_t)s->gid_index;
-	a.ah_attr.grh.hop_limit = 64;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS));
-	a.qp_state = IBV_QPS_RTR;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
-	a.qp_state = IBV_QPS_RTS;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				    IBV_QP_MAX_QP_RD_ATOMIC));
+	a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+	a.rq_psn = a.sq_psn = 0xfffff0;
+	a.timeout = timeout;
+	a.retry_cnt = a.rnr_retry = 6;
+	MUST(!rc_to_rtr(s->qp[i], &a) && !rc_to_rts(s->qp[i], &a));
 }
 
 static void post_recv(struct side *s, int i, uint64_t wr_id)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../connect.h"
 #include "migr_fuzz.h"
 
 #define FIRST_PSN 0xfffff0 /* wraps soon */
@@ -71,40 +72,13 @@ void qp_connect_as(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,
 		   uint32_t sq_psn, uint32_t rq_psn, int access,
 		   uint8_t resources)
 {
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = (unsigned int)access,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer,
-		.rq_psn = rq_psn & 0xffffff,
-		.sq_psn = sq_psn & 0xffffff,
-		.max_rd_atomic = 4,
-		.max_dest_rd_atomic = resources,
-		.min_rnr_timer = 12,
-		.timeout = 17,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = { .is_global = 1, .port_num = 1 },
-	};
+	struct ibv_qp_attr a = rc_attr(&rig->gid, GID_INDEX, peer);
 
-	a.ah_attr.grh.dgid = rig->gid;
-	a.ah_attr.grh.sgid_index = GID_INDEX;
-	a.ah_attr.grh.hop_limit = 64;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS));
-	a.qp_state = IBV_QPS_RTR;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
-	a.qp_state = IBV_QPS_RTS;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				    IBV_QP_MAX_QP_RD_ATOMIC));
+	a.qp_access_flags = (unsigned int)access;
+	a.rq_psn = rq_psn & 0xffffff;
+	a.sq_psn = sq_psn & 0xffffff;
+	a.max_dest_rd_atomic = resources;
+	MUST(!rc_to_rtr(qp, &a) && !rc_to_rts(qp, &a));
 }
 
 void qp_connect(const struct rig *rig, struct ibv_qp *qp, uint32_t peer,

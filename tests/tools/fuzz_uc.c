@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../connect.h"
 #include "migr_fuzz.h"
 
 #define PSN 0xfffff0
@@ -499,30 +500,11 @@ void attack_uc(struct rig *rig)
 
 static void to_rtr(const struct rig *rig, struct ibv_qp *qp, uint32_t peer)
 {
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = ACCESS,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer,
-		.rq_psn = PSN,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1 },
-	};
+	struct ibv_qp_attr a = rc_attr(&rig->gid, 1, peer);
 
-	a.ah_attr.grh.dgid = rig->gid;
-	a.ah_attr.grh.sgid_index = 1;
-	a.ah_attr.grh.hop_limit = 64;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS));
-	a.qp_state = IBV_QPS_RTR;
-	MUST(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
+	a.qp_access_flags = ACCESS;
+	a.rq_psn = PSN;
+	MUST(!rc_to_rtr(qp, &a));
 }
 
 /* it has received, and receives where it is restored, and answers a READ */

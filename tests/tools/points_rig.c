@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../connect.h"
 #include "migr_cmd.h"
 #include "points.h"
 
@@ -98,40 +99,12 @@ static void half_open(struct rig *rig, struct lane *l, enum role role)
 
 static void half_connect(struct rig *rig, struct ibv_qp *qp, uint32_t peer)
 {
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = ACCESS,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer,
-		.rq_psn = FIRST_PSN,
-		.sq_psn = FIRST_PSN,
-		.max_rd_atomic = 4,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12,
-		.timeout = 0, /* never: a move is no reason to wait for it */
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = { .is_global = 1, .port_num = 1 },
-	};
+	struct ibv_qp_attr a = rc_attr(&rig->gid, GID_INDEX, peer);
 
-	a.ah_attr.grh.dgid = rig->gid;
-	a.ah_attr.grh.sgid_index = GID_INDEX;
-	a.ah_attr.grh.hop_limit = 64;
-	NEED(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS));
-	a.qp_state = IBV_QPS_RTR;
-	NEED(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
-	a.qp_state = IBV_QPS_RTS;
-	NEED(!ibv_modify_qp(qp, &a,
-			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				    IBV_QP_MAX_QP_RD_ATOMIC));
+	a.qp_access_flags = ACCESS;
+	a.rq_psn = a.sq_psn = FIRST_PSN;
+	a.timeout = 0; /* never: a move is no reason to wait for it */
+	NEED(!rc_to_rtr(qp, &a) && !rc_to_rts(qp, &a));
 }
 
 void rig_open(struct rig *rig)
