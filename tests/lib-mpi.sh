@@ -6,6 +6,8 @@
 
 mine+=(mpi0 mpi1 mpi2 mpi3)
 at_end mpi_kill
+mpi_at=(n1 n1 n2 n2)              # each container, at first and as it moves
+mpi_run=/var/lib/migr-ctr/mpi0/run # of rank 0
 
 # mpi-run itself, not what it has started: that is its own to end.
 # shellcheck disable=SC2016 # for the node's shell
@@ -38,4 +40,75 @@ mpi_succeeds()
 		absent $n 'ls /var/lib/migr-ctr | grep -q "^mpi"' ||
 			fail "$n: a container is left"
 	done
+}
+
+# mpi_start ENVIRONMENT KERNEL OPTION...: four ranks of one of the NAS kernels, each
+# in a container of its own, again and again until mpi_stop
+mpi_start()
+{
+	mpi_at=(n1 n1 n2 n2)
+	mpi_launch "$1" --nodes n1,n2 --per 1 -n 4 "npb_$2" -l 0 -P progress \
+		"${@:3}"
+}
+
+# Rank 0 is to say that it is enough.
+# shellcheck disable=SC2016 # for the node's shell
+mpi_stop()
+{
+	ask "${mpi_at[0]}" 'for p in $(ip netns pids mpi0); do
+			! grep -q ^npb_ /proc/$p/comm || kill $p
+		done'
+}
+
+mpi_move() # CONTAINER, as a number, TO
+{
+	ctr_move "${mpi_at[$1]}" "mpi$1" "$2" | tail -n 1
+	mpi_at[$1]=$2
+}
+
+# The job's end, which is a good one
+mpi_ends()
+{
+	mpi_succeeds
+	ask n1 'sed -n "s/^{/{/p" /run/mpi.log' |
+		grep -q '"ranks":4,.*"verified":true,' || fail "not verified"
+}
+
+iterations() { ask "${mpi_at[0]}" "cat $mpi_run/progress" || echo 0; }
+goes_on() # past ITERATION
+{
+	poll_until 300 ask "${mpi_at[0]}" "[ ! -e $mpi_run ] ||
+		[ \$(cat $mpi_run/progress) -gt $1 ]"
+	ask "${mpi_at[0]}" "[ -e $mpi_run ]" ||
+		fail "the job has ended: $(ask n1 'cat /run/mpi.log')"
+}
+
+# mpi_sends NODE: as "packets", how many of RDMA for each iteration, of some
+mpi_sends()
+{
+	local before from
+
+	before=$(counter "$1" sent_pkts)
+	from=$(iterations)
+	goes_on $((from + 20))
+	packets=$((($(counter "$1" sent_pkts) - before) / ($(iterations) - from)))
+	say "$1 sends $packets packets of RDMA for an iteration"
+}
+
+mpi_over_rdma() # NODE: more than a rank that says hello, and less than it has to say
+{
+	mpi_sends "$1"
+	[ $packets -ge 20 ] || fail "this is not RDMA"
+}
+
+# job_script NAME LINE...: a program of every node
+job_script()
+{
+	local dir
+
+	dir=$(mktemp -d)
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"$dir/$1"
+	chmod +x "$dir/$1"
+	"$lab" cp "$dir/$1" all:/usr/local/bin
+	rm -r "$dir"
 }
