@@ -128,7 +128,7 @@ check: tried asan points npb
 
 # Not part of check: tests/soak, and what says "tier: soak" in its header. A
 # failure does not end it, and each pass has its own logs.
-soak: tried asan points
+soak: tried asan points npb
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
 	export LAB_MLX5SOFT=$(SANITIZED); \
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \

@@ -6,17 +6,16 @@
 pyverbs=/tmp/pyverbs # on the node
 
 # Those of other devices are left away, since all that is there is loaded.
-prepare() # NODE
-{
-	ask "$1" "rm -rf $pyverbs && mkdir $pyverbs &&
-		cp -r /usr/share/doc/rdma-core/tests $pyverbs/ &&
-		cd $pyverbs/tests && rm -f test_mlx5* test_efa* test_cuda* &&
-		gunzip *.gz"
-}
+copy="rm -rf $pyverbs && mkdir $pyverbs &&
+	cp -r /usr/share/doc/rdma-core/tests $pyverbs/ &&
+	cd $pyverbs/tests && rm -f test_mlx5* test_efa* test_cuda* &&
+	gunzip *.gz"
+prepare() { ask "$1" "$copy"; } # NODE
 
 # As rdma-core's run_tests.py, but a process for each test module: all in one
 # end in a crash of the interpreter while it tidies up, on any rxe. They are
-# children of one that has loaded everything, which takes longest.
+# children of one that has loaded everything, which takes longest. More of Python
+# may be said in MORE.
 runner='
 import os, signal, sys, unittest
 from importlib.machinery import SourceFileLoader
@@ -26,6 +25,7 @@ dev, limit, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 sys.argv[1:] = ["--dev", dev, "--gid", "1"]
 tests = SourceFileLoader("tests", os.path.abspath("__init__.py")).load_module()
 parser.parse_args()
+exec(os.environ.get("MORE", ""))
 for name in names:
     child = os.fork()
     if not child:
