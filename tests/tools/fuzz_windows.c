@@ -261,6 +261,49 @@ static void try_all(struct rig *rig, int fd)
 	}
 }
 
+/* every bit, and all bits, of a byte of such a record; what is made is usable */
+static unsigned int flip(struct rig *rig, int fd, struct more m)
+{
+	uint32_t type = m.mw.mw_type, pd = m.mw.pd, name = m.mw.rec.handle;
+	unsigned int accepted = 0;
+	uint32_t handle;
+	int ret;
+
+	for (size_t at = 0; at < sizeof(m.mw); at++) {
+		for (int bit = 0; bit < 9; bit++) {
+			char mask = (char)(bit < 8 ? 1 << bit : 0xff);
+
+			((char *)&m.mw)[at] ^= mask;
+			ret = load_as(rig, fd, name, &m, sizeof(m));
+			/* of what the application says itself, nothing else */
+			if (!ret)
+				ret = alloc_mw(fd, pd, type, name, &handle);
+			((char *)&m.mw)[at] ^= mask;
+			if (ret) {
+				EXPECT(ret, -EINVAL, -ENOENT, -ERANGE, -EBUSY);
+				continue;
+			}
+			EXPECT(dealloc_mw(fd, handle), 0);
+			accepted++;
+		}
+	}
+	return accepted;
+}
+
+static void flip_all(struct rig *rig, int fd)
+{
+	struct more m = good(rig);
+	unsigned int accepted;
+
+	accepted = flip(rig, fd, m);
+	type_2(rig, &m);
+	accepted += flip(rig, fd, m);
+	free_2(rig, &m);
+	accepted += flip(rig, fd, m);
+	printf("MW: 3 records of %zu bytes flipped, %u accepted\n",
+	       sizeof(m.mw), accepted);
+}
+
 /* a PD of its own with an MR, whose handles are those of its records */
 static void make_extra(struct rig *rig, struct copy *c)
 {
@@ -286,6 +329,7 @@ void attack_windows(struct rig *rig)
 	copy_create(rig, &c);
 	make_extra(rig, &c);
 	try_all(rig, c.fd);
+	flip_all(rig, c.fd);
 
 	/* the command is about another one than its record */
 	m = good(rig);
