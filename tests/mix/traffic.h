@@ -131,7 +131,7 @@ void async_poll(struct traffic *t);
 /* The same at the end; one that has to come is waited for. */
 void async_settle(struct traffic *t, unsigned int seconds);
 
-/* Internal, between post.c and check.c. */
+/* Internal, between post.c, receive.c and check.c. */
 int post_receive(struct traffic_qp *q, uint64_t index);
 int post_shared(struct traffic *t);
 void check_retired(struct traffic_qp *q, const struct sq_entry *e);
