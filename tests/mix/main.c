@@ -25,7 +25,7 @@
 #include "traffic.h"
 #include "verbs.h"
 
-#define MAGIC 0x72635f6d69780003ULL /* "rc_mix", version 3 */
+#define MAGIC 0x72635f6d69780004ULL /* "rc_mix", version 4 */
 #define NS_PER_S 1000000000ULL
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
@@ -92,6 +92,8 @@ static int set_up_more(struct traffic *t, struct verbs *v,
 {
 	bool hold = !(o->verbs.events & EVENTS_SOLICITED);
 
+	if (o->verbs.windows && mw_alloc(t, v->pd))
+		return -1;
 	if (v->srq && srq_init(&t->srq, v->srq, v->srq_size, t->shape.qps, hold,
 			       &t->verdict))
 		return -1;
@@ -110,7 +112,7 @@ static int set_up(struct traffic *t, struct verbs *v, const struct options *o,
 	    agree_on_shape(&t->shape, fd, t->side, v->mtu, &t->solicit) ||
 	    check_srq(t, o) || verbs_create(v, &o->verbs, &t->shape) ||
 	    memory_alloc(&t->memory, &t->shape, t->side, o->pages) ||
-	    memory_register(&t->memory, v->pd))
+	    memory_register(&t->memory, v->pd, o->verbs.windows))
 		return -1;
 	t->cqs = o->verbs.cqs;
 	memcpy(t->cq, v->cq, sizeof(t->cq));
@@ -213,16 +215,17 @@ static void run(struct traffic *t, const struct options *o, struct run_clock *c)
  */
 static void close_run(struct traffic *t, const struct options *o, int fd)
 {
-	uint64_t mine[4] = { MAGIC }, peer[4], in[4] = { MAGIC };
+	uint64_t mine[5] = { MAGIC }, peer[5], in[5] = { MAGIC };
 	unsigned int i;
 
 	for (i = 0; i < t->shape.qps; i++) {
 		mine[1] += t->qp[i].next;
 		mine[2] += t->qp[i].add_sum;
 		mine[3] += t->qp[i].shared_sum;
+		mine[4] += t->qp[i].count[OP_SEND_INV];
 	}
-	if (conn_send(fd, mine, 4) ||
-	    conn_recv(fd, peer, 4, o->stuck_seconds)) {
+	if (conn_send(fd, mine, 5) ||
+	    conn_recv(fd, peer, 5, o->stuck_seconds)) {
 		violation_fatal(&t->verdict, "the peer did not end the run");
 		return;
 	}
@@ -232,13 +235,17 @@ static void close_run(struct traffic *t, const struct options *o, int fd)
 		in[1] += t->qp[i].verified;
 		in[2] += t->qp[i].in_add;
 		in[3] += t->qp[i].in_shared;
+		in[4] += t->qp[i].mw.invalidated;
 	}
 	if (memcmp(in, peer, sizeof(in)))
 		violation(&t->verdict,
 			  "the peer's totals differ from its "
-			  "streams': %llu operations, expected %llu",
+			  "streams': %llu operations, expected %llu; "
+			  "%llu invalidations, seen %llu",
 			  (unsigned long long)peer[1],
-			  (unsigned long long)in[1]);
+			  (unsigned long long)in[1],
+			  (unsigned long long)peer[4],
+			  (unsigned long long)in[4]);
 }
 
 /*
@@ -308,6 +315,7 @@ int main(int argc, char **argv)
 		close_run(&t, &o, fd);
 	if (o.violate)
 		violation(&t.verdict, "none: told so by -V");
+	mw_free(&t);
 	end_events(&t, &v, &o);
 	rc = give_result(&t, &o, &clock);
 	if (o.verbs.events && v.cq[0])

@@ -20,6 +20,7 @@
 
 #include "events.h"
 #include "memory.h"
+#include "mw.h"
 #include "srq.h"
 #include "stream.h"
 #include "tracker.h"
@@ -50,6 +51,7 @@ struct traffic_qp {
 	/* the peer's stream */
 	struct stream in;
 	struct rq rq;
+	struct mw mw;	    /* both windows: ours, and the peer's */
 	uint64_t verified;  /* operations checked */
 	uint64_t announced; /* the same, as the peer has been told */
 	uint64_t peer_final;
