@@ -48,7 +48,9 @@ static struct fake_mw *find(struct fake_net *net, uint32_t key)
 {
 	unsigned int i = KEY_INDEX(key) - 1;
 
-	return i < net->mws && net->mw[i].key == key ? &net->mw[i] : NULL;
+	if (i < net->mws && (net->mw[i].key == key || net->mw[i].stale == key))
+		return &net->mw[i];
+	return NULL;
 }
 
 static struct fake_qp *other_qp(struct fake_qp *q)
@@ -95,6 +97,10 @@ enum ibv_wc_status fake_invalidate(struct fake_qp *q, uint32_t key, bool local)
 			 local ? FAULT_LOCAL_INV_LOST : FAULT_SEND_INV_LOST,
 			 true))
 		return IBV_WC_SUCCESS;
+	if (fake_mistake(net, FAULT_INV_STALE, true))
+		net->stale_keys = true;
+	if (net->stale_keys)
+		m->stale = key;
 	m->qp = NULL;
 	other = m == net->mw ? m + 1 : m - 1;
 	if (fake_mistake(net, FAULT_INV_OTHER, other->qp))

@@ -97,6 +97,7 @@ enum fault {
 	FAULT_SEND_INV_KEY,
 	FAULT_SEND_INV_FENCE, /* overtakes a READ through the window */
 	FAULT_INV_UNASKED,    /* the flag is there, but nobody invalidates */
+	FAULT_INV_STALE,      /* the key that it had is still good */
 	FAULT_INV_OTHER,      /* takes another window along */
 	FAULTS
 };

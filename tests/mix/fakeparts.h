@@ -64,7 +64,7 @@ struct fake_qp {
 struct fake_mw {
 	struct ibv_mw mw;   /* first, to cast */
 	struct fake_qp *qp; /* to which it is bound; NULL: free */
-	uint32_t key;
+	uint32_t key, stale;
 	uint64_t addr, length;
 	int access;
 };
@@ -82,6 +82,7 @@ struct fake_net {
 	struct fake_srq srq[2];
 	struct fake_mw mw[MOST_MWS];
 	unsigned int mws, freed_mws;
+	bool stale_keys; /* FAULT_INV_STALE */
 	int async_fd[2]; /* the ends that are written to */
 	unsigned int unacknowledged;
 	uint64_t shared[2];

@@ -146,6 +146,8 @@ const struct fault_case faults[FAULTS] = {
 				   &windows },
 	[FAULT_INV_UNASKED] = { "invalidation unasked for", "wc.wc_flags",
 				&windows },
+	[FAULT_INV_STALE] = { "key of another generation", "the old key",
+			      &windows },
 	[FAULT_INV_OTHER] = { "two windows invalidated", "remote access",
 			      &windows },
 };

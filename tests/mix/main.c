@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "end.h"
 #include "options.h"
 #include "report.h"
 #include "traffic.h"
 #include "verbs.h"
 
-#define MAGIC 0x72635f6d69780004ULL /* "rc_mix", version 4 */
 #define NS_PER_S 1000000000ULL
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
@@ -209,60 +209,6 @@ static void run(struct traffic *t, const struct options *o, struct run_clock *c)
 	}
 }
 
-/*
- * Both sides say where their streams ended and what they added up. What the
- * peer says must be what its stream says.
- */
-static void close_run(struct traffic *t, const struct options *o, int fd)
-{
-	uint64_t mine[5] = { MAGIC }, peer[5], in[5] = { MAGIC };
-	unsigned int i;
-
-	for (i = 0; i < t->shape.qps; i++) {
-		mine[1] += t->qp[i].next;
-		mine[2] += t->qp[i].add_sum;
-		mine[3] += t->qp[i].shared_sum;
-		mine[4] += t->qp[i].count[OP_SEND_INV];
-	}
-	if (conn_send(fd, mine, 5) ||
-	    conn_recv(fd, peer, 5, o->stuck_seconds)) {
-		violation_fatal(&t->verdict, "the peer did not end the run");
-		return;
-	}
-	async_settle(t, o->stuck_seconds);
-	traffic_check_end(t);
-	for (i = 0; i < t->shape.qps; i++) {
-		in[1] += t->qp[i].verified;
-		in[2] += t->qp[i].in_add;
-		in[3] += t->qp[i].in_shared;
-		in[4] += t->qp[i].mw.invalidated;
-	}
-	if (memcmp(in, peer, sizeof(in)))
-		violation(&t->verdict,
-			  "the peer's totals differ from its "
-			  "streams': %llu operations, expected %llu; "
-			  "%llu invalidations, seen %llu",
-			  (unsigned long long)peer[1],
-			  (unsigned long long)in[1],
-			  (unsigned long long)peer[4],
-			  (unsigned long long)in[4]);
-}
-
-/*
- * Nobody may be kept in ibv_destroy_cq(), which waits until all events are
- * acknowledged. Only then the run is a good one.
- */
-static void end_events(struct traffic *t, struct verbs *v,
-		       const struct options *o)
-{
-	if (!t->events.how)
-		return;
-	events_end(t, o->stuck_seconds);
-	verbs_destroy_qps(v);
-	if (verbs_destroy_cqs(v, o->stuck_seconds))
-		violation_fatal(&t->verdict, "ibv_destroy_cq does not return");
-}
-
 static int give_result(struct traffic *t, const struct options *o,
 		       const struct run_clock *c)
 {
@@ -311,12 +257,9 @@ int main(int argc, char **argv)
 	run(&t, &o, &clock);
 	if (o.threads == 2)
 		pthread_join(thread, NULL);
-	if (!verdict_fatal(&t.verdict))
-		close_run(&t, &o, fd);
+	end_run(&t, &v, &o, fd);
 	if (o.violate)
 		violation(&t.verdict, "none: told so by -V");
-	mw_free(&t);
-	end_events(&t, &v, &o);
 	rc = give_result(&t, &o, &clock);
 	if (o.verbs.events && v.cq[0])
 		return rc; /* as some thread is still busy with them */

@@ -219,6 +219,7 @@ void mw_hear(struct traffic_qp *q, const struct credit *c)
 				  q->index, gen, w->peer_gen,
 				  w->held ? ", not given back" : "");
 		w->peer_gen = gen;
+		w->stale = w->peer_rkey;
 		w->peer_rkey = c->offer;
 		w->held = true;
 		w->uses = 0;

@@ -22,7 +22,8 @@
  * everything; who uses a window that was announced meets no error; the receive
  * of a SEND with invalidate says so and names the key, and no other does. A window
  * that was not invalidated cannot be bound again, and one that was not bound not be
- * used.
+ * used. At the end the key of a generation before the last is tried: it must be
+ * refused.
  */
 #ifndef MIX_MW_H
 #define MIX_MW_H
@@ -59,6 +60,8 @@ struct mw {
 	uint32_t back;	   /* the last generation that was given back, by */
 	uint64_t back_seq; /* this SEND, or NO_SEND */
 	bool news;	   /* there is something to be said in a credit */
+	uint32_t stale;	   /* the key of the generation before */
+	bool tries;	   /* that, and has no answer yet */
 };
 
 #define NO_SEND UINT64_MAX
@@ -85,6 +88,14 @@ uint32_t mw_key(struct traffic_qp *q, const struct op *op);
 /* Gives it back if it is time, by @op, or by a word in the next credit. */
 void mw_give_by(struct traffic_qp *q, struct op *op);
 void mw_give(struct traffic_qp *q);
+
+/*
+ * With both sides drained, and their completions looked at: old keys must be of
+ * no use. Each side tries every other QP, which does not survive that.
+ */
+void stale_try(struct traffic *t);
+/* All have been refused, or something else. */
+bool stale_refused(struct traffic *t);
 
 /* What a credit says of both. */
 void mw_say(struct traffic_qp *q, struct credit *c);

@@ -138,6 +138,20 @@ static bool rest(struct traffic t[2])
 	return !either_rests(t) && t[0].qp[0].next > next;
 }
 
+static void try_stale_keys(struct traffic t[2])
+{
+	unsigned int n, side;
+
+	for (side = 0; side < 2; side++)
+		stale_try(&t[side]);
+	for (n = 0; n < 2 * PATIENCE; n++) {
+		fake_work(net);
+		if (stale_refused(&t[n % 2]) && stale_refused(&t[!(n % 2)]))
+			return;
+	}
+	violation(&t[0].verdict, "no answer to READs by old keys");
+}
+
 /* Returns when all is over, or when nothing has happened for long. */
 static void run(struct traffic t[2])
 {
@@ -158,6 +172,8 @@ static void run(struct traffic t[2])
 			traffic_check_end(&t[side]);
 		events_end(&t[side], 0);
 	}
+	if (!t[0].verdict.count && !t[1].verdict.count)
+		try_stale_keys(t);
 }
 
 /* What was noticed: on one side the first violation has to be the right one. */
