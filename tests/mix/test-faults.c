@@ -134,7 +134,7 @@ static bool rest(struct traffic t[2])
 	if (turns(t, PATIENCE) || !both_rest(t))
 		return false;
 	traffic_rest(&t[1], false);
-	turns(t, 20);
+	turns(t, 50);
 	return !either_rests(t) && t[0].qp[0].next > next;
 }
 
