@@ -105,6 +105,30 @@ mix_holds_criu()
 	done
 }
 
+# Windows are bound and given back in either way, at both ends, from now on: for
+# this both need -M. The progress that is looked at is not one that was left here
+# when the container was here before.
+mix_windows_go_on()
+{
+	local at=(n2 "$mix_at") i more=()
+	local file=(/run/mix.progress "$mix_moved_run/mix.progress")
+
+	for i in 0 1; do
+		ask "${at[i]}" ': >/run/mix-mark'
+		poll_until 20 ask "${at[i]}" "[ ${file[i]} -nt /run/mix-mark ]"
+		more[i]=$(ask "${at[i]}" "jq -er '$mix_windows_more' ${file[i]}")
+	done
+	for i in 0 1; do
+		poll_until 90 ask "${at[i]}" \
+			"jq -e '${more[i]}' ${file[i]} >/dev/null"
+	done
+}
+
+# turns progress into a condition for later progress
+# shellcheck disable=SC2016 # jq's
+mix_windows_more='.ops | {bind, send_inv, local_inv} | to_entries |
+	map(".ops.\(.key) > \(.value)") | join(" and ")'
+
 # Whoever is held by a move that was interrupted goes on first, which takes a while.
 mix_frees_criu()
 {
@@ -159,6 +183,12 @@ mix_end()
 mix_delete()
 {
 	ask n1 'migr-ctr delete mix' && ask n3 'migr-ctr delete mix'
+}
+
+# packets that n2 has missed
+mix_sequence_errors()
+{
+	echo $(($(counter n2 out_of_seq_request) + $(counter n2 rcvd_seq_err)))
 }
 
 mix_seed() { ask "$1" "jq -e .seed $2"; } # NODE FILE

@@ -100,7 +100,9 @@ static void check_atomic(struct traffic_qp *q, const struct sq_entry *e)
 void check_retired(struct traffic_qp *q, const struct sq_entry *e)
 {
 	q->count[e->op.kind]++;
-	if (e->op.kind == OP_CREDIT)
+	if (e->op.kind == OP_BIND)
+		mw_bound(q);
+	if (e->op.kind >= OP_CREDIT)
 		return;
 	if (e->op.kind == OP_READ)
 		check_read(q, &e->op);
@@ -201,6 +203,7 @@ static void check_arrived(struct traffic_qp *q, const struct ibv_wc *wc,
 		stream_op(&q->in, q->verified, &op);
 	}
 	q->t->solicited += op.solicited;
+	mw_arrived(q, wc, &op);
 	rq_check(&q->rq, wc, &op, q->qp_num);
 	check_message(q, &op, owner, index);
 	check_next(q, &op);

@@ -44,6 +44,7 @@ static void new_side(struct fake_net *net, unsigned int side)
 	new_cq(net, side, 0);
 	new_cq(net, side, 1);
 	fake_srq_new(net, side);
+	fake_mw_new(net, side);
 }
 
 struct fake_net *fake_net_new(const struct fake_setup *setup, enum fault fault,

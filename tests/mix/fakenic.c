@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@ bool fake_mistake(struct fake_net *net, enum fault fault, bool fits)
 	return true;
 }
 
-static uint32_t gather(uint8_t *buf, const struct ibv_sge *sge, int n)
+uint32_t fake_gather(uint8_t *buf, const struct ibv_sge *sge, int n)
 {
 	uint32_t len = 0;
 	int i;
@@ -75,6 +74,10 @@ static void complete(struct fake_net *net, struct ibv_cq *ibcq,
 		wc->qp_num++;
 	if (mistake(net, recv ? FAULT_RQ_OPCODE : FAULT_SQ_OPCODE, true))
 		wc->opcode = IBV_WC_BIND_MW;
+	if (mistake(net, FAULT_BIND_OPCODE, wc->opcode == IBV_WC_BIND_MW) ||
+	    mistake(net, FAULT_LOCAL_INV_OPCODE,
+		    wc->opcode == IBV_WC_LOCAL_INV))
+		wc->opcode = IBV_WC_SEND;
 	if (mistake(net, recv ? FAULT_RQ_TWICE : FAULT_SQ_TWICE, true))
 		push(cq, wc, solicited);
 	push(cq, wc, solicited);
@@ -83,7 +86,8 @@ static void complete(struct fake_net *net, struct ibv_cq *ibcq,
 static void complete_send(struct fake_qp *q, const struct ibv_send_wr *wr,
 			  enum ibv_wc_opcode opcode, uint32_t len)
 {
-	bool back = opcode != IBV_WC_SEND && opcode != IBV_WC_RDMA_WRITE;
+	bool back = opcode == IBV_WC_RDMA_READ || opcode == IBV_WC_COMP_SWAP ||
+		    opcode == IBV_WC_FETCH_ADD;
 	struct ibv_wc wc = {
 		.wr_id = wr->wr_id,
 		.opcode = opcode,
@@ -101,6 +105,33 @@ static void complete_send(struct fake_qp *q, const struct ibv_send_wr *wr,
 	if (mistake(q->net, FAULT_SQ_WR_ID, true))
 		wc.wr_id += 1000;
 	complete(q->net, q->qp.send_cq, &wc, false, false);
+}
+
+static void complete_error(struct fake_qp *q, const struct ibv_send_wr *wr,
+			   enum ibv_wc_status status)
+{
+	struct ibv_wc wc = {
+		.wr_id = wr->wr_id,
+		.status = status,
+		.qp_num = q->qp.qp_num,
+	};
+
+	push((struct fake_cq *)q->qp.send_cq, &wc, false);
+}
+
+/* What does not leave the NIC. */
+static void do_local(struct fake_qp *q, const struct fake_send *s)
+{
+	bool bind = s->wr.opcode == IBV_WR_BIND_MW;
+	enum ibv_wc_status status;
+
+	status = bind ? fake_bind(q, s)
+		      : fake_invalidate(q, s->wr.invalidate_rkey, true);
+	if (status)
+		complete_error(q, &s->wr, status);
+	else
+		complete_send(q, &s->wr,
+			      bind ? IBV_WC_BIND_MW : IBV_WC_LOCAL_INV, 0);
 }
 
 static void receive(struct fake_qp *q, const struct ibv_send_wr *wr,
@@ -129,6 +160,7 @@ static void receive(struct fake_qp *q, const struct ibv_send_wr *wr,
 		wc.imm_data ^= 1;
 	if (mistake(q->net, FAULT_RQ_NO_IMM, imm))
 		wc.wc_flags = 0;
+	fake_spoil_inv(q, wr, &wc);
 	if (q->qp.srq)
 		fake_spoil(q, &wc);
 	complete(q->net, q->qp.recv_cq, &wc, true,
@@ -141,15 +173,15 @@ static void do_write(struct fake_qp *q, const struct ibv_send_wr *wr,
 	uint8_t *to = (uint8_t *)(uintptr_t)wr->wr.rdma.remote_addr;
 	struct fake_net *net = q->net;
 
-	/* a credit is no WRITE of a stream; it is never longer than 24 */
-	if (mistake(net, FAULT_WRITE_BYTE, len > 24))
+	/* what is inline may be a credit, which is no WRITE of a stream */
+	if (mistake(net, FAULT_WRITE_BYTE, len > MOST_INLINE))
 		data[len - 1] ^= 0x10;
-	if (mistake(net, FAULT_WRITE_LOST, len > 24))
+	if (mistake(net, FAULT_WRITE_LOST, len > MOST_INLINE))
 		return;
 	memcpy(to, data, len);
 	if (mistake(net, FAULT_WRITE_BEYOND, len == 4096))
 		to[len] ^= 1;
-	if (mistake(net, FAULT_WRITE_AGAIN, len > 24)) {
+	if (mistake(net, FAULT_WRITE_AGAIN, len > MOST_INLINE)) {
 		net->again_at = wr->wr.rdma.remote_addr;
 		net->again_len = len;
 		memcpy(net->again, data, len);
@@ -164,6 +196,10 @@ static void do_read(struct fake_qp *q, const struct ibv_send_wr *wr)
 
 	for (i = 0; i < wr->num_sge; i++)
 		len += wr->sg_list[i].length;
+	if (!fake_reaches(q, wr, len)) {
+		complete_error(q, wr, IBV_WC_REM_ACCESS_ERR);
+		return;
+	}
 	memcpy(data, (void *)(uintptr_t)wr->wr.rdma.remote_addr, len);
 	if (mistake(q->net, FAULT_READ_BYTE, len > 0))
 		data[len / 2] ^= 0x80;
@@ -202,6 +238,14 @@ static void do_atomic(struct fake_qp *q, const struct ibv_send_wr *wr)
 static void do_send(struct fake_qp *q, const struct ibv_send_wr *wr,
 		    uint8_t *data, uint32_t len)
 {
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	if (wr->opcode == IBV_WR_SEND_WITH_INV)
+		status = fake_invalidate(q->peer, wr->invalidate_rkey, false);
+	if (status) {
+		complete_error(q, wr, status);
+		return;
+	}
 	if (mistake(q->net, FAULT_SEND_BYTE, len > 0))
 		data[len / 2] ^= 1;
 	if (mistake(q->net, FAULT_SEND_TWICE,
@@ -212,7 +256,7 @@ static void do_send(struct fake_qp *q, const struct ibv_send_wr *wr,
 	complete_send(q, wr, IBV_WC_SEND, len);
 }
 
-static void execute(struct fake_qp *q, struct fake_send *s)
+void fake_execute(struct fake_qp *q, struct fake_send *s)
 {
 	struct ibv_send_wr *wr = &s->wr;
 	uint8_t data[MOST_BYTES];
@@ -222,12 +266,21 @@ static void execute(struct fake_qp *q, struct fake_send *s)
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
-		len = gather(data, wr->sg_list, wr->num_sge);
+	case IBV_WR_SEND_WITH_INV:
+		len = fake_gather(data, wr->sg_list, wr->num_sge);
 		do_send(q, wr, data, len);
+		break;
+	case IBV_WR_BIND_MW:
+	case IBV_WR_LOCAL_INV:
+		do_local(q, s);
 		break;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		len = gather(data, wr->sg_list, wr->num_sge);
+		len = fake_gather(data, wr->sg_list, wr->num_sge);
+		if (!fake_reaches(q, wr, len)) {
+			complete_error(q, wr, IBV_WC_REM_ACCESS_ERR);
+			break;
+		}
 		do_write(q, wr, data, len);
 		if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 			receive(q->peer, wr, data, len, true);
@@ -240,123 +293,6 @@ static void execute(struct fake_qp *q, struct fake_send *s)
 		do_atomic(q, wr);
 		break;
 	}
-}
-
-/* True if @q's next request is a READ whose data the one behind it forwards. */
-static bool read_is_forwarded(struct fake_qp *q)
-{
-	const struct fake_send *r = &q->sq[q->sq_head % DEPTH];
-	const struct fake_send *s = &q->sq[(q->sq_head + 1) % DEPTH];
-
-	return q->sq_tail - q->sq_head > 1 &&
-	       r->wr.opcode == IBV_WR_RDMA_READ && r->wr.num_sge &&
-	       s->wr.send_flags & IBV_SEND_FENCE && s->wr.num_sge &&
-	       (s->wr.opcode == IBV_WR_SEND ||
-		s->wr.opcode == IBV_WR_SEND_WITH_IMM) &&
-	       r->sge[0].addr == s->sge[0].addr;
-}
-
-/* Its next message finds no receive, and is sent again later. */
-static bool not_ready(const struct fake_qp *q)
-{
-	const struct ibv_send_wr *wr = &q->sq[q->sq_head % DEPTH].wr;
-
-	return fake_srq_empty(q->peer) &&
-	       (wr->opcode == IBV_WR_SEND ||
-		wr->opcode == IBV_WR_SEND_WITH_IMM ||
-		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM);
-}
-
-static void step(struct fake_qp *q)
-{
-	const struct ibv_async_event ev = { .event_type = IBV_EVENT_PORT_ERR };
-	struct fake_send *s, *late = NULL;
-
-	if (q->sq_head == q->sq_tail || not_ready(q))
-		return;
-	if (mistake(q->net, FAULT_ASYNC_EVENT, true))
-		fake_async(q->net, q->side, &ev);
-	if (mistake(q->net, FAULT_FENCE, read_is_forwarded(q)))
-		late = &q->sq[q->sq_head++ % DEPTH];
-	s = &q->sq[q->sq_head++ % DEPTH];
-	execute(q, s);
-	if (late)
-		execute(q, late);
-}
-
-static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		     struct ibv_send_wr **bad)
-{
-	struct fake_qp *q = (struct fake_qp *)qp;
-	struct fake_send *s;
-	uint32_t len;
-
-	for (; wr; wr = wr->next) {
-		if (q->sq_tail - q->sq_head == DEPTH ||
-		    wr->num_sge > MOST_SGES) {
-			*bad = wr;
-			return ENOMEM;
-		}
-		s = &q->sq[q->sq_tail++ % DEPTH];
-		s->wr = *wr;
-		s->wr.sg_list = s->sge;
-		memcpy(s->sge, wr->sg_list, wr->num_sge * sizeof(*s->sge));
-		if (!(wr->send_flags & IBV_SEND_INLINE) || !wr->num_sge ||
-		    mistake(q->net, FAULT_INLINE_LATE,
-			    wr->opcode != IBV_WR_RDMA_WRITE))
-			continue;
-		len = gather(s->data, wr->sg_list, wr->num_sge);
-		s->sge[0].addr = (uintptr_t)s->data;
-		s->sge[0].length = len;
-		s->wr.num_sge = 1;
-	}
-	return 0;
-}
-
-static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad)
-{
-	struct fake_qp *q = (struct fake_qp *)qp;
-
-	(void)bad;
-	fake_keep(&q->rq[q->rq_tail++ % DEPTH], wr);
-	return 0;
-}
-
-void fake_work(struct fake_net *net)
-{
-	unsigned int i;
-
-	if (net->pause) {
-		net->pause--;
-		return;
-	}
-	for (i = 0; i < net->setup.qps; i++) {
-		step(&net->qp[0][i]);
-		step(&net->qp[1][i]);
-	}
-}
-
-static int poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
-{
-	struct fake_cq *cq = (struct fake_cq *)ibcq;
-	int got = 0;
-
-	/* seldom enough for a CQ to become empty, if that matters */
-	if (!cq->net->setup.slow || !(++cq->net->polls % 8))
-		fake_work(cq->net);
-	while (got < n && cq->head != cq->tail)
-		wc[got++] = cq->wc[cq->head++ % CQ_DEPTH];
-	return got;
-}
-
-void fake_data_path(struct ibv_context_ops *ops)
-{
-	ops->post_send = post_send;
-	ops->post_recv = post_recv;
-	ops->post_srq_recv = fake_post_srq;
-	ops->poll_cq = poll_cq;
-	ops->req_notify_cq = fake_arm;
 }
 
 void fake_finish(struct fake_net *net)

@@ -83,6 +83,22 @@ enum fault {
 	FAULT_LIMIT_SRQ,   /* of another SRQ */
 	FAULT_LIMIT_QUERY, /* ibv_query_srq() tells another one */
 	FAULT_SRQ_SIZE,	   /* ... or too few elements */
+	/* memory windows */
+	FAULT_BIND_LOST, /* completes, but the window is not there */
+	FAULT_BIND_KEY,	 /* has its old key */
+	FAULT_BIND_QP,	 /* belongs to another QP */
+	FAULT_BIND_SHORT,
+	FAULT_BIND_ACCESS, /* cannot be written */
+	FAULT_BIND_OPCODE,
+	FAULT_LOCAL_INV_LOST, /* completes, but was not executed */
+	FAULT_LOCAL_INV_OPCODE,
+	FAULT_SEND_INV_LOST,
+	FAULT_SEND_INV_SILENT, /* executed, but the flag is missing */
+	FAULT_SEND_INV_KEY,
+	FAULT_SEND_INV_FENCE, /* overtakes a READ through the window */
+	FAULT_INV_UNASKED,    /* the flag is there, but nobody invalidates */
+	FAULT_INV_STALE,      /* the key that it had is still good */
+	FAULT_INV_OTHER,      /* takes another window along */
 	FAULTS
 };
 
@@ -113,6 +129,7 @@ unsigned int fake_unacknowledged(const struct fake_net *net);
 /* Where the counter lies that all QPs add to, seen from @side. */
 void fake_set_shared(struct fake_net *net, unsigned int side, uint64_t addr);
 bool fake_made_mistake(const struct fake_net *net);
+bool fake_mws_freed(const struct fake_net *net);
 /* The traffic is over: what is to happen late happens now. */
 void fake_finish(struct fake_net *net);
 

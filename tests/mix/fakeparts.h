@@ -10,6 +10,7 @@
 #define MOST_SGES 3
 #define MOST_INLINE 64
 #define MOST_BYTES 65536
+#define MOST_MWS 16
 
 struct fake_channel {
 	struct ibv_comp_channel channel; /* first, to cast */
@@ -31,6 +32,7 @@ struct fake_send {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[MOST_SGES];
 	uint8_t data[MOST_INLINE];
+	uint32_t old_key; /* of the window that is bound */
 };
 
 struct fake_recv {
@@ -59,6 +61,14 @@ struct fake_qp {
 	bool has_late;
 };
 
+struct fake_mw {
+	struct ibv_mw mw;   /* first, to cast */
+	struct fake_qp *qp; /* to which it is bound; NULL: free */
+	uint32_t key, stale;
+	uint64_t addr, length;
+	int access;
+};
+
 struct fake_net {
 	struct ibv_context context[2];
 	struct fake_setup setup;
@@ -70,6 +80,9 @@ struct fake_net {
 	struct ibv_cq *cq[2][2];
 	struct fake_channel channel[2][2];
 	struct fake_srq srq[2];
+	struct fake_mw mw[MOST_MWS];
+	unsigned int mws, freed_mws;
+	bool stale_keys; /* FAULT_INV_STALE */
 	int async_fd[2]; /* the ends that are written to */
 	unsigned int unacknowledged;
 	uint64_t shared[2];
@@ -82,6 +95,10 @@ struct fake_net {
 bool fake_mistake(struct fake_net *net, enum fault fault, bool fits);
 
 /* fakenic.c */
+void fake_execute(struct fake_qp *q, struct fake_send *s);
+uint32_t fake_gather(uint8_t *buf, const struct ibv_sge *sge, int n);
+
+/* fakequeue.c */
 void fake_data_path(struct ibv_context_ops *ops);
 
 /* fakeevents.c */
@@ -103,5 +120,17 @@ const struct fake_recv *fake_take(struct fake_qp *q);
 bool fake_srq_empty(const struct fake_qp *q);
 /* What a receive from an SRQ says wrongly. */
 void fake_spoil(struct fake_qp *q, struct ibv_wc *wc);
+
+/* fakemw.c */
+void fake_mw_new(struct fake_net *net, unsigned int side);
+enum ibv_wc_status fake_bind(struct fake_qp *q, const struct fake_send *s);
+/* @local: by a request of @q itself, else by its peer's SEND. */
+enum ibv_wc_status fake_invalidate(struct fake_qp *q, uint32_t key, bool local);
+/* May @q's request have @len bytes of its peer's memory? */
+bool fake_reaches(struct fake_qp *q, const struct ibv_send_wr *wr,
+		  uint32_t len);
+/* What the receive on @q of @wr says of invalidation, perhaps wrongly. */
+void fake_spoil_inv(struct fake_qp *q, const struct ibv_send_wr *wr,
+		    struct ibv_wc *wc);
 
 #endif

@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "end.h"
 #include "options.h"
 #include "report.h"
 #include "traffic.h"
 #include "verbs.h"
 
-#define MAGIC 0x72635f6d69780003ULL /* "rc_mix", version 3 */
 #define NS_PER_S 1000000000ULL
 #define PROGRESS_NS (NS_PER_S / 10)
 #define HELLO_SECONDS 60
@@ -92,6 +92,8 @@ static int set_up_more(struct traffic *t, struct verbs *v,
 {
 	bool hold = !(o->verbs.events & EVENTS_SOLICITED);
 
+	if (o->verbs.windows && mw_alloc(t, v->pd))
+		return -1;
 	if (v->srq && srq_init(&t->srq, v->srq, v->srq_size, t->shape.qps, hold,
 			       &t->verdict))
 		return -1;
@@ -110,7 +112,7 @@ static int set_up(struct traffic *t, struct verbs *v, const struct options *o,
 	    agree_on_shape(&t->shape, fd, t->side, v->mtu, &t->solicit) ||
 	    check_srq(t, o) || verbs_create(v, &o->verbs, &t->shape) ||
 	    memory_alloc(&t->memory, &t->shape, t->side, o->pages) ||
-	    memory_register(&t->memory, v->pd))
+	    memory_register(&t->memory, v->pd, o->verbs.windows))
 		return -1;
 	t->cqs = o->verbs.cqs;
 	memcpy(t->cq, v->cq, sizeof(t->cq));
@@ -207,55 +209,6 @@ static void run(struct traffic *t, const struct options *o, struct run_clock *c)
 	}
 }
 
-/*
- * Both sides say where their streams ended and what they added up. What the
- * peer says must be what its stream says.
- */
-static void close_run(struct traffic *t, const struct options *o, int fd)
-{
-	uint64_t mine[4] = { MAGIC }, peer[4], in[4] = { MAGIC };
-	unsigned int i;
-
-	for (i = 0; i < t->shape.qps; i++) {
-		mine[1] += t->qp[i].next;
-		mine[2] += t->qp[i].add_sum;
-		mine[3] += t->qp[i].shared_sum;
-	}
-	if (conn_send(fd, mine, 4) ||
-	    conn_recv(fd, peer, 4, o->stuck_seconds)) {
-		violation_fatal(&t->verdict, "the peer did not end the run");
-		return;
-	}
-	async_settle(t, o->stuck_seconds);
-	traffic_check_end(t);
-	for (i = 0; i < t->shape.qps; i++) {
-		in[1] += t->qp[i].verified;
-		in[2] += t->qp[i].in_add;
-		in[3] += t->qp[i].in_shared;
-	}
-	if (memcmp(in, peer, sizeof(in)))
-		violation(&t->verdict,
-			  "the peer's totals differ from its "
-			  "streams': %llu operations, expected %llu",
-			  (unsigned long long)peer[1],
-			  (unsigned long long)in[1]);
-}
-
-/*
- * Nobody may be kept in ibv_destroy_cq(), which waits until all events are
- * acknowledged. Only then the run is a good one.
- */
-static void end_events(struct traffic *t, struct verbs *v,
-		       const struct options *o)
-{
-	if (!t->events.how)
-		return;
-	events_end(t, o->stuck_seconds);
-	verbs_destroy_qps(v);
-	if (verbs_destroy_cqs(v, o->stuck_seconds))
-		violation_fatal(&t->verdict, "ibv_destroy_cq does not return");
-}
-
 static int give_result(struct traffic *t, const struct options *o,
 		       const struct run_clock *c)
 {
@@ -304,11 +257,9 @@ int main(int argc, char **argv)
 	run(&t, &o, &clock);
 	if (o.threads == 2)
 		pthread_join(thread, NULL);
-	if (!verdict_fatal(&t.verdict))
-		close_run(&t, &o, fd);
+	end_run(&t, &v, &o, fd);
 	if (o.violate)
 		violation(&t.verdict, "none: told so by -V");
-	end_events(&t, &v, &o);
 	rc = give_result(&t, &o, &clock);
 	if (o.verbs.events && v.cq[0])
 		return rc; /* as some thread is still busy with them */

@@ -65,8 +65,9 @@ void *local_recv(const struct memory *m, unsigned int qp, uint64_t index)
 
 uint64_t credit_sum(const struct credit *c)
 {
-	return mix64(c->verified + 1) ^ mix64(c->final) ^
-	       mix64(c->rests + (1ULL << 63));
+	uint64_t h = key_of(key_of(c->verified + 1, c->final), c->rests);
+
+	return key_of(key_of(key_of(h, c->offer), c->back), c->back_seq);
 }
 
 static int map_region(struct region *r, size_t size, enum page_kind pages)
@@ -129,14 +130,18 @@ int memory_alloc(struct memory *m, const struct shape *s, unsigned int side,
 	return 0;
 }
 
-int memory_register(struct memory *m, struct ibv_pd *pd)
+int memory_register(struct memory *m, struct ibv_pd *pd, bool windows)
 {
 	struct region *r;
 	unsigned int k;
+	int access;
 
 	for (k = 0; k < REGIONS; k++) {
 		r = &m->region[k];
-		r->mr = ibv_reg_mr(pd, r->base, r->size, region_access[k]);
+		access = region_access[k];
+		if (windows && k == REGION_SLOTS)
+			access |= IBV_ACCESS_MW_BIND;
+		r->mr = ibv_reg_mr(pd, r->base, r->size, access);
 		if (!r->mr) {
 			fprintf(stderr, "ibv_reg_mr of %zu bytes: %s\n",
 				r->size, strerror(errno));

@@ -7,6 +7,7 @@
 #define MIX_MEMORY_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,10 @@ struct credit {
 	uint64_t verified; /* operations of our stream it has checked */
 	uint64_t final;	   /* where its own stream ends, or NO_FINAL */
 	uint64_t rests;	   /* it posts nothing but this until it says so */
+	/* see mw.h */
+	uint64_t offer;	   /* its window: generation (high half) and key */
+	uint64_t back;	   /* the generation of ours that it has given back, */
+	uint64_t back_seq; /* with this operation, or NO_SEND */
 	uint64_t check;	   /* tells a half-written credit from a whole one */
 };
 
@@ -67,7 +72,8 @@ struct remote {
 
 int memory_alloc(struct memory *m, const struct shape *s, unsigned int side,
 		 enum page_kind pages);
-int memory_register(struct memory *m, struct ibv_pd *pd);
+/* @windows: some will be bound to where the peer writes. */
+int memory_register(struct memory *m, struct ibv_pd *pd, bool windows);
 void memory_free(struct memory *m);
 
 /* Offsets in a region, the same on both sides. */

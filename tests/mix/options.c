@@ -42,6 +42,7 @@ static const char usage[] =
 	"  -c 1|2	one CQ, or one to send and one to receive (1)\n"
 	"  -R N		receive from a shared queue with receives for N QPs, at\n"
 	"		most -q, and see to its limit events (each QP has its own)\n"
+	"  -M		offer memory windows of type 2, bound anew time and again\n"
 	"  -e LIST	sleep until completion events come (poll). Of these:\n"
 	"		any | solicited	events the receive CQ asks for (any)\n"
 	"		epoll | block	with epoll, or in ibv_get_cq_event() (epoll)\n"
@@ -146,7 +147,7 @@ void options_parse(struct options *o, int argc, char **argv)
 
 	*o = defaults;
 	while ((c = getopt(argc, argv,
-			   "sq:m:w:S:x:d:g:c:R:e:T:p:r:o:t:D:l:VP:O:h")) !=
+			   "sq:m:w:S:x:d:g:c:R:Me:T:p:r:o:t:D:l:VP:O:h")) !=
 	       -1) {
 		switch (c) {
 		case 's':
@@ -179,6 +180,9 @@ void options_parse(struct options *o, int argc, char **argv)
 			break;
 		case 'R':
 			o->verbs.srq = number(optarg, 1, 1024);
+			break;
+		case 'M':
+			o->verbs.windows = true;
 			break;
 		case 'e':
 			o->verbs.events = events(optarg);

@@ -74,7 +74,8 @@ static void build_rdma(struct traffic_qp *q, const struct op *op,
 		off = op->off;
 	}
 	wr->wr.rdma.remote_addr = q->t->remote.addr[k] + off;
-	wr->wr.rdma.rkey = q->t->remote.rkey[k];
+	wr->wr.rdma.rkey =
+		k == REGION_SLOTS ? mw_key(q, op) : q->t->remote.rkey[k];
 }
 
 /* Also settles what the old value has to be. */
@@ -119,6 +120,8 @@ static void start_request(struct traffic_qp *q, struct sq_entry *e,
 		r->wr.send_flags |= IBV_SEND_SOLICITED;
 	if (op_has(&e->op, F_IMM))
 		r->wr.imm_data = htonl(e->op.imm);
+	if (op_has(&e->op, F_INV))
+		r->wr.invalidate_rkey = e->op.inv;
 }
 
 static void build(struct traffic_qp *q, struct sq_entry *e, struct request *r)
@@ -127,7 +130,7 @@ static void build(struct traffic_qp *q, struct sq_entry *e, struct request *r)
 	build_data(q, &e->op, r);
 	if (e->op.kind == OP_FETCH_ADD || e->op.kind == OP_CMP_SWAP)
 		build_atomic(q, e, &r->wr);
-	else if (e->op.kind != OP_SEND && e->op.kind != OP_SEND_IMM)
+	else if (op_has(&e->op, F_SLOT) || e->op.kind == OP_READ)
 		build_rdma(q, &e->op, &r->wr);
 }
 
@@ -174,6 +177,7 @@ static unsigned int post_ops(struct traffic_qp *q)
 
 	for (; n < BURST && may_post(q); n++) {
 		stream_op(&q->out, q->next++, &op);
+		mw_give_by(q, &op);
 		e = sq_push(&q->sq, &op, op.signaled);
 		build(q, e, &r[n]);
 		if (n)
@@ -186,10 +190,30 @@ static unsigned int post_ops(struct traffic_qp *q)
 	return n;
 }
 
+static unsigned int post_windows(struct traffic_qp *q)
+{
+	unsigned int n = 0;
+	struct request r;
+	struct op op;
+
+	for (; sq_room(&q->sq) > 1 && mw_next(q, &op); n++) {
+		start_request(q, sq_push(&q->sq, &op, true), &r);
+		mw_build(q, &op, &r.wr);
+		post_list(q, &r.wr);
+		mw_posted(q, &op);
+	}
+	return n;
+}
+
 /*
  * Half a window is at least a round behind the last receive of a window, so
  * the peer is never left waiting for a credit that is not due.
  */
+static bool half_a_window(const struct traffic_qp *q)
+{
+	return q->verified - q->announced >= q->in.shape->window / 2;
+}
+
 static bool credit_due(const struct traffic_qp *q)
 {
 	bool rests = traffic_resting(q->t);
@@ -198,8 +222,9 @@ static bool credit_due(const struct traffic_qp *q)
 		return true;
 	if (rests)
 		return false;
-	return q->verified - q->announced >= q->in.shape->window / 2 ||
-	       (q->stopped && !q->final_sent);
+	if (q->stopped)
+		return !q->final_sent || half_a_window(q);
+	return q->mw.news || half_a_window(q);
 }
 
 static void post_credit(struct traffic_qp *q)
@@ -213,6 +238,7 @@ static void post_credit(struct traffic_qp *q)
 	struct request r;
 	struct sq_entry *e;
 
+	mw_say(q, &c);
 	c.check = credit_sum(&c);
 	e = sq_push(&q->sq, &op, q->stopped);
 	start_request(q, e, &r);
@@ -239,6 +265,9 @@ static void take_credit(struct traffic_qp *q)
 	c.verified = __atomic_load_n(&at->verified, __ATOMIC_ACQUIRE);
 	c.final = __atomic_load_n(&at->final, __ATOMIC_ACQUIRE);
 	c.rests = __atomic_load_n(&at->rests, __ATOMIC_ACQUIRE);
+	c.offer = __atomic_load_n(&at->offer, __ATOMIC_ACQUIRE);
+	c.back = __atomic_load_n(&at->back, __ATOMIC_ACQUIRE);
+	c.back_seq = __atomic_load_n(&at->back_seq, __ATOMIC_ACQUIRE);
 	c.check = __atomic_load_n(&at->check, __ATOMIC_ACQUIRE);
 	if (c.check != credit_sum(&c))
 		return; /* being written just now */
@@ -254,6 +283,7 @@ static void take_credit(struct traffic_qp *q)
 	q->credit = c.verified;
 	q->peer_final = c.final;
 	q->peer_rests = c.rests;
+	mw_hear(q, &c);
 }
 
 unsigned int traffic_post(struct traffic *t, bool backwards)
@@ -266,6 +296,8 @@ unsigned int traffic_post(struct traffic *t, bool backwards)
 		pthread_mutex_lock(&q->lock);
 		take_credit(q);
 		n += post_ops(q);
+		n += post_windows(q);
+		mw_give(q);
 		if (credit_due(q) && sq_room(&q->sq)) {
 			post_credit(q);
 			n++;
@@ -273,66 +305,4 @@ unsigned int traffic_post(struct traffic *t, bool backwards)
 		pthread_mutex_unlock(&q->lock);
 	}
 	return n;
-}
-
-/* Receive buffer @index of QP @owner, or of the SRQ; it is for @qp, or not. */
-static int post_buffer(struct traffic *t, struct ibv_qp *qp, uint64_t wr_id,
-		       unsigned int owner, uint64_t index)
-{
-	const struct memory *m = &t->memory;
-	const struct shape *s = m->shape;
-	const uint32_t cut[2] = { recv_cut(s, index), s->max };
-	char *slot = local_recv(m, owner, index);
-	struct ibv_sge sge[2];
-	struct ibv_recv_wr wr = {
-		.wr_id = wr_id,
-		.sg_list = sge,
-		.num_sge = 2,
-	}, *bad;
-	struct piece p[2];
-	int i;
-
-	cut_pieces(p, cut, 2, s->max);
-	for (i = 0; i < 2; i++) {
-		sge[i].addr = (uintptr_t)slot + p[i].at;
-		sge[i].length = p[i].len;
-		sge[i].lkey = m->region[REGION_LOCAL].mr->lkey;
-	}
-	return qp ? ibv_post_recv(qp, &wr, &bad)
-		  : ibv_post_srq_recv(t->srq.srq, &wr, &bad);
-}
-
-int post_receive(struct traffic_qp *q, uint64_t index)
-{
-	int rc = post_buffer(q->t, q->qp, wr_id_make(true, q->index, index),
-			     q->index, index);
-
-	if (rc)
-		violation_fatal(&q->t->verdict,
-				"QP %u: ibv_post_recv of RQ %" PRIu64 ": %s",
-				q->index, index, strerror(rc));
-	else
-		q->rq.posted = index + 1;
-	return rc ? -1 : 0;
-}
-
-/* All that is not held back. The limit is armed in between, see srq.h. */
-int post_shared(struct traffic *t)
-{
-	struct srq *s = &t->srq;
-	uint64_t wr_id;
-	uint32_t at;
-	int rc;
-
-	while (srq_next(s, &wr_id, &at)) {
-		rc = post_buffer(t, NULL, wr_id, at / t->shape.window, at);
-		if (rc) {
-			violation_fatal(&t->verdict,
-					"ibv_post_srq_recv of SRQ %" PRIu64
-					": %s",
-					wr_id_index(wr_id), strerror(rc));
-			return -1;
-		}
-	}
-	return 0;
 }

@@ -19,8 +19,13 @@ const struct op_info op_info[OP_KINDS] = {
 			   IBV_WC_FETCH_ADD, 0, F_BACK },
 	[OP_CMP_SWAP] = { "cmp_swap", IBV_WR_ATOMIC_CMP_AND_SWP,
 			  IBV_WC_COMP_SWAP, 0, F_BACK },
+	[OP_SEND_INV] = { "send_inv", IBV_WR_SEND_WITH_INV, IBV_WC_SEND,
+			  IBV_WC_RECV, F_RECV | F_OUT | F_INV },
 	[OP_CREDIT] = { "credit", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, 0,
 			F_OUT },
+	[OP_BIND] = { "bind", IBV_WR_BIND_MW, IBV_WC_BIND_MW, 0, 0 },
+	[OP_LOCAL_INV] = { "local_inv", IBV_WR_LOCAL_INV, IBV_WC_LOCAL_INV, 0,
+			   0 },
 };
 
 /* How often each kind comes up. The first KINDS_RECV consume a receive. */

@@ -23,7 +23,10 @@ enum op_kind {
 	OP_FETCH_ADD,
 	OP_CMP_SWAP,
 	OP_STREAM_KINDS,
-	OP_CREDIT = OP_STREAM_KINDS, /* between streams: see traffic.h */
+	OP_SEND_INV = OP_STREAM_KINDS, /* what a SEND may become: see mw.h */
+	OP_CREDIT, /* between streams, as are the next: see traffic.h */
+	OP_BIND,
+	OP_LOCAL_INV,
 	OP_KINDS
 };
 
@@ -33,6 +36,7 @@ enum {
 	F_OUT = 4,   /* moves bytes to the peer */
 	F_SLOT = 8,  /* ... into the peer's slot of this operation */
 	F_BACK = 16, /* moves bytes back: local memory is written */
+	F_INV = 32,  /* invalidates a window of the peer */
 };
 
 struct op_info {
@@ -99,6 +103,7 @@ struct op {
 	uint64_t from;	   /* local slot, as a sequence number */
 	uint64_t back_to;  /* READ: the WRITE it reads back */
 	uint32_t imm;
+	uint32_t inv;		 /* key of the window that this is about */
 	uint32_t cut[OP_PIECES]; /* end of each piece */
 	uint8_t pieces;
 	bool signaled, fenced, inlined;

@@ -122,8 +122,7 @@ void rq_check(const struct rq *rq, const struct ibv_wc *wc, const struct op *op,
 	      uint32_t qp_num)
 {
 	const struct op_info *info = &op_info[op->kind];
-	unsigned int imm = op_has(op, F_IMM) ? IBV_WC_WITH_IMM : 0;
-	const unsigned int flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
+	bool imm = op_has(op, F_IMM), inv = op_has(op, F_INV);
 	uint64_t index = wr_id_index(wc->wr_id);
 
 	if (wc->qp_num != qp_num)
@@ -136,12 +135,20 @@ void rq_check(const struct rq *rq, const struct ibv_wc *wc, const struct op *op,
 			  " (%s): wc.opcode %d, expected %d",
 			  rq->qp, index, op->seq, info->name, wc->opcode,
 			  info->recv_wc);
-	if ((wc->wc_flags & flags) != imm)
+	if (!(wc->wc_flags & IBV_WC_WITH_IMM) == imm ||
+	    !(wc->wc_flags & rq->with_inv) == inv)
 		violation(rq->verdict,
 			  "QP %u RQ %" PRIu64 " seq %" PRIu64
 			  " (%s): wc.wc_flags 0x%x, expected 0x%x",
 			  rq->qp, index, op->seq, info->name, wc->wc_flags,
-			  imm);
+			  (imm ? IBV_WC_WITH_IMM : 0) |
+				  (inv ? IBV_WC_WITH_INV : 0));
+	if (inv && wc->invalidated_rkey != op->inv)
+		violation(rq->verdict,
+			  "QP %u RQ %" PRIu64 " seq %" PRIu64
+			  " (%s): invalidated_rkey 0x%08x, expected 0x%08x",
+			  rq->qp, index, op->seq, info->name,
+			  wc->invalidated_rkey, op->inv);
 	if (imm && ntohl(wc->imm_data) != op->imm)
 		violation(rq->verdict,
 			  "QP %u RQ %" PRIu64 " seq %" PRIu64

@@ -83,6 +83,7 @@ uint64_t sq_complete(struct sq *sq, const struct ibv_wc *wc, uint32_t qp_num);
 struct rq {
 	struct verdict *verdict;
 	unsigned int qp;
+	unsigned int with_inv; /* wc_flags that say IBV_WC_WITH_INV */
 	uint64_t done, posted;
 };
 

@@ -21,6 +21,7 @@ static int init_qp(struct traffic *t, unsigned int i, struct ibv_qp *qp)
 	q->peer_final = NO_FINAL;
 	q->rq.verdict = &t->verdict;
 	q->rq.qp = i;
+	q->rq.with_inv = IBV_WC_WITH_INV;
 	stream_init(&q->out, &t->shape, i, t->side);
 	stream_init(&q->in, &t->shape, i, !t->side);
 	q->slot = calloc(t->shape.window, sizeof(*q->slot));

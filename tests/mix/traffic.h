@@ -20,6 +20,7 @@
 
 #include "events.h"
 #include "memory.h"
+#include "mw.h"
 #include "srq.h"
 #include "stream.h"
 #include "tracker.h"
@@ -50,6 +51,7 @@ struct traffic_qp {
 	/* the peer's stream */
 	struct stream in;
 	struct rq rq;
+	struct mw mw;	    /* both windows: ours, and the peer's */
 	uint64_t verified;  /* operations checked */
 	uint64_t announced; /* the same, as the peer has been told */
 	uint64_t peer_final;
@@ -131,7 +133,7 @@ void async_poll(struct traffic *t);
 /* The same at the end; one that has to come is waited for. */
 void async_settle(struct traffic *t, unsigned int seconds);
 
-/* Internal, between post.c and check.c. */
+/* Internal, between post.c, receive.c and check.c. */
 int post_receive(struct traffic_qp *q, uint64_t index);
 int post_shared(struct traffic *t);
 void check_retired(struct traffic_qp *q, const struct sq_entry *e);

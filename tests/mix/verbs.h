@@ -6,6 +6,7 @@
 #define MIX_VERBS_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "memory.h"
@@ -19,6 +20,7 @@ struct verbs_options {
 	unsigned int timeout, retry_cnt;
 	unsigned int events; /* EVENTS_...: see events.h */
 	unsigned int srq;    /* QPs' worth of receives in it; 0: none */
+	bool windows;	     /* see mw.h */
 };
 
 struct verbs {
