@@ -29,5 +29,10 @@ cat >"$tmp/wanted" <<-END
 END
 same "$tmp/wanted" "$tmp/types"
 
+# what README.md shows
+cp "$here/../sample.pcap" "$tmp/in.pcap"
+list || fail "the sample is refused"
+same "$here/sample.list" "$tmp/list"
+
 echo "this is no capture, and long enough to see that" >"$tmp/in.pcap"
 ! list || fail "garbage is a good capture"
