@@ -49,6 +49,12 @@ mpi_start()
 	mpi_at=(n1 n1 n2 n2)
 	mpi_launch "$1" --nodes n1,n2 --per 1 -n 4 "npb_$2" -l 0 -P progress \
 		"${@:3}"
+	mpi_computes
+}
+
+mpi_computes()
+{
+	poll_until 300 ask n1 "[ -s /run/mpi.exit ] || [ -s $mpi_run/progress ]"
 }
 
 # Rank 0 is to say that it is enough.
