@@ -143,7 +143,7 @@ chmod +x "$tmp/soak/tests/run"
 soaks() # LOGS
 {
 	rm -f "$tmp/soak/tests/run.calls"
-	! make -C "$tmp/soak" -s -o tried -o asan soak 2>/dev/null ||
+	! make -C "$tmp/soak" -s -o tried -o asan -o points soak 2>/dev/null ||
 		fail "nothing failed"
 	[ "$(cut -d' ' -f1 "$tmp/soak/tests/run.calls" | xargs)" = \
 		"$(printf "$1/%s\n" soak loss {client,server}-{4k,thp} | xargs)" ] ||
