@@ -38,7 +38,7 @@ static void print_times(const struct scale *s, enum kind kind)
 			printf(" %8.3f", z->ms[shown_per_qp[k]] / z->qps);
 		printf("\n");
 	}
-	printf("milliseconds, medians of %u runs; flow: until every peer has an answer\n\n",
+	printf("milliseconds, medians of %u runs, judged by the fastest; flow: until every peer has an answer\n\n",
 	       s->size[0].runs);
 }
 

@@ -53,8 +53,8 @@ void objects_print(const struct results *r)
 			printf("%8s %11s", "-", "-");
 		printf(" %7d\n", rows[i].paper);
 	}
-	printf("contents: of rings, and what a QP's peer may ask for again; each QP has a\n"
-	       "place of %zu bytes for a receive WQE, in MigrOS those with an SRQ\n",
+	printf("contents: of rings, and what a QP's peer may ask for again; %zu bytes of each\n"
+	       "QP are for a receive WQE that is being filled, in MigrOS of those with an SRQ\n",
 	       wqe_bytes(r));
 }
 
