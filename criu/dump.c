@@ -29,7 +29,7 @@ static bool owns_map(struct dump_context *c, struct rp_task *task,
 
 	if (c->task != task || c->dev.rdev != map->rdev)
 		return false;
-	ring = rp_find_ring(&c->img, map->offset);
+	ring = rp_rings_find(&c->rings, map->offset);
 	return ring && ring->mmap_size == map->end - map->start;
 }
 
@@ -198,7 +198,9 @@ static int write_context(struct dump_context *c, unsigned int number)
 		       c->number, c->dev.ibdev, why.text);
 		return err;
 	}
-	err = check_event_files(c);
+	err = rp_rings_init(&c->rings, &c->img);
+	if (!err)
+		err = check_event_files(c);
 	if (err)
 		return err;
 	warn_of_datagrams(c);

@@ -18,6 +18,7 @@ struct dump_context {
 	size_t nr_fds;
 	void *data;
 	struct migr_image img;
+	struct rp_rings rings; /* of img */
 	struct dump_context *next;
 };
 

@@ -136,49 +136,81 @@ const char *rp_image_check(const void *img, size_t length,
 				     : check_task(img, length);
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct rp_vma *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
 const struct rp_vma *rp_image_find_vma(const struct rp_task_image *img,
 				       uint64_t start, uint64_t offset)
 {
-	const struct rp_vma *vma = rp_image_vmas(img);
+	const struct rp_vma key = { .start = start }, *vma;
 
-	for (uint32_t i = 0; i < img->nr_vmas; i++)
-		if (vma[i].start == start && vma[i].offset == offset)
-			return vma + i;
-	return NULL;
+	/* rp_image_check() wants them in this order */
+	vma = bsearch(&key, rp_image_vmas(img), img->nr_vmas, sizeof(key),
+		      by_start);
+	return vma && vma->offset == offset ? vma : NULL;
 }
 
-static bool is_ring(const struct rxe_migr_ring *ring, uint64_t offset)
+static int by_offset(const void *a, const void *b)
 {
-	return ring->mmap_size && ring->mmap_offset == offset;
+	const struct rxe_migr_ring *x = *(const struct rxe_migr_ring *const *)a;
+	const struct rxe_migr_ring *y = *(const struct rxe_migr_ring *const *)b;
+
+	return (x->mmap_offset > y->mmap_offset) -
+	       (x->mmap_offset < y->mmap_offset);
 }
 
-const struct rxe_migr_ring *rp_find_ring(const struct migr_image *img,
-					 uint64_t offset)
+static void add_ring(struct rp_rings *rings, const struct rxe_migr_ring *ring)
+{
+	if (ring->mmap_size)
+		rings->ring[rings->nr++] = ring;
+}
+
+int rp_rings_init(struct rp_rings *rings, const struct migr_image *img)
 {
 	const struct rxe_migr_rec *rec;
-	const struct rxe_migr_rec_cq *cq;
 	const struct rxe_migr_rec_qp *qp;
-	const struct rxe_migr_rec_srq *srq;
 
+	rings->nr = 0;
+	rings->ring = calloc(2 * (size_t)img->count + 1, sizeof(*rings->ring));
+	if (!rings->ring)
+		return -ENOMEM;
 	for (unsigned int i = 0; i < img->count; i++) {
 		rec = img->records[i];
 		if (rec->type == RXE_MIGR_CQ) {
-			cq = (const void *)rec;
-			if (is_ring(&cq->ring, offset))
-				return &cq->ring;
+			add_ring(rings, &((struct rxe_migr_rec_cq *)rec)->ring);
 		} else if (rec->type == RXE_MIGR_SRQ) {
-			srq = (const void *)rec;
-			if (is_ring(&srq->ring, offset))
-				return &srq->ring;
+			add_ring(rings,
+				 &((struct rxe_migr_rec_srq *)rec)->ring);
 		} else if (rec->type == RXE_MIGR_QP) {
 			qp = (const void *)rec;
-			if (is_ring(&qp->sq, offset))
-				return &qp->sq;
-			if (is_ring(&qp->rq, offset))
-				return &qp->rq;
+			add_ring(rings, &qp->sq);
+			add_ring(rings, &qp->rq);
 		}
 	}
-	return NULL;
+	qsort(rings->ring, rings->nr, sizeof(*rings->ring), by_offset);
+	return 0;
+}
+
+void rp_rings_free(struct rp_rings *rings)
+{
+	free(rings->ring);
+	*rings = (struct rp_rings){};
+}
+
+const struct rxe_migr_ring *rp_rings_find(const struct rp_rings *rings,
+					  uint64_t offset)
+{
+	const struct rxe_migr_ring ring = { .mmap_offset = offset };
+	const struct rxe_migr_ring *key = &ring, **found;
+
+	if (!rings->nr)
+		return NULL;
+	found = bsearch(&key, rings->ring, rings->nr, sizeof(key), by_offset);
+	return found ? *found : NULL;
 }
 
 int rp_write_file(int dir, const char *name, const void *data, size_t length)

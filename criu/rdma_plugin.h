@@ -205,9 +205,19 @@ const char *rp_image_check(const void *img, size_t length,
 			   enum rp_image_kind kind);
 const struct rp_vma *rp_image_find_vma(const struct rp_task_image *img,
 				       uint64_t start, uint64_t offset);
-/* The ring of a context's image at this mmap offset; NULL: none */
-const struct rxe_migr_ring *rp_find_ring(const struct migr_image *img,
-					 uint64_t offset);
+
+/* The rings of a context's image, by mmap offset; they point into it */
+struct rp_rings {
+	const struct rxe_migr_ring **ring;
+	size_t nr;
+};
+
+int rp_rings_init(struct rp_rings *rings, const struct migr_image *img);
+/* Also if they have never been initialized, but zero */
+void rp_rings_free(struct rp_rings *rings);
+/* NULL: none at this offset */
+const struct rxe_migr_ring *rp_rings_find(const struct rp_rings *rings,
+					  uint64_t offset);
 
 int rp_write_file(int dir, const char *name, const void *data, size_t length);
 /* A buffer from malloc(); -errno */

@@ -61,10 +61,26 @@ static int read_checked(int dir, const char *name, enum rp_image_kind kind,
 	return bad(name, why);
 }
 
+/* Each mapping of the task is one of the context's rings */
+static int check_vmas(const struct rp_context *c)
+{
+	const struct rp_vma *vma = rp_image_vmas(c->task);
+	const struct rxe_migr_ring *ring;
+	struct rp_rings rings;
+	int err;
+
+	err = rp_rings_init(&rings, &c->img);
+	for (uint32_t i = 0; i < c->task->nr_vmas && !err; i++) {
+		ring = rp_rings_find(&rings, vma[i].offset);
+		if (!ring || ring->mmap_size != vma[i].end - vma[i].start)
+			err = -EINVAL;
+	}
+	rp_rings_free(&rings);
+	return err;
+}
+
 static int read_context(int dir, struct rp_context *c, uint32_t number)
 {
-	const struct rxe_migr_ring *ring;
-	const struct rp_vma *vma;
 	struct migr_error why;
 	size_t length;
 	char name[32];
@@ -76,12 +92,11 @@ static int read_context(int dir, struct rp_context *c, uint32_t number)
 		return bad(name, strerror(-err));
 	if (migr_image_parse(c->data, length, &c->img, &why))
 		return bad(name, why.text);
-	vma = rp_image_vmas(c->task);
-	for (uint32_t i = 0; i < c->task->nr_vmas; i++) {
-		ring = rp_find_ring(&c->img, vma[i].offset);
-		if (!ring || ring->mmap_size != vma[i].end - vma[i].start)
-			return bad(name, "a mapping of the task is no ring");
-	}
+	err = check_vmas(c);
+	if (err)
+		return bad(name, err == -EINVAL
+					 ? "a mapping of the task is no ring"
+					 : strerror(-err));
 	return 0;
 }
 

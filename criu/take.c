@@ -362,6 +362,7 @@ void dump_release_all(void)
 		dump_contexts = c->next;
 		if (c->guard >= 0)
 			close(c->guard);
+		rp_rings_free(&c->rings);
 		migr_image_free(&c->img);
 		free(c->data);
 		free(c->fds);

@@ -112,40 +112,70 @@ static void find_peers(struct ends *ends)
 	}
 }
 
-/* Where the question, which may cost a look at the routes, is the same */
-static bool same_question(const struct end *a, const struct end *b)
+/* 0 where the question, which may cost a look at the routes, is the same */
+static int compare_questions(const struct end *a, const struct end *b)
 {
-	return a->place->gids == b->place->gids && !a->peer == !b->peer &&
-	       a->path.rec->type == b->path.rec->type &&
-	       a->path.sgid_index == b->path.sgid_index &&
-	       !memcmp(a->path.sgid, b->path.sgid, GID) &&
-	       !memcmp(a->path.dgid, b->path.dgid, GID);
+	int ret = memcmp(a->path.dgid, b->path.dgid, GID);
+
+	if (!ret)
+		ret = memcmp(a->path.sgid, b->path.sgid, GID);
+	if (!ret)
+		ret = a->path.sgid_index - b->path.sgid_index;
+	if (!ret)
+		ret = (int)a->path.rec->type - (int)b->path.rec->type;
+	if (!ret)
+		ret = !a->peer - !b->peer;
+	if (!ret)
+		ret = (a->place->gids > b->place->gids) -
+		      (a->place->gids < b->place->gids);
+	return ret;
 }
 
-/* `asked`, which has room for all ends, gets one end for each question */
-static size_t pick_all(struct ends *ends, const struct end **asked)
+static int by_place(const void *a, const void *b)
 {
-	size_t i, k, n = 0;
-	struct end *e;
+	const struct end *x = *(struct end *const *)a;
+	const struct end *y = *(struct end *const *)b;
 
+	return (x > y) - (x < y);
+}
+
+static int by_question(const void *a, const void *b)
+{
+	return compare_questions(*(struct end *const *)a,
+				 *(struct end *const *)b)
+		       ?: by_place(a, b);
+}
+
+/*
+ * `asked`, which has room for all ends, gets one end for each question: the
+ * first one, in the order of the ends
+ */
+static size_t pick_all(struct ends *ends, struct end **asked)
+{
+	struct end *e, *first = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < ends->count; i++)
+		asked[i] = &ends->end[i];
+	qsort(asked, ends->count, sizeof(*asked), by_question);
 	for (i = 0; i < ends->count; i++) {
-		e = &ends->end[i];
-		for (k = 0; k < n && !same_question(e, asked[k]); k++)
-			;
-		if (k < n) {
-			e->gid = asked[k]->gid;
-			e->err = asked[k]->err;
-		} else {
-			e->err = migr_pick_gid(e->place->gids, &e->path,
-					       e->peer, &e->gid);
-			asked[n++] = e;
+		e = asked[i];
+		if (first && !compare_questions(first, e)) {
+			e->gid = first->gid;
+			e->err = first->err;
+			continue;
 		}
+		e->err = migr_pick_gid(e->place->gids, &e->path, e->peer,
+				       &e->gid);
+		first = e;
+		asked[n++] = e;
 	}
+	qsort(asked, n, sizeof(*asked), by_place);
 	return n;
 }
 
 /* The first one that failed in full, of the others the peers' addresses */
-static int name_failures(const struct end *const *asked, size_t n,
+static int name_failures(struct end *const *asked, size_t n,
 			 struct migr_error *err)
 {
 	const struct end *first = NULL, *last = NULL;
@@ -191,7 +221,7 @@ static void readdress(const struct ends *ends)
 int migr_relocate(const struct migr_place *places, size_t n,
 		  struct migr_error *err)
 {
-	const struct end **asked = NULL;
+	struct end **asked = NULL;
 	struct migr_error ignored;
 	struct ends ends;
 	int ret;

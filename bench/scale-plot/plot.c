@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Milliseconds over QPs as SVG, both logarithmic: dots are medians, lines the
- * fits, which bend because their fixed part does not grow.
+ * fits, which bend because their fixed part does not grow; rings are the medians
+ * of QPs with an SRQ.
  */
 #include "scale.h"
 
@@ -42,17 +43,23 @@ static double y_of(const struct view *v, double ms)
 	       log(ms / v->low) / log(v->high / v->low) * (BOTTOM - TOP);
 }
 
-static struct view view_of(const struct scale *s)
+static void widen(struct view *v, const struct scale *s)
 {
-	struct view v = { s->size[s->sizes - 1].qps, 1e9, 0 };
-
 	for (unsigned int i = 0; i < s->sizes; i++)
 		for (size_t k = 0; k < CURVES; k++) {
 			double ms = s->size[i].ms[curves[k].step];
 
-			v.low = fmin(v.low, ms);
-			v.high = fmax(v.high, ms);
+			v->low = fmin(v->low, ms);
+			v->high = fmax(v->high, ms);
 		}
+}
+
+static struct view view_of(const struct scale *s, const struct scale *srq)
+{
+	struct view v = { s->size[s->sizes - 1].qps, 1e9, 0 };
+
+	widen(&v, s);
+	widen(&v, srq);
 	if (v.max_qps < 2)
 		v.max_qps = 2;
 	v.low = pow(10, floor(log10(fmax(v.low, 1e-3))));
@@ -88,7 +95,7 @@ static void axes(FILE *out, const struct view *v, const struct scale *s)
 }
 
 static void curve(FILE *out, const struct view *v, const struct scale *s,
-		  size_t k)
+		  const struct scale *srq, size_t k)
 {
 	enum step step = curves[k].step;
 	struct line l = runs_fit(s, step);
@@ -110,6 +117,13 @@ static void curve(FILE *out, const struct view *v, const struct scale *s,
 		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n",
 			x_of(v, s->size[i].qps),
 			y_of(v, fmax(s->size[i].ms[step], v->low)));
+	for (unsigned int i = 0; i < srq->sizes; i++)
+		if (srq->size[i].qps <= v->max_qps)
+			fprintf(out,
+				"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" "
+				"fill=\"none\"/>\n",
+				x_of(v, srq->size[i].qps),
+				y_of(v, fmax(srq->size[i].ms[step], v->low)));
 	fprintf(out,
 		"<g stroke=\"none\"><text x=\"%d\" y=\"%.1f\" "
 		"font-weight=\"bold\">%s</text>\n"
@@ -119,9 +133,12 @@ static void curve(FILE *out, const struct view *v, const struct scale *s,
 		l.per_qp);
 }
 
-void plot(FILE *out, const struct scale *s)
+void plot(FILE *out, const struct results *r)
 {
-	struct view v = view_of(s);
+	const struct scale *own = &r->kind[OWN_QUEUE];
+	const struct scale *srq = &r->kind[FROM_SRQ];
+	const struct scale *s = own->sizes ? own : srq;
+	struct view v = view_of(s, srq);
 
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
@@ -133,6 +150,10 @@ void plot(FILE *out, const struct scale *s)
 		WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH / 2);
 	axes(out, &v, s);
 	for (size_t k = 0; k < CURVES; k++)
-		curve(out, &v, s, k);
+		curve(out, &v, s, srq, k);
+	if (srq->sizes)
+		fprintf(out,
+			"<text x=\"%d\" y=\"%d\">rings: QPs with an SRQ</text>\n",
+			RIGHT + 16, BOTTOM);
 	fputs("</svg>\n", out);
 }

@@ -13,7 +13,9 @@ const char *const step_names[N_STEPS] = {
 #undef X
 };
 
-const char *const type_names[N_TYPES] = { "PD", "MR", "CQ", "QP" };
+const char *const type_names[N_TYPES] = { "PD", "MR", "CQ", "SRQ", "QP" };
+
+const char *const kind_names[N_KINDS] = { "receive queues", "an SRQ" };
 
 /* the number after "NAME": in a flat JSON object; -1 if there is none */
 static double number(const char *json, const char *name, const char *suffix)
@@ -57,8 +59,10 @@ static struct size *size_for(struct scale *s, unsigned int qps)
 	return &s->size[i];
 }
 
-static void add(struct scale *s, const char *json)
+static void add(struct results *r, const char *json)
 {
+	struct scale *s =
+		&r->kind[number(json, "srq", "") > 0 ? FROM_SRQ : OWN_QUEUE];
 	struct size *z = size_for(s, (unsigned int)number(json, "qps", ""));
 	double sum = 0;
 
@@ -70,6 +74,7 @@ static void add(struct scale *s, const char *json)
 	}
 	z->run[STEP_blackout][z->runs++] = sum;
 	z->image_bytes = (size_t)number(json, "image_bytes", "");
+	z->wqe_bytes = (size_t)number(json, "wqe_bytes", "");
 	for (int i = 0; i < N_TYPES; i++) {
 		struct object *o = &z->object[i];
 
@@ -89,20 +94,26 @@ static void finish(struct size *z, int step)
 }
 
 /* Returns how many sizes there are */
-int runs_read(struct scale *s, FILE *in)
+int runs_read(struct results *r, FILE *in)
 {
+	unsigned int sizes = 0;
 	char *text = NULL;
 	size_t room = 0;
 
-	memset(s, 0, sizeof(*s));
+	memset(r, 0, sizeof(*r));
 	while (getline(&text, &room, in) > 0)
 		if (number(text, "qps", "") > 0)
-			add(s, text);
+			add(r, text);
 	free(text);
-	for (unsigned int i = 0; i < s->sizes; i++)
-		for (int k = 0; k < N_STEPS; k++)
-			finish(&s->size[i], k);
-	return (int)s->sizes;
+	for (int kind = 0; kind < N_KINDS; kind++) {
+		struct scale *s = &r->kind[kind];
+
+		for (unsigned int i = 0; i < s->sizes; i++)
+			for (int k = 0; k < N_STEPS; k++)
+				finish(&s->size[i], k);
+		sizes += s->sizes;
+	}
+	return (int)sizes;
 }
 
 /* Least squares of the relative error, so that small sizes count as well */
@@ -127,15 +138,37 @@ struct line runs_fit(const struct scale *s, enum step step)
 	return l;
 }
 
+/* the largest size, and the largest one with at most a quarter of its QPs */
+static const struct size *compared(const struct scale *s,
+				   const struct size **small)
+{
+	const struct size *big = &s->size[s->sizes - 1];
+
+	*small = big;
+	while (*small > s->size && (*small)->qps > big->qps / 4)
+		(*small)--;
+	return big;
+}
+
 /*
  * Does a QP cost no more among many than among a quarter of them? With growth
- * as the square it would cost four times as much; half is left for noise.
+ * as the square it would cost four times as much; half is left for noise. That
+ * only ever adds to a time, so the fastest runs are compared: it would have to
+ * hit all of one size.
  */
 bool runs_linear(const struct scale *s, enum step step)
 {
-	const struct size *big = &s->size[s->sizes - 1], *z = big;
+	const struct size *small, *big = compared(s, &small);
 
-	while (z > s->size && z->qps > big->qps / 4)
-		z--;
-	return big->ms[step] / big->qps <= 1.5 * z->ms[step] / z->qps;
+	return big->run[step][0] / big->qps <=
+	       1.5 * small->run[step][0] / small->qps;
+}
+
+/* In bytes there is no noise, but not every QP has used as many slots */
+bool runs_bytes_linear(const struct scale *s)
+{
+	const struct size *small, *big = compared(s, &small);
+
+	return (double)big->image_bytes / big->qps <=
+	       1.05 * (double)small->image_bytes / small->qps;
 }

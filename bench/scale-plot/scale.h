@@ -11,7 +11,8 @@
 
 /* in the order of a migration; the last one is the sum of all others */
 #define STEPS(X) \
-	X(stop) X(dump) X(restore) X(attach) X(resume) X(flow) X(blackout)
+	X(stop)  \
+	X(dump) X(restore) X(map) X(attach) X(resume) X(flow) X(blackout)
 
 enum step {
 #define X(name) STEP_##name,
@@ -32,25 +33,41 @@ enum object_type {
 	PD,
 	MR,
 	CQ,
+	SRQ,
 	QP,
 	N_TYPES
 };
 
 extern const char *const type_names[N_TYPES];
 
-/* all runs with the same number of QPs; after runs_finish() medians */
+/* all runs with the same number of QPs */
 struct size {
 	unsigned int qps, runs;
-	double run[N_STEPS][MAX_RUNS];
-	double ms[N_STEPS];
+	double run[N_STEPS][MAX_RUNS]; /* ascending */
+	double ms[N_STEPS];	       /* medians */
 	double spread[N_STEPS]; /* of the runs, as a share of the median */
 	size_t image_bytes;
+	size_t wqe_bytes; /* of a QP's record: the receive WQE being filled */
 	struct object object[N_TYPES];
 };
 
+/* runs of one kind */
 struct scale {
 	struct size size[MAX_SIZES]; /* ascending */
 	unsigned int sizes;
+};
+
+/* how QPs receive */
+enum kind {
+	OWN_QUEUE,
+	FROM_SRQ,
+	N_KINDS
+};
+
+extern const char *const kind_names[N_KINDS];
+
+struct results {
+	struct scale kind[N_KINDS]; /* no sizes: not measured */
 };
 
 /* milliseconds = fixed + per_qp * QPs */
@@ -59,11 +76,16 @@ struct line {
 };
 
 /* runs.c */
-int runs_read(struct scale *s, FILE *in);
+int runs_read(struct results *r, FILE *in);
 struct line runs_fit(const struct scale *s, enum step step);
 bool runs_linear(const struct scale *s, enum step step);
+bool runs_bytes_linear(const struct scale *s);
+
+/* objects.c: MigrOS (USENIX ATC'21), Table 1, and what it is here */
+void objects_print(const struct results *r);
+void objects_json(FILE *out, const struct results *r);
 
 /* plot.c */
-void plot(FILE *out, const struct scale *s);
+void plot(FILE *out, const struct results *r);
 
 #endif /* SCALE_H */

@@ -154,10 +154,14 @@ static void lookup(void)
 	const struct rxe_migr_rec *records[] = { &pd.rec, &cq.rec, &qp.rec };
 	struct migr_image img = { .records = records, .count = 3 };
 	struct rp_task_image *task;
+	struct rp_rings rings = {};
 	size_t size;
 
 	task = make_task(&size);
 	CHECK(rp_image_find_vma(task, 0x7000, 0x1000) == rp_image_vmas(task));
+	CHECK(rp_image_find_vma(task, rp_image_vmas(task)[1].start,
+				rp_image_vmas(task)[1].offset) ==
+	      rp_image_vmas(task) + 1);
 	CHECK(!rp_image_find_vma(task, 0x7000, 0x4000));
 	CHECK(!rp_image_find_vma(task, 0x8000, 0x1000));
 	free(task);
@@ -166,10 +170,14 @@ static void lookup(void)
 	qp.sq = (struct rxe_migr_ring){ .mmap_offset = 0x1000,
 					.mmap_size = 0x3000 };
 	qp.rq.mmap_offset = 0x9000; /* none: no size */
-	CHECK(rp_find_ring(&img, 0) == &cq.ring);
-	CHECK(rp_find_ring(&img, 0x1000) == &qp.sq);
-	CHECK(!rp_find_ring(&img, 0x2000));
-	CHECK(!rp_find_ring(&img, 0x9000));
+	rp_rings_free(&rings);
+	CHECK(!rp_rings_find(&rings, 0));
+	MUST(!rp_rings_init(&rings, &img));
+	CHECK(rp_rings_find(&rings, 0) == &cq.ring);
+	CHECK(rp_rings_find(&rings, 0x1000) == &qp.sq);
+	CHECK(!rp_rings_find(&rings, 0x2000));
+	CHECK(!rp_rings_find(&rings, 0x9000));
+	rp_rings_free(&rings);
 }
 
 static uint32_t seen[4];

@@ -301,6 +301,39 @@ static void test_ah(void)
 	}
 }
 
+/* many QPs of two peers in turn: asked once of each, named in their order */
+static void test_many(void)
+{
+	struct migr_error err;
+	unsigned int asked = 0;
+	struct builder b;
+	uint32_t qpn[64], n, i;
+
+	for (i = 0; i < 64; i++)
+		qpn[i] = 0x40 + i;
+	for (n = 2; n <= 64; n += 62) {
+		build(&b, qpn, n);
+		for (i = 0; i < n; i++)
+			connect_to(&b, 2 + i, i % 2 ? elsewhere : beyond,
+				   0x77 + i);
+		fake_reset();
+		CHECK(!relocate(&b, 1, &err), "%s", err.text);
+		CHECK(fake.routes_asked &&
+			      (!asked || fake.routes_asked == asked),
+		      "%u", fake.routes_asked);
+		asked = fake.routes_asked;
+		for (i = 0; i < n; i++)
+			check_at(0, 2 + i, here, i % 2 ? elsewhere : beyond);
+		memset(fake.reach, MIGR_REACH_NONE, sizeof(fake.reach));
+		CHECK(relocate(&b, 1, &err) == -EHOSTUNREACH, "accepted");
+		CHECK(strstr(err.text, "QPN 0x40: no route") &&
+			      strstr(err.text,
+				     "7.7 QPN 0x77, nor to ::ffff:10.0.0.2"),
+		      "%s", err.text);
+		builder_free(&b);
+	}
+}
+
 static void test_refusals(void)
 {
 	static const uint32_t qpn[] = { 0x40, 0x41, 0x42 };
@@ -341,6 +374,7 @@ int main(void)
 	test_at_home();
 	test_choice();
 	test_ah();
+	test_many();
 	test_refusals();
 	release();
 	return check_result();

@@ -168,5 +168,5 @@ printf '%s\n' '#!/bin/sh' 'echo "$*" >>"$0.calls"' \
 	'[ "$*" != "check --new" ] || [ -e "$0.looked" ] || ! : >"$0.looked"' >"$bench/lab"
 chmod +x "$bench/lab" "$bench/vm-images/toolbox"
 "$bench/bench/scale" 1 2>/dev/null || fail "it ended: $(cat "$bench/lab.calls")"
-[ "$(grep -c live_restore "$bench/lab.calls")" = 6 ] ||
+[ "$(grep -c live_restore "$bench/lab.calls")" = 14 ] ||
 	fail "it did: $(cat "$bench/lab.calls")"
