@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # lib.sh assigns $lab
 # SPDX-License-Identifier: GPL-2.0
 #
 # MPI jobs that mpi-run starts on n1: sourced after lib.sh. What a job says is in
