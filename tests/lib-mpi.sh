@@ -62,7 +62,7 @@ mpi_computes()
 mpi_stop()
 {
 	ask "${mpi_at[0]}" 'for p in $(ip netns pids mpi0); do
-			! grep -q ^npb_ /proc/$p/comm || kill $p
+			! grep -qxz PMIX_RANK=0 /proc/$p/environ || kill $p
 		done'
 }
 
