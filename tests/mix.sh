@@ -185,6 +185,25 @@ mix_delete()
 	ask n1 'migr-ctr delete mix' && ask n3 'migr-ctr delete mix'
 }
 
+# mix_line_bad NETEM...: what n2's line does, both ways, until mix_line_good. That
+# fails if no packet of RDMA was missing there.
+mix_line_bad()
+{
+	say "the line of n2: $*"
+	mix_missed=$(mix_sequence_errors)
+	"$lab" netem n2 "$@"
+}
+
+mix_line_good()
+{
+	local missed
+
+	"$lab" netem n2 off
+	missed=$(($(mix_sequence_errors) - mix_missed))
+	say "sequence errors on n2: $missed"
+	[ $missed -gt 0 ] || fail "no packet of RDMA was missing"
+}
+
 # packets that n2 has missed
 mix_sequence_errors()
 {
