@@ -103,7 +103,7 @@ asan: toolbox
 
 scripts:
 	@mkdir -p $(STAGE)/bin $(STAGE)/libexec
-	@install -C vm-images/migr-ctr bench/mpi/mpi-run $(STAGE)/bin/
+	@install -C vm-images/migr-ctr vm-images/migr-gid bench/mpi/mpi-run $(STAGE)/bin/
 	@install -C vm-images/migr-criu $(STAGE)/libexec/criu
 
 # The key under which nodes believe each other that something has moved; made

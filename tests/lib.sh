@@ -99,9 +99,12 @@ gid_index()
 
 # ---- containers -----------------------------------------------------------
 
-ctr_create() # NODE NAME IP -- CMD...
+ctr_create() # NODE [OPTION VALUE]... NAME IP -- CMD...
 {
-	mine+=("$2")
+	local words=("${@:2}")
+
+	while [[ ${words[0]} == --* ]]; do words=("${words[@]:2}"); done
+	mine+=("${words[0]}")
 	on "$1" "migr-ctr create $(printf '%q ' "${@:2}")"
 }
 
