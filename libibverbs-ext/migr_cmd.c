@@ -132,9 +132,11 @@ int migr_cmd_load(int fd, const void *data, size_t length)
 		.addr = (uintptr_t)data,
 		.length = length,
 	};
+	int ret = migr_device_run(fd, RXE_MIGR_METHOD_LOAD, &in, sizeof(in),
+				  NULL, 0);
 
-	return migr_device_run(fd, RXE_MIGR_METHOD_LOAD, &in, sizeof(in), NULL,
-			       0);
+	/* which says to uverbs that the driver knows no LOAD */
+	return ret == -EPROTO ? -EPROTONOSUPPORT : ret;
 }
 
 int migr_cmd_resume(int fd, struct rxe_migr_status *st)

@@ -65,7 +65,7 @@ static const struct errno_text load_texts[] = {
 	{ EINVAL, "refused by the driver (the kernel log says more)" },
 	{ ENOMEM, "too large for the memory of this host" },
 	{ ENOKEY, "signed with a cluster key that is not set on this host" },
-	{ EPROTO, "of a version that the driver does not know" },
+	{ EPROTONOSUPPORT, "of a version that the driver does not know" },
 };
 
 static const char *lookup(const char *const *texts, size_t n, uint32_t i,

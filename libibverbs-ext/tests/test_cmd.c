@@ -267,6 +267,10 @@ static void test_arguments(void)
 	CHECK(ibv_migr_load(&ctx, b.data, b.length) == EBADMSG, "ok");
 	CHECK(strstr(ibv_migr_error_str(), "not signed"), "%s",
 	      ibv_migr_error_str());
+	fake.fail_err = EPROTO;
+	CHECK(ibv_migr_load(&ctx, b.data, b.length) == EPROTONOSUPPORT, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "of a version"), "%s",
+	      ibv_migr_error_str());
 	fake.fail_method = 0;
 	CHECK(!ibv_migr_load(&ctx, b.data, b.length), "%s",
 	      ibv_migr_error_str());

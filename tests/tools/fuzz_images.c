@@ -90,7 +90,7 @@ static void not_signed(struct rig *rig, int fd)
 			continue; /* only user space looks at it */
 		image[at] ^= flip;
 		EXPECT(migr_cmd_load(fd, image, rig->img.length), -EBADMSG,
-		       -EINVAL, -EPROTO, -ENOKEY);
+		       -EINVAL, -EPROTONOSUPPORT, -ENOKEY);
 		image[at] ^= flip;
 	}
 	memset(hdr->mac, 0, sizeof(hdr->mac));
@@ -113,8 +113,8 @@ static void bad_headers(struct rig *rig, int fd)
 		int want;
 	} cases[] = {
 		{ (uint32_t *)hdr->magic, 0, -EINVAL },
-		{ &hdr->version, 2, -EPROTO },
-		{ &hdr->version, 4, -EPROTO },
+		{ &hdr->version, 2, -EPROTONOSUPPORT },
+		{ &hdr->version, 4, -EPROTONOSUPPORT },
 		{ &hdr->hdr_length, 0, -EINVAL },
 		{ &hdr->hdr_length, sizeof(*hdr) - 8, -EINVAL },
 		{ &hdr->hdr_length, sizeof(*hdr) + 4, -EINVAL },
