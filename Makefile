@@ -41,7 +41,6 @@ images: toolbox
 # The modified rdma_rxe, as $(STAGE)/rdma_rxe.ko
 module: toolbox
 	@$(TURN) sh -ec '\
-		[ -x rxe-migr/build ] || exit 0; \
 		rxe-migr/build build/rxe; \
 		install -C -m 644 build/rxe/rdma_rxe.ko $(STAGE)/'
 

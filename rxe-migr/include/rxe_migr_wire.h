@@ -43,7 +43,7 @@
 
 #define MIGR_METH_VERSION 1
 #define MIGR_METH_KIND_RESUME 1
-#define MIGR_METH_KIND_MOVED 2
+#define MIGR_METH_KIND_MOVED 2 /* reserved: nobody sends it */
 #define MIGR_METH_KIND_ASK 3 /* UC: changes nothing, and is acknowledged */
 
 #define MIGR_MAC_BYTES 16
