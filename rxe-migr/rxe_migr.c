@@ -6,6 +6,7 @@
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/file.h>
+#include <linux/magic.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
@@ -440,11 +441,13 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
 
 /*
  * Event files have no type that a driver could ask for, but they come from the
- * same module as the context's file and have this name.
+ * same module as the context's file, which is none if that is built in, are of no
+ * file system of the user's and have this name.
  */
 static bool is_event_file(struct file *file, struct file *own)
 {
 	return file->f_op->owner == rxe_migr_stock_fops(own)->owner &&
+	       file_inode(file)->i_sb->s_magic == ANON_INODE_FS_MAGIC &&
 	       !strcmp(file->f_path.dentry->d_name.name, "[infinibandevent]");
 }
 

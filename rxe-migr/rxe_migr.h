@@ -297,7 +297,7 @@ u32 rxe_migr_get_srq_events(struct ib_srq *srq);
 void rxe_migr_set_srq_events(struct ib_srq *srq, u32 async);
 void *rxe_migr_channel(struct ib_cq *cq);
 void *rxe_migr_file_channel(struct ib_uobject *uobj);
-u32 rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, u32 max);
+int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max);
 int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 			      struct rxe_migr_event *events, int max);
 bool rxe_migr_is_default_async(struct ib_uverbs_file *ufile,

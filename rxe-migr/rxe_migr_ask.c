@@ -30,7 +30,10 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 	wake_up(&ask_wait);
 }
 
-/* does the answer of this QP's peer matter, and is it missing? */
+/*
+ * Does the answer of this QP's peer matter, and is it missing? That there is no
+ * bit is none before the time is over: a packet without it may be late, or forged.
+ */
 static bool is_asked(struct rxe_qp *qp)
 {
 	if (!rxe_migr_connected(qp))
@@ -38,8 +41,8 @@ static bool is_asked(struct rxe_qp *qp)
 
 	switch (READ_ONCE(qp->migr)) {
 	case RXE_MIGR_ASKING:
-		return READ_ONCE(to_migr_qp(qp)->peer) ==
-		       RXE_MIGR_PEER_UNKNOWN;
+		return READ_ONCE(to_migr_qp(qp)->peer) !=
+		       RXE_MIGR_PEER_CAPABLE;
 	case RXE_MIGR_RESUMING: /* RESUME is the question */
 	case RXE_MIGR_HELD:
 		return true;

@@ -161,7 +161,12 @@ static void dump_pd(struct out *out, void *obj, struct ib_uobject *uobj)
 static void dump_channel(struct out *out, struct ib_cq *cq, u32 handle)
 {
 	struct rxe_migr_rec_comp_channel *rec;
-	u32 n = rxe_migr_get_comp_events(cq, NULL, 0);
+	int n = rxe_migr_get_comp_events(cq, NULL, 0);
+
+	if (n < 0) {
+		out->changed = true;
+		return;
+	}
 
 	rec = out_record(out, RXE_MIGR_COMP_CHANNEL,
 			 sizeof(*rec) + ALIGN((u64)n * sizeof(u32), 8));
@@ -629,6 +634,8 @@ static void dump_async(struct out *out, struct ib_uverbs_file *ufile)
 	struct rxe_migr_rec_async_fd *rec;
 
 	out_note(out, &n, sizeof(n));
+	if (n == -EAGAIN)
+		out->changed = true;
 	if (n < 0)
 		return;
 

@@ -47,6 +47,12 @@ void rxe_migr_set_srq_events(struct ib_srq *srq, u32 async)
 	WRITE_ONCE(srq->uobject->uevent.events_reported, async);
 }
 
+/* does a destroy command have it? It is not let go again, but when that fails. */
+static bool is_being_destroyed(struct ib_uobject *uobj)
+{
+	return atomic_read(&uobj->usecnt) < 0;
+}
+
 /* --- completion channels --- */
 
 /**
@@ -82,25 +88,28 @@ void *rxe_migr_file_channel(struct ib_uobject *uobj)
  * @handles: receives the handles of the CQs that they tell of
  * @max: how many at most
  *
- * Return: how many there are
+ * Return: how many there are, or -EAGAIN if one of these CQs is being destroyed:
+ * it may have no record, and its events are removed last of all
  */
-u32 rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, u32 max)
+int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max)
 {
 	struct ib_uverbs_event_queue *q = cq->cq_context;
 	struct ib_uverbs_event *event;
 	struct ib_ucq_object *uobj;
-	u32 n = 0;
+	bool busy = false;
+	int n = 0;
 
 	spin_lock_irq(&q->lock);
 	list_for_each_entry(event, &q->event_list, list) {
 		uobj = container_of(event->counter, struct ib_ucq_object,
 				    comp_events_reported);
+		busy |= is_being_destroyed(&uobj->uevent.uobject);
 		if (n++ < max)
 			handles[n - 1] = uobj->uevent.uobject.id;
 	}
 	spin_unlock_irq(&q->lock);
 
-	return n;
+	return busy ? -EAGAIN : n;
 }
 
 /* --- the asynchronous event file --- */
@@ -111,7 +120,8 @@ u32 rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, u32 max)
  * @events: receives them
  * @max: how many at most
  *
- * Return: how many there are, or -ENOENT if the file is closed, or was never open
+ * Return: how many there are, -ENOENT if the file is closed, or was never open, or
+ * -EAGAIN as rxe_migr_get_comp_events()
  */
 int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 			      struct rxe_migr_event *events, int max)
@@ -119,6 +129,7 @@ int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 	struct ib_uverbs_async_event_file *file;
 	struct ib_uverbs_event *event;
 	struct ib_uevent_object *uobj;
+	bool busy = false;
 	int n = 0;
 
 	file = READ_ONCE(ufile->default_async_file);
@@ -127,20 +138,24 @@ int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 
 	spin_lock_irq(&file->ev_queue.lock);
 	list_for_each_entry(event, &file->ev_queue.event_list, list) {
-		if (n++ >= max)
-			continue;
-		events[n - 1].type = event->desc.async.event_type;
+		u32 handle = event->desc.async.element;
+
 		if (event->counter) {
 			uobj = container_of(event->counter,
 					    struct ib_uevent_object,
 					    events_reported);
-			events[n - 1].handle = uobj->uobject.id;
-		} else {
-			events[n - 1].handle = event->desc.async.element;
+			busy |= is_being_destroyed(&uobj->uobject);
+			handle = uobj->uobject.id;
 		}
+		if (n++ >= max)
+			continue;
+		events[n - 1].type = event->desc.async.event_type;
+		events[n - 1].handle = handle;
 	}
 	if (file->ev_queue.is_closed)
 		n = -ENOENT;
+	else if (busy)
+		n = -EAGAIN;
 	spin_unlock_irq(&file->ev_queue.lock);
 
 	return n;

@@ -256,8 +256,11 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 			rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
 			goto drop;
 		}
+		/* once it is queued its own reference may be gone at any moment */
+		rxe_get(qp);
 		skb_queue_tail(&m->pkts, skb);
 		mod_delayed_work(migr_wq, &m->work, 0);
+		rxe_put(qp);
 		return true;
 	}
 

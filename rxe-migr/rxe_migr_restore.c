@@ -417,6 +417,8 @@ static int attach_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
 	err = rxe_mr_init_user(rxe, start, mr->ibmr.length, mr->access, mr);
 	set_key(mr, key);
 	if (err) {
+		/* which rxe leaves as it was when it meets a page that it refuses */
+		mr->num_buf = 0;
 		mr->page_mask = start;
 		st->why = RXE_MIGR_WHY_PIN;
 		st->type = RXE_MIGR_MR;

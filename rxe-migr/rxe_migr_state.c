@@ -302,10 +302,13 @@ void rxe_migr_try(struct rxe_qp *qp)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	if (__rxe_migr_change(qp, RXE_MIGR_IN(PAUSED), RXE_MIGR_TRYING)) {
+	if (qp->migr == RXE_MIGR_PAUSED) {
 		m->first_psn = qp->comp.psn;
 		m->new_psn = qp->req.psn;
-		restart_requester(qp);
+		/* before the state: rxe_migr_ignores() has no lock */
+		smp_wmb();
+		if (__rxe_migr_change(qp, RXE_MIGR_IN(PAUSED), RXE_MIGR_TRYING))
+			restart_requester(qp);
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
@@ -337,12 +340,13 @@ bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	u32 end = qp->req.psn;
 
-	switch (qp->migr) {
+	switch (READ_ONCE(qp->migr)) {
 	case RXE_MIGR_ASKING:
 		return m->probed && m->peer != RXE_MIGR_PEER_CAPABLE &&
 		       pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
 		       psn_compare(pkt->psn, end) >= 0;
 	case RXE_MIGR_TRYING:
+		smp_rmb(); /* pairs with rxe_migr_try() */
 		if (proven(m)) {
 			rxe_migr_change(qp, RXE_MIGR_IN(TRYING),
 					RXE_MIGR_RUNNING);

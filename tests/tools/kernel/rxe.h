@@ -18,6 +18,8 @@ typedef uint32_t u32;
 #define IB_OPCODE_RC_ACKNOWLEDGE 0x11
 #define READ_ONCE(x) (x)
 #define WRITE_ONCE(x, v) ((x) = (v))
+#define smp_wmb() ((void)0)
+#define smp_rmb() ((void)0)
 #define WARN_ON_ONCE(x)              \
 	({                           \
 		bool w_ = (x);       \
