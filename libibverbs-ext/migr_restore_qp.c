@@ -140,6 +140,21 @@ static int modify_error(struct migr_restore *r,
 	return migr_restore_error(r, &qp->rec, text, ret);
 }
 
+/*
+ * For the way to RTR the kernel wants to know the peer's MAC address, and gives
+ * it one second, in which it asks once: too little for a network that loses
+ * something, when there is no other place to go to.
+ */
+static int modify_patiently(int fd, const struct migr_write *cmd)
+{
+	int tries = 5, ret;
+
+	do {
+		ret = migr_write_run(fd, cmd);
+	} while (ret == -ETIMEDOUT && --tries);
+	return ret;
+}
+
 int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
@@ -161,7 +176,7 @@ int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 	for (i = 0; i < steps_to(qp); i++) {
 		in.qp_state = steps[i].state;
 		in.attr_mask = steps[i].mask[qp->qp_type];
-		ret = migr_write_run(r->fd, &cmd);
+		ret = modify_patiently(r->fd, &cmd);
 		if (ret)
 			return modify_error(r, qp, steps[i].doing, &in, ret);
 	}

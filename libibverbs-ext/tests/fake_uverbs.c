@@ -294,6 +294,10 @@ static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
 
 	if (!is(cmd->qp_handle, RXE_MIGR_QP) || cmd->qp_state != qp->state + 1)
 		return -EINVAL;
+	if (cmd->attr_mask & IBV_QP_AV && fake.deaf) {
+		fake.deaf--;
+		return -ETIMEDOUT;
+	}
 	qp->state = cmd->qp_state;
 	if (cmd->attr_mask & IBV_QP_QKEY)
 		qp->qkey = cmd->qkey;

@@ -162,6 +162,15 @@ static void test_refusals(void)
 	CHECK(fake.object[S_QP_SQD].sgid_index == 0, "%u",
 	      fake.object[S_QP_SQD].sgid_index);
 
+	/* a peer whose MAC address the network has lost, a few times or for ever */
+	fake_reset();
+	fake.deaf = 4;
+	CHECK(!restore(&b, &err), "%s", err.text);
+	fake_reset();
+	fake.deaf = 100;
+	CHECK(restore(&b, &err) == -ETIMEDOUT, "accepted");
+	CHECK(strstr(err.text, "to RTR"), "%s", err.text);
+
 	/* another size of the same ring would not fit the mapping */
 	qp->sq.mmap_size += 4096;
 	builder_seal(b.data, b.length);
