@@ -15,6 +15,7 @@ static void connect_qp(struct fake_net *net, unsigned int side, unsigned int i)
 	q->qp.qp_num = 0x100 * (1 + side) + i;
 	q->qp.send_cq = net->cq[side][0];
 	q->qp.recv_cq = net->cq[side][net->setup.cqs - 1];
+	q->qp.qp_type = net->setup.ud ? IBV_QPT_UD : IBV_QPT_RC;
 	q->qp.srq = net->setup.srq ? &net->srq[side].srq : NULL;
 	net->list[side][i] = &q->qp;
 }

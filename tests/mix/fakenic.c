@@ -51,7 +51,8 @@ static uint8_t *scatter(const uint8_t *buf, uint32_t len,
 static void push(struct fake_cq *cq, const struct ibv_wc *wc, bool solicited)
 {
 	cq->wc[cq->tail++ % CQ_DEPTH] = *wc;
-	if (cq->holds && cq->held.qp_num == wc->qp_num) {
+	if (cq->holds && cq->held.qp_num == wc->qp_num &&
+	    !((cq->held.opcode ^ wc->opcode) & IBV_WC_RECV)) {
 		cq->holds = false;
 		cq->wc[cq->tail++ % CQ_DEPTH] = cq->held;
 	}
@@ -95,7 +96,7 @@ static void complete_send(struct fake_qp *q, const struct ibv_send_wr *wr,
 		.qp_num = q->qp.qp_num,
 	};
 
-	if (!(wr->send_flags & IBV_SEND_SIGNALED) &&
+	if (!(wr->send_flags & IBV_SEND_SIGNALED) && !q->net->setup.sig_all &&
 	    !mistake(q->net, FAULT_SQ_UNSIGNALED, true))
 		return;
 	if (mistake(q->net, FAULT_SQ_LEN, back))
@@ -117,6 +118,19 @@ static void complete_error(struct fake_qp *q, const struct ibv_send_wr *wr,
 	};
 
 	push((struct fake_cq *)q->qp.send_cq, &wc, false);
+}
+
+void fake_flush(struct fake_qp *q)
+{
+	for (; q->rq_head != q->rq_tail; q->rq_head++) {
+		struct ibv_wc wc = {
+			.wr_id = q->rq[q->rq_head % DEPTH].wr_id,
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.qp_num = q->qp.qp_num,
+		};
+
+		complete(q->net, q->qp.recv_cq, &wc, true, false);
+	}
 }
 
 /* What does not leave the NIC. */
@@ -142,18 +156,21 @@ static void receive(struct fake_qp *q, const struct ibv_send_wr *wr,
 		.opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
 		.byte_len = len,
 		.qp_num = q->qp.qp_num,
+		.src_qp = q->peer->qp.qp_num,
 		.wc_flags = imm ? IBV_WC_WITH_IMM : 0,
 		.imm_data = wr->imm_data,
 	};
 	const struct fake_recv *r;
 	uint8_t *end = NULL;
 
+	if (q->error)
+		return;
 	r = fake_take(q);
 	wc.wr_id = r->wr_id;
 	if (!write)
 		end = scatter(data, len, r->sge, r->num_sge);
 	if (mistake(q->net, FAULT_RECV_BEYOND, end))
-		behind(&r->sge[0])[0] ^= 1;
+		*(q->net->setup.shorter ? end : behind(&r->sge[0])) ^= 1;
 	if (mistake(q->net, FAULT_RQ_LEN, true))
 		wc.byte_len++;
 	if (mistake(q->net, FAULT_RQ_IMM, imm))
@@ -176,10 +193,10 @@ static void do_write(struct fake_qp *q, const struct ibv_send_wr *wr,
 	/* what is inline may be a credit, which is no WRITE of a stream */
 	if (mistake(net, FAULT_WRITE_BYTE, len > MOST_INLINE))
 		data[len - 1] ^= 0x10;
-	if (mistake(net, FAULT_WRITE_LOST, len > MOST_INLINE))
+	if (mistake(net, FAULT_WRITE_LOST, len > MOST_INLINE) || q->peer->error)
 		return;
 	memcpy(to, data, len);
-	if (mistake(net, FAULT_WRITE_BEYOND, len == 4096))
+	if (mistake(net, FAULT_WRITE_BEYOND, len == 4096 || net->setup.shorter))
 		to[len] ^= 1;
 	if (mistake(net, FAULT_WRITE_AGAIN, len > MOST_INLINE)) {
 		net->again_at = wr->wr.rdma.remote_addr;
@@ -259,15 +276,16 @@ static void do_send(struct fake_qp *q, const struct ibv_send_wr *wr,
 void fake_execute(struct fake_qp *q, struct fake_send *s)
 {
 	struct ibv_send_wr *wr = &s->wr;
-	uint8_t data[MOST_BYTES];
-	uint32_t len;
+	uint32_t len, grh = q->net->setup.ud ? GRH_BYTES : 0;
+	uint8_t data[GRH_BYTES + MOST_BYTES];
 
 	q->net->ops++;
+	memset(data, 0, grh);
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
 	case IBV_WR_SEND_WITH_INV:
-		len = fake_gather(data, wr->sg_list, wr->num_sge);
+		len = grh + fake_gather(data + grh, wr->sg_list, wr->num_sge);
 		do_send(q, wr, data, len);
 		break;
 	case IBV_WR_BIND_MW:

@@ -111,6 +111,9 @@ struct fake_setup {
 	bool shared;	  /* one channel for both CQs */
 	unsigned int srq; /* its elements; 0: none */
 	bool slow;	  /* works when told to, seldom when polled */
+	bool ud;	  /* all that is received has a GRH, of zeros */
+	bool sig_all;	  /* as sq_sig_all */
+	bool shorter;	  /* behind a message its place goes on */
 };
 
 /* Two sides alike, their QPs connected pairwise. */

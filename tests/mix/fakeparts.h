@@ -10,6 +10,7 @@
 #define MOST_SGES 3
 #define MOST_INLINE 64
 #define MOST_BYTES 65536
+#define GRH_BYTES 40
 #define MOST_MWS 16
 
 struct fake_channel {
@@ -59,6 +60,7 @@ struct fake_qp {
 	uint32_t sq_head, sq_tail, rq_head, rq_tail;
 	struct fake_recv late; /* FAULT_SRQ_SWAPPED */
 	bool has_late;
+	bool error; /* nothing comes in, and nothing goes out */
 };
 
 struct fake_mw {
@@ -97,6 +99,7 @@ bool fake_mistake(struct fake_net *net, enum fault fault, bool fits);
 /* fakenic.c */
 void fake_execute(struct fake_qp *q, struct fake_send *s);
 uint32_t fake_gather(uint8_t *buf, const struct ibv_sge *sge, int n);
+void fake_flush(struct fake_qp *q);
 
 /* fakequeue.c */
 void fake_data_path(struct ibv_context_ops *ops);

@@ -50,7 +50,7 @@ static void step(struct fake_qp *q)
 	const struct ibv_async_event ev = { .event_type = IBV_EVENT_PORT_ERR };
 	struct fake_send *s, *late = NULL;
 
-	if (q->sq_head == q->sq_tail || not_ready(q))
+	if (q->sq_head == q->sq_tail || q->error || not_ready(q))
 		return;
 	if (fake_mistake(q->net, FAULT_ASYNC_EVENT, true))
 		fake_async(q->net, q->side, &ev);
@@ -101,6 +101,18 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 
 	(void)bad;
 	fake_keep(&q->rq[q->rq_tail++ % DEPTH], wr);
+	return 0;
+}
+
+/* To ERR, and nowhere else */
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct fake_qp *q = (struct fake_qp *)qp;
+
+	if (mask != IBV_QP_STATE || attr->qp_state != IBV_QPS_ERR)
+		return EINVAL;
+	q->error = true;
+	fake_flush(q);
 	return 0;
 }
 
