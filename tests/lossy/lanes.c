@@ -11,8 +11,6 @@
 #define PORT 1
 #define HELLO_SECONDS 60
 #define LANE_SLOTS (WINDOW + RECEIVES + WINDOW)
-#define NOTHING 0xee /* in a slot where no message has come */
-#define LOOKED_AT 32 /* bytes behind one */
 
 static void create_qp(struct lossy *l, struct lane *lane)
 {
@@ -54,7 +52,7 @@ bool slot_ends(const char *slot, uint32_t bytes)
 	return true;
 }
 
-void lane_receive(struct lossy *l, uint64_t slot)
+void lane_receive(struct lossy *l, uint32_t slot)
 {
 	struct lane *lane = &l->lane[slot / RECEIVES];
 	struct ibv_sge sge = {
@@ -62,50 +60,68 @@ void lane_receive(struct lossy *l, uint64_t slot)
 		.length = SLOT,
 		.lkey = l->mr->lkey,
 	};
-	struct ibv_recv_wr wr = { .wr_id = slot,
-				  .sg_list = &sge,
-				  .num_sge = 1 };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
 	slot_clear(lane->recv + slot % RECEIVES * SLOT);
-	lane->posted[slot % RECEIVES] = true;
+	receive_posted(l, slot);
+	wr.wr_id = l->receive[slot].wr_id;
 	errno = l->srq ? ibv_post_srq_recv(l->srq, &wr, &bad)
 		       : ibv_post_recv(lane->qp, &wr, &bad);
 	MUST(!errno);
 }
 
-void lanes_open(struct lossy *l)
+static size_t mem_size(const struct lossy *l)
 {
-	struct ibv_srq_init_attr srq = { .attr = { l->lanes * RECEIVES, 1,
-						   0 } };
-	const size_t each = LANE_SLOTS * SLOT, size = l->lanes * each;
+	return (size_t)l->lanes * LANE_SLOTS * SLOT;
+}
 
-	MUST(l->pd = ibv_alloc_pd(l->v.context));
-	MUST(l->cq = ibv_create_cq(l->v.context,
-				   (int)l->lanes * (WINDOW + RECEIVES), NULL,
-				   NULL, 0));
-	l->mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+void lanes_alloc(struct lossy *l)
+{
+	l->mem = mmap(NULL, mem_size(l), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(l->mem != MAP_FAILED);
-	MUST(l->mr = ibv_reg_mr(l->pd, l->mem, size,
-				IBV_ACCESS_LOCAL_WRITE |
-					IBV_ACCESS_REMOTE_WRITE));
-	if (l->srq_wanted)
-		MUST(l->srq = ibv_create_srq(l->pd, &srq));
 	MUST(l->lane = calloc(l->lanes, sizeof(*l->lane)));
+	MUST(l->receive =
+		     calloc((size_t)l->lanes * RECEIVES, sizeof(*l->receive)));
 	for (uint32_t i = 0; i < l->lanes; i++) {
 		struct lane *lane = &l->lane[i];
 
-		lane->send = l->mem + i * each;
+		lane->send = l->mem + (size_t)i * LANE_SLOTS * SLOT;
 		lane->recv = lane->send + WINDOW * SLOT;
 		lane->slots = lane->recv + RECEIVES * SLOT;
 		for (int s = 0; s < WINDOW; s++)
 			slot_clear(lane->slots + s * SLOT);
 		lane->key_out = key_of(l->seed, 2 * i + l->server);
 		lane->key_in = key_of(l->seed, 2 * i + !l->server);
-		create_qp(l, lane);
 	}
-	for (uint64_t slot = 0; slot < (uint64_t)l->lanes * RECEIVES; slot++)
+}
+
+void lanes_free(struct lossy *l)
+{
+	munmap(l->mem, mem_size(l));
+	free(l->lane);
+	free(l->receive);
+}
+
+void lanes_open(struct lossy *l)
+{
+	struct ibv_srq_init_attr srq = { .attr = { l->lanes * RECEIVES, 1,
+						   0 } };
+
+	lanes_alloc(l);
+	MUST(l->pd = ibv_alloc_pd(l->v.context));
+	MUST(l->cq = ibv_create_cq(l->v.context,
+				   (int)l->lanes * (WINDOW + RECEIVES), NULL,
+				   NULL, 0));
+	MUST(l->mr = ibv_reg_mr(l->pd, l->mem, mem_size(l),
+				IBV_ACCESS_LOCAL_WRITE |
+					IBV_ACCESS_REMOTE_WRITE));
+	if (l->srq_wanted)
+		MUST(l->srq = ibv_create_srq(l->pd, &srq));
+	for (uint32_t i = 0; i < l->lanes; i++)
+		create_qp(l, &l->lane[i]);
+	for (uint32_t slot = 0; slot < l->lanes * RECEIVES; slot++)
 		lane_receive(l, slot);
 }
 
@@ -201,5 +217,4 @@ void lanes_close(struct lossy *l)
 	MUST(!ibv_dereg_mr(l->mr));
 	MUST(!ibv_dealloc_pd(l->pd));
 	MUST(!ibv_close_device(l->v.context));
-	munmap(l->mem, (size_t)l->lanes * LANE_SLOTS * SLOT);
 }

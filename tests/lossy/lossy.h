@@ -19,6 +19,9 @@
 #define MOST_UD PATH_MTU
 #define GRH 40 /* bytes before what UD brings */
 #define SLOT 4096
+#define NOTHING 0xee  /* in a slot where no message has come */
+#define LOOKED_AT 32  /* bytes behind one */
+#define MOST_LANES 64 /* a bit for each */
 #define MOST_FOLLOWED 64
 #define QKEY 0x11112222
 
@@ -45,6 +48,13 @@ enum word {
 	WORDS
 };
 
+/* A slot that is posted again and again, each time with another wr_id. */
+struct receive {
+	uint64_t wr_id;
+	uint64_t not_of; /* lanes that have taken a later one of the SRQ */
+	bool posted;
+};
+
 struct lane {
 	struct ibv_qp *qp;
 	uint32_t qpn, peer_qpn;
@@ -53,10 +63,11 @@ struct lane {
 	struct ibv_ah *ah; /* UD: to where the last message came from */
 	struct ibv_ah *old_ah[MOST_FOLLOWED]; /* what waits may name it */
 	union ibv_gid peer;
-	bool posted[RECEIVES];
 	char *send, *recv, *slots; /* WINDOW, RECEIVES, WINDOW of SLOT bytes */
 	uint64_t key_out, key_in;
-	uint64_t next, done; /* to send; sent */
+	uint64_t next, done;	    /* to send; sent */
+	enum kind kind[WINDOW];	    /* of what is between these */
+	uint64_t posted, completed; /* receives, if it has a queue of its own */
 	uint64_t answered;
 	uint64_t expected, told; /* in; what of it the peer knows */
 	uint64_t received, lost, cut, followed;
@@ -76,16 +87,21 @@ struct lossy {
 	struct ibv_mr *mr;
 	char *mem;
 	struct lane *lane;
+	struct receive *receive; /* RECEIVES of each lane */
+	uint64_t posted;	 /* to the SRQ */
+	bool ending;		 /* what is posted is flushed */
 };
 
 double now(void); /* s */
 
 /* lanes.c: nothing comes back that has failed */
 void lanes_open(struct lossy *l);
+void lanes_alloc(struct lossy *l); /* all that is no object */
+void lanes_free(struct lossy *l);
 void lanes_connect(struct lossy *l, int fd);
 void lanes_close(struct lossy *l);
 struct ibv_ah *lane_ah(struct lossy *l, const union ibv_gid *to);
-void lane_receive(struct lossy *l, uint64_t slot);
+void lane_receive(struct lossy *l, uint32_t slot);
 void slot_clear(char *slot);
 /* is nothing behind the message? */
 bool slot_ends(const char *slot, uint32_t bytes);
@@ -93,5 +109,18 @@ bool slot_ends(const char *slot, uint32_t bytes);
 /* messages.c */
 void messages_send(struct lossy *l, struct lane *lane);
 unsigned int messages_poll(struct lossy *l);
+
+/* books.c: what was posted, and in its turn has completed */
+uint64_t send_wr_id(const struct lossy *l, const struct lane *lane, uint64_t n);
+bool is_send(const struct ibv_wc *wc);
+void send_completed(struct lossy *l, struct lane *lane,
+		    const struct ibv_wc *wc);
+void receive_posted(struct lossy *l, uint32_t slot);
+/* true: it was @slot's turn */
+bool receive_completed(struct lossy *l, struct lane *lane,
+		       const struct ibv_wc *wc, uint32_t *slot);
+
+/* end.c: nothing is sent any more; has all completed? */
+void lossy_end(struct lossy *l);
 
 #endif

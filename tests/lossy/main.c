@@ -15,7 +15,8 @@
  * Messages are SENDs, SENDs with immediate data and, with UC, RDMA WRITEs with
  * immediate data, of all lengths up to four packets (UD: one). What comes must be
  * what was sent, whole, once, and in order; but any message may be missing: "lost"
- * says how many did, and "least" how many have come to the QP to which fewest have. A
+ * says how many did, "cut" of how many with UC the beginning was seen, and "least" how
+ * many have come to the QP to which fewest have. No completion may be missing. A
  * window of 16 messages for each QP is answered by those that go the other way; a
  * tenth of a second without an answer, and one more is sent, after two tenths another,
  * and so on. With UD, over IPv4 only, the answer goes to where the last message came
@@ -36,7 +37,6 @@
 #include "conn.h"
 #include "lossy.h"
 
-#define MOST_LANES 64
 #define HELLO_SECONDS 60
 #define SHORT 0.0005 /* s that nothing is looked at if nothing has come */
 
@@ -221,8 +221,9 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	run(&l);
+	lossy_end(&l);
 	lanes_close(&l);
 	code = print_result(&l);
-	free(l.lane);
+	lanes_free(&l);
 	return code;
 }

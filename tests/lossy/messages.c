@@ -10,6 +10,15 @@
 /* s without an answer, and one message goes all the same; then twice as long */
 #define PATIENCE 0.1
 #define MOST_PATIENCE 6.4
+#define MOST_MISSING (4 * RECEIVES) /* more are not missing in a row, of UC */
+
+static uint32_t bytes_of(const struct lossy *l, uint64_t key)
+{
+	const uint32_t least = sizeof(struct header);
+
+	return least +
+	       (uint32_t)(key % ((l->ud ? MOST_UD : MOST_UC) - least + 1));
+}
 
 /* ---- sending ---- */
 
@@ -40,7 +49,7 @@ static void post(struct lossy *l, struct lane *lane, const struct header *h,
 {
 	struct ibv_sge sge = { (uintptr_t)at, h->bytes, l->mr->lkey };
 	struct ibv_send_wr wr = {
-		.wr_id = UINT64_MAX,
+		.wr_id = send_wr_id(l, lane, h->seq),
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = h->kind == SEND	? IBV_WR_SEND
@@ -64,16 +73,13 @@ static void post(struct lossy *l, struct lane *lane, const struct header *h,
 
 void messages_send(struct lossy *l, struct lane *lane)
 {
-	const uint32_t most = l->ud ? MOST_UD : MOST_UC;
-
 	while (may_send(lane)) {
 		uint64_t key = key_of(lane->key_out, lane->next);
 		char *at = lane->send + lane->next % WINDOW * SLOT;
 		struct header h = {
 			.seq = lane->next,
 			.ack = lane->expected,
-			.bytes = (uint32_t)(sizeof(h) +
-					    key % (most - sizeof(h) + 1)),
+			.bytes = bytes_of(l, key),
 			.kind = pick_kind(l, lane, mix64(key)),
 		};
 
@@ -83,6 +89,7 @@ void messages_send(struct lossy *l, struct lane *lane)
 			lane->patience *= 2;
 		memcpy(at, &h, sizeof(h));
 		pattern_fill(at + sizeof(h), key, 0, h.bytes - sizeof(h));
+		lane->kind[h.seq % WINDOW] = h.kind;
 		post(l, lane, &h, at);
 		lane->told = h.ack;
 		lane->last_sent = now();
@@ -98,9 +105,87 @@ static const enum ibv_wc_opcode opcodes[KINDS] = {
 	[WRITE_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
 };
 
+static bool of_missing(const struct lossy *l, const struct lane *lane,
+		       uint64_t seq, uint32_t at, char byte)
+{
+	for (uint64_t s = seq;
+	     s-- > lane->expected && seq - s < MOST_MISSING;) {
+		uint64_t key = key_of(lane->key_in, s);
+
+		if (at < bytes_of(l, key) &&
+		    (uint8_t)byte ==
+			    pattern_byte(key, at - sizeof(struct header)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Behind a message lies nothing. Only UC with no SRQ gives a receive that a message had
+ * begun to fill when it was cut to the next one, and so the missing one comes just
+ * before.
+ */
+static bool ends(const struct lossy *l, struct lane *lane,
+		 const struct header *h, const char *at,
+		 const struct ibv_wc *wc)
+{
+	if (slot_ends(at, h->bytes))
+		return true;
+	if (l->ud || l->srq || wc->opcode != IBV_WC_RECV)
+		return false;
+	for (uint32_t i = h->bytes; i < h->bytes + LOOKED_AT; i++)
+		if ((uint8_t)at[i] != NOTHING &&
+		    !of_missing(l, lane, h->seq, i, at[i]))
+			return false;
+	lane->cut++;
+	return true;
+}
+
+/* Whole packets of the beginning of WRITE @seq, not all, and nothing behind? */
+static bool is_cut(const struct lossy *l, const struct lane *lane,
+		   const char *slot, uint64_t seq)
+{
+	uint64_t key = key_of(lane->key_in, seq);
+	uint32_t n = PATH_MTU;
+	struct header h;
+
+	memcpy(&h, slot, sizeof(h));
+	if (h.seq != seq || h.kind != WRITE_IMM || h.bytes <= PATH_MTU ||
+	    h.bytes != bytes_of(l, key) ||
+	    pattern_check(slot + sizeof(h), key, 0, n - sizeof(h)) >= 0)
+		return false;
+	while (n + PATH_MTU < h.bytes &&
+	       pattern_check(slot + n, key, n - sizeof(h), PATH_MTU) < 0)
+		n += PATH_MTU;
+	return slot_ends(slot, n);
+}
+
+/*
+ * Where those before @seq that are missing would have been written lies nothing, or the
+ * beginning of one that was cut. Nobody writes there again before he is answered, so
+ * that it can be cleared for him.
+ */
+static bool clear_missing(const struct lossy *l, struct lane *lane,
+			  uint64_t seq)
+{
+	for (uint64_t s = lane->expected;
+	     s < seq && s < lane->expected + WINDOW; s++) {
+		char *slot = lane->slots + s % WINDOW * SLOT;
+
+		if (slot_ends(slot, 0))
+			continue;
+		if (!is_cut(l, lane, slot, s))
+			return false;
+		lane->cut++;
+		slot_clear(slot);
+	}
+	return true;
+}
+
 /* NULL, or what is wrong about a message that has come */
-static const char *judge(const struct lane *lane, const struct header *h,
-			 const char *rest, const struct ibv_wc *wc)
+static const char *judge(const struct lossy *l, struct lane *lane,
+			 const struct header *h, const char *at,
+			 const struct ibv_wc *wc)
 {
 	bool imm = wc->wc_flags & IBV_WC_WITH_IMM;
 
@@ -111,15 +196,15 @@ static const char *judge(const struct lane *lane, const struct header *h,
 	if (imm != (h->kind != SEND) ||
 	    (imm && ntohl(wc->imm_data) != (uint32_t)h->seq))
 		return "its immediate data";
-	if (pattern_check(rest, key_of(lane->key_in, h->seq), 0,
+	if (pattern_check(at + sizeof(*h), key_of(lane->key_in, h->seq), 0,
 			  h->bytes - sizeof(*h)) >= 0)
 		return "its content";
-	/* what was cut leaves its beginning where another comes later */
-	if (!lane->lost && h->seq == lane->expected &&
-	    !slot_ends(rest - sizeof(*h), h->bytes))
-		return "what lies behind it";
 	if (h->seq < lane->expected)
 		return "that it has come before, or another after it has";
+	if (!ends(l, lane, h, at, wc))
+		return "what lies behind it";
+	if (!clear_missing(l, lane, h->seq))
+		return "what lies in the place of one that is missing";
 	if (h->ack > lane->next)
 		return "that it answers what was not sent";
 	return NULL;
@@ -132,7 +217,7 @@ static void take_message(struct lossy *l, struct lane *lane, const char *at,
 	struct header h;
 
 	memcpy(&h, at, sizeof(h));
-	wrong = h.bytes == bytes ? judge(lane, &h, at + sizeof(h), wc)
+	wrong = h.bytes == bytes ? judge(l, lane, &h, at, wc)
 				 : "how much has come";
 	if (wrong) {
 		violation(&l->verdict,
@@ -171,17 +256,6 @@ static void follow(struct lossy *l, struct lane *lane, const struct ibv_wc *wc,
 	lane->peer = from;
 }
 
-/* Was this receive posted, for this lane? Once only. */
-static bool was_posted(struct lossy *l, const struct lane *lane, uint64_t slot)
-{
-	struct lane *owner = &l->lane[slot / RECEIVES];
-	bool *posted = &owner->posted[slot % RECEIVES];
-	bool was = *posted && (l->srq || owner == lane);
-
-	*posted = false;
-	return was;
-}
-
 static struct lane *find_lane(struct lossy *l, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < l->lanes; i++)
@@ -190,10 +264,10 @@ static struct lane *find_lane(struct lossy *l, uint32_t qpn)
 	return NULL;
 }
 
-static void take(struct lossy *l, struct lane *lane, const struct ibv_wc *wc)
+static void take(struct lossy *l, struct lane *lane, const struct ibv_wc *wc,
+		 uint32_t slot)
 {
-	struct lane *owner = &l->lane[wc->wr_id / RECEIVES]; /* of the slot */
-	char *at = owner->recv + wc->wr_id % RECEIVES * SLOT;
+	char *at = l->lane[slot / RECEIVES].recv + slot % RECEIVES * SLOT;
 
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
 		at = lane->slots + ntohl(wc->imm_data) % WINDOW * SLOT;
@@ -207,34 +281,46 @@ static void take(struct lossy *l, struct lane *lane, const struct ibv_wc *wc)
 	}
 }
 
+static void on_receive(struct lossy *l, struct lane *lane,
+		       const struct ibv_wc *wc)
+{
+	uint32_t slot;
+
+	if (!receive_completed(l, lane, wc, &slot))
+		return;
+	if (wc->status == IBV_WC_SUCCESS)
+		take(l, lane, wc, slot);
+	else if (wc->status != IBV_WC_WR_FLUSH_ERR)
+		lane->cut++;
+	if (!l->ending)
+		lane_receive(l, slot);
+}
+
+static bool may_fail(const struct lossy *l, const struct ibv_wc *wc)
+{
+	if (l->ending && wc->status == IBV_WC_WR_FLUSH_ERR)
+		return true;
+	/* of an SRQ the receive of a message that was cut does not come back */
+	return l->srq && !l->ud && !is_send(wc) &&
+	       wc->status == IBV_WC_REM_INV_REQ_ERR;
+}
+
 static void on_completion(struct lossy *l, const struct ibv_wc *wc)
 {
-	bool recv = wc->wr_id < (uint64_t)l->lanes * RECEIVES;
 	struct lane *lane = find_lane(l, wc->qp_num);
 
-	if (!lane || (!recv && wc->wr_id != UINT64_MAX) ||
-	    (recv && !was_posted(l, lane, wc->wr_id))) {
+	if (!lane)
 		violation_fatal(&l->verdict,
 				"a completion of QP 0x%x with wr_id 0x%" PRIx64,
 				wc->qp_num, wc->wr_id);
-		return;
-	}
-	/* of an SRQ the receive of a message that was cut does not come back */
-	if (recv && l->srq && !l->ud && wc->status == IBV_WC_REM_INV_REQ_ERR) {
-		lane->cut++;
-	} else if (wc->status != IBV_WC_SUCCESS) {
+	else if (wc->status != IBV_WC_SUCCESS && !may_fail(l, wc))
 		violation_fatal(&l->verdict, "QP 0x%x, %s: %s", lane->qpn,
-				recv ? "receive" : "send",
+				is_send(wc) ? "send" : "receive",
 				ibv_wc_status_str(wc->status));
-		return;
-	} else if (recv) {
-		take(l, lane, wc);
-	} else if (lane->done++ == lane->next) {
-		violation_fatal(&l->verdict, "QP 0x%x: sent once more",
-				lane->qpn);
-	}
-	if (recv)
-		lane_receive(l, wc->wr_id);
+	else if (is_send(wc))
+		send_completed(l, lane, wc);
+	else
+		on_receive(l, lane, wc);
 }
 
 unsigned int messages_poll(struct lossy *l)
