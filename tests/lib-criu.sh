@@ -44,6 +44,14 @@ processes() { ask "$1" "pgrep -cx $program" || true; } # NODE
 all_say() { echo "[ \$(grep -c '^$1' /tmp/c/out) = $count ]"; } # WORD
 no_objects="rdma res show | grep -q 'mr 0 ctx 0'"
 
+# What they have found wrong they say, and end.
+all_have_said() # WORD NODE SECONDS
+{
+	poll_until "$3" ask "$2" "$(all_say "$1") || grep -q ^FAIL /tmp/c/out"
+	ask "$2" "$(all_say "$1")" ||
+		fail "$program: $(ask "$2" 'cat /tmp/c/out')"
+}
+
 # -u: as an ordinary user; else options of contexts
 start_contexts() # NODE [-u] [OPTION...]
 {
@@ -61,7 +69,7 @@ start_contexts() # NODE [-u] [OPTION...]
 	ask "$node" "$env; pkill -9 -x $program; rm -rf /tmp/c/*; mkdir /tmp/c/i
 		echo 30000 >/proc/sys/kernel/ns_last_pid
 		setsid $as $program $* </dev/null >/tmp/c/out 2>&1 &"
-	poll_until 20 ask "$node" "$(all_say ready)"
+	all_have_said ready "$node" 20
 	# shellcheck disable=SC2034 # for tests
 	files=$(rdma_files "$node")
 }
@@ -89,7 +97,7 @@ criu_restore() # NODE
 use_contexts() # NODE: they work, and go away in order
 {
 	ask "$1" "pkill -CONT -x $program; pkill -USR1 -x $program" || true
-	poll_until 60 ask "$1" "$(all_say PASS)"
+	all_have_said PASS "$1" 60
 	ask "$1" "pkill -9 -x $program" || true # what does not end by itself
 }
 
