@@ -18,6 +18,13 @@ static int change(struct side *s, enum ibv_qp_state state)
 	return ibv_modify_qp(s->qp[0], &a, IBV_QP_STATE);
 }
 
+/* nothing has been sent yet, nor has anything been said to be */
+static void look(struct side *s, struct side *peer)
+{
+	usleep(LOOK_US);
+	MUST(!qp_polled(peer) && !qp_polled(s));
+}
+
 /* not before the queue is drained */
 static void to_rts(struct side *s)
 {
@@ -39,7 +46,7 @@ void attack_sqd(struct rig *rig)
 
 	MUST(!change(&s, IBV_QPS_SQD));
 	MUST(!qp_post_recv(&peer, 0) && !qp_post_send(&s, 0));
-	usleep(LOOK_US);
+	look(&s, &peer);
 	to_rts(&s);
 	side_wait(&s, 1);
 	side_wait(&peer, 1);
@@ -50,7 +57,7 @@ void attack_sqd(struct rig *rig)
 	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
 	close(st.guard_fd);
 	MUST(!qp_post_recv(&peer, 0));
-	usleep(LOOK_US);
+	look(&s, &peer);
 	to_rts(&s);
 	side_wait(&s, 1);
 	side_wait(&peer, 1);
