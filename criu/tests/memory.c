@@ -4,7 +4,8 @@
  *
  *	memory [-d DEVICE] [-g GID_INDEX] [FILE]
  *
- * FILE is created, and has to be where it was after a move. "ready" goes to
+ * FILE is created, and has to be where it was after a move. If the kernel makes
+ * transparent huge pages, the area for them must have some, all over. "ready" goes to
  * stdout; on SIGUSR1 every region must hold what it held, be written and read by
  * RDMA, and what RDMA has written be seen by the processor, also by a child that
  * shares the memory. Work completes in an extended CQ, which was resized; one
@@ -30,7 +31,7 @@
 
 enum area {
 	PRIVATE,
-	TRANSPARENT, /* huge pages, if the kernel has some */
+	TRANSPARENT, /* huge pages */
 	HUGETLB,
 	ANONYMOUS, /* from here on to UNLINKED: shared with the child */
 	SYSV,
@@ -104,8 +105,50 @@ static void *map_transparent(size_t size)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	p = (char *)(((uintptr_t)p + HUGE - 1) & ~(HUGE - 1));
-	NEED(!madvise(p, size, MADV_HUGEPAGE));
+	/* pages that are shared with a child are split before they are pinned */
+	NEED(!madvise(p, size, MADV_HUGEPAGE) &&
+	     !madvise(p, size, MADV_DONTFORK));
 	return p;
+}
+
+/* whoever switches them off wants to see the rest */
+static int kernel_has_thp(void)
+{
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+	char line[64] = "";
+
+	if (!f)
+		return 0;
+	NEED(fgets(line, sizeof(line), f));
+	fclose(f);
+	return !strstr(line, "[never]");
+}
+
+/* of the mapping at this address */
+static unsigned long huge_kb(const void *p)
+{
+	unsigned long first, end, kb = 0;
+	FILE *f = fopen("/proc/self/smaps", "re");
+	char line[512];
+	int here = 0;
+
+	NEED(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &first, &end) == 2)
+			here = (uintptr_t)p >= first && (uintptr_t)p < end;
+		else if (here && sscanf(line, "AnonHugePages: %lu", &kb) == 1)
+			break;
+	}
+	fclose(f);
+	return kb;
+}
+
+static void check_transparent(void)
+{
+	unsigned long kb = huge_kb(at[TRANSPARENT]);
+
+	printf("%lu KiB in transparent huge pages\n", kb);
+	NEED(!kernel_has_thp() || kb * 1024 == length[TRANSPARENT]);
 }
 
 static void *map_sysv(size_t size)
@@ -358,6 +401,7 @@ int main(int argc, char **argv)
 	map_all(optind < argc ? argv[optind] : "memory.bin");
 	start_child();
 	make(device, gid_index);
+	check_transparent();
 	post(regions, IBV_WR_RDMA_READ); /* completes in time, or later */
 	loop_wait();
 	complete(regions, IBV_WC_RDMA_READ);
