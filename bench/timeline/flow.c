@@ -136,6 +136,7 @@ int flow_read(struct flow *f, FILE *file)
 	while ((more = pcapng_next(file, &fr)) > 0)
 		if (add(f, &fr))
 			return -1;
+	f->lost = pcapng_lost();
 	return more;
 }
 

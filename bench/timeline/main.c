@@ -6,7 +6,8 @@
  *
  * CAPTURE is a pcapng of the fabric, PARTNER, OLD and NEW are the IPv4
  * addresses of the host that stays and of those between which the other end
- * moves. NAME=VALUE lines go to stdout.
+ * moves. NAME=VALUE lines go to stdout; packets_lost_by_capture is missing if the
+ * capture does not say so.
  *
  *	-s FILE			draw the throughput over time into an SVG file
  *	-t TITLE		its title
@@ -62,6 +63,8 @@ static void report(const struct flow *f)
 	printf("qps_moved=%u\n", moved);
 	printf("nak_stopped=%u\nresume=%u\nresume_ack=%u\nfatal_naks=%u\n",
 	       f->nak_stopped, f->resume, f->resume_ack, f->fatal);
+	if (f->lost >= 0)
+		printf("packets_lost_by_capture=%lld\n", (long long)f->lost);
 	printf("blackout_ms=%.1f\n", ms(stop, go));
 	printf("nak_to_resume_ms=%.1f\n", ms(f->first_nak, f->first_resume));
 	printf("resume_to_traffic_ms=%.1f\n", ms(f->first_resume, go));
@@ -116,6 +119,10 @@ int main(int argc, char **argv)
 		die("there is no traffic of these hosts in the capture", "");
 	flow_resample(&f, MAX_SLOTS);
 	report(&f);
+	if (f.lost > 0)
+		fprintf(stderr,
+			"timeline: the capture has lost %lld packets, so times may be longer than they were\n",
+			(long long)f.lost);
 	if (svg) {
 		out = fopen(svg, "w");
 		if (!out)

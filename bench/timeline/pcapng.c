@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The little of pcapng that dumpcap writes: one section, one or more
- * interfaces, enhanced packet blocks. Other blocks are skipped.
+ * interfaces, enhanced packet blocks, and what was lost. Other blocks are skipped.
  */
 #include "pcapng.h"
 
@@ -9,14 +9,18 @@
 
 #define SHB 0x0a0d0d0a
 #define IDB 1
+#define ISB 5
 #define EPB 6
 #define BYTE_ORDER_MAGIC 0x1a2b3c4d
 #define OPT_TSRESOL 9
+#define OPT_IFDROP 5
+#define OPT_OSDROP 7
 #define MAX_BLOCK (1 << 20)
 #define MAX_IFS 16
 
 static uint8_t block[MAX_BLOCK];
 static uint64_t ticks_per_s[MAX_IFS];
+static int64_t lost[MAX_IFS]; /* -1: nobody has said */
 static unsigned int ifs;
 
 static uint32_t u32(const uint8_t *p)
@@ -57,7 +61,33 @@ static int interface(uint32_t len)
 	}
 	if (ifs == MAX_IFS)
 		return -1;
+	lost[ifs] = -1;
 	ticks_per_s[ifs++] = ticks;
+	return 0;
+}
+
+/* Counts from the interface's beginning: the last one is right */
+static int statistics(uint32_t len)
+{
+	uint32_t at = 12;
+	int64_t sum = -1;
+
+	if (len < 12 || u32(block) >= ifs)
+		return -1;
+	while (at + 4 <= len && u16(block + at)) {
+		uint16_t opt = u16(block + at), size = u16(block + at + 2);
+
+		if ((opt == OPT_IFDROP || opt == OPT_OSDROP) && size == 8 &&
+		    at + 12 <= len) {
+			int64_t n;
+
+			memcpy(&n, block + at + 4, sizeof(n));
+			sum = (sum < 0 ? 0 : sum) + n;
+		}
+		at += 4 + ((size + 3) & ~3u);
+	}
+	if (sum >= 0)
+		lost[u32(block)] = sum;
 	return 0;
 }
 
@@ -100,9 +130,22 @@ int pcapng_next(FILE *file, struct frame *frame)
 		} else if (type == IDB) {
 			if (len < 8 || interface(len))
 				return -1;
+		} else if (type == ISB) {
+			if (statistics(len))
+				return -1;
 		} else if (type == EPB) {
 			return packet(len, frame);
 		}
 	}
 	return 0;
+}
+
+int64_t pcapng_lost(void)
+{
+	int64_t sum = -1;
+
+	for (unsigned int i = 0; i < ifs; i++)
+		if (lost[i] >= 0)
+			sum = (sum < 0 ? 0 : sum) + lost[i];
+	return sum;
 }

@@ -24,4 +24,9 @@ struct frame {
  */
 int pcapng_next(FILE *file, struct frame *frame);
 
+/* How many packets passed that the capture does not have, as it says itself at
+ * its end; -1: it does not say, for it was cut off.
+ */
+int64_t pcapng_lost(void);
+
 #endif /* PCAPNG_H */

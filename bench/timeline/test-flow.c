@@ -76,6 +76,24 @@ static void packet(uint64_t ms, int from, int to, uint8_t opcode,
 	put32(32 + sizeof(f));
 }
 
+/* what dumpcap says in the end; a comment is before it, and must be passed over */
+static void statistics(uint64_t ifdrop, uint64_t osdrop)
+{
+	put32(5);
+	put32(24 + 8 + 2 * 12 + 4);
+	put32(0);
+	put32(0);
+	put32(0);
+	put32(1 | 3 << 16);
+	put("abc", 4);
+	put32(5 | 8 << 16);
+	put(&ifdrop, 8);
+	put32(7 | 8 << 16);
+	put(&osdrop, 8);
+	put32(0);
+	put32(24 + 8 + 2 * 12 + 4);
+}
+
 static struct flow *read_capture(size_t len, int expect)
 {
 	struct flow *f = calloc(1, sizeof(*f));
@@ -139,6 +157,17 @@ int main(void)
 	packet(2000, 3, 2, 0x11, 0x62);
 	f = read_capture(bytes, 0);
 	CHECK(f->fatal == 1);
+	CHECK(f->lost == -1);
+	forget(f);
+
+	/* packets that were not captured: as was said last */
+	statistics(1, 0);
+	f = read_capture(bytes, 0);
+	CHECK(f->lost == 1 && f->fatal == 1);
+	forget(f);
+	statistics(4, 3);
+	f = read_capture(bytes, 0);
+	CHECK(f->lost == 7 && f->qps == 1);
 	forget(f);
 
 	/* cut off anywhere: what is there counts, and nothing is made up */

@@ -30,6 +30,7 @@ struct flow {
 	unsigned int slots;
 	unsigned int nak_stopped, resume, resume_ack;
 	unsigned int fatal; /* NAKs that end a connection */
+	int64_t lost;	    /* by the capture; -1: unknown */
 	uint64_t first_nak, first_resume;
 	struct qp qp[MAX_QPS];
 	unsigned int qps;
