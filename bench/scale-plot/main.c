@@ -5,15 +5,16 @@
  * Reads what runs of live_restore -j have printed, with -r and without, prints
  * how sizes and times grow with the number of QPs, and writes that as JSON and
  * as a plot. COMMAND is noted in the JSON. Exit code 1 if something grows faster
- * than linearly.
+ * than linearly, as runs_linear() says, or if a run has failed: of that there is
+ * only a line with "qps", "srq" and "failed": 1.
  */
 #include "scale.h"
 
 #include <stdlib.h>
 
-/* not how long RESUME takes: the first QPs already run, on the same processors */
-static const enum step judged[] = { STEP_stop, STEP_dump, STEP_restore,
-				    STEP_map, STEP_blackout };
+/* RESUME only as a part of all: the first QPs already run, on the same processors */
+static const enum step judged[] = { STEP_stop, STEP_dump,   STEP_restore,
+				    STEP_map,  STEP_attach, STEP_blackout };
 
 #define JUDGED (sizeof(judged) / sizeof(judged[0]))
 
@@ -62,6 +63,18 @@ static bool judge(const struct scale *s)
 	return bad;
 }
 
+/* Returns whether there are any */
+static bool failures(const struct scale *s, enum kind kind)
+{
+	if (s->failed)
+		printf("\n%u runs FAILED of QPs with %s\n", s->failed,
+		       kind_names[kind]);
+	if (s->lacks)
+		printf("there is no run of %u QPs with %s\n", s->lacks,
+		       kind_names[kind]);
+	return s->failed;
+}
+
 static void sizes_json(FILE *out, const struct scale *s, enum kind kind,
 		       const char **comma)
 {
@@ -70,9 +83,9 @@ static void sizes_json(FILE *out, const struct scale *s, enum kind kind,
 
 		fprintf(out,
 			"%s\n    {\"qps\": %u, \"srq\": %s, \"runs\": %u, "
-			"\"image_bytes\": %zu",
+			"\"failed_runs\": %u, \"image_bytes\": %zu",
 			*comma, z->qps, kind == FROM_SRQ ? "true" : "false",
-			z->runs, z->image_bytes);
+			z->runs, z->failed, z->image_bytes);
 		for (int k = 0; k < N_STEPS; k++)
 			fprintf(out,
 				", \"%s_ms\": %.3f, \"%s_fastest\": %.3f, "
@@ -106,6 +119,8 @@ static void write_json(FILE *out, const struct results *r, const char *command)
 	const char *comma = "";
 
 	fprintf(out, "{\n  \"command\": \"%s\",\n", command);
+	fprintf(out, "  \"failed_runs\": %u,\n  \"limit\": %g,\n",
+		r->kind[OWN_QUEUE].failed + r->kind[FROM_SRQ].failed, FASTER);
 	objects_json(out, r);
 	fprintf(out, "  \"sizes\": [");
 	for (int kind = 0; kind < N_KINDS; kind++)
@@ -132,19 +147,22 @@ int main(int argc, char **argv)
 {
 	static struct results r;
 	bool bad = false;
+	int sizes;
 	FILE *f;
 
 	if (argc != 4) {
 		fprintf(stderr, "usage: scale-plot JSON SVG COMMAND < RUNS\n");
 		return 2;
 	}
-	if (!runs_read(&r, stdin)) {
+	sizes = runs_read(&r, stdin);
+	if (sizes <= 0) {
 		fprintf(stderr, "scale-plot: no results\n");
 		return 2;
 	}
 
 	objects_print(&r);
 	for (int kind = 0; kind < N_KINDS; kind++) {
+		bad |= failures(&r.kind[kind], (enum kind)kind);
 		if (!r.kind[kind].sizes)
 			continue;
 		print_times(&r.kind[kind], (enum kind)kind);

@@ -59,7 +59,8 @@ static struct size *size_for(struct scale *s, unsigned int qps)
 	return &s->size[i];
 }
 
-static void add(struct results *r, const char *json)
+/* Returns 0, or -1 if there are too many */
+static int add(struct results *r, const char *json)
 {
 	struct scale *s =
 		&r->kind[number(json, "srq", "") > 0 ? FROM_SRQ : OWN_QUEUE];
@@ -67,7 +68,11 @@ static void add(struct results *r, const char *json)
 	double sum = 0;
 
 	if (!z || z->runs == MAX_RUNS)
-		return;
+		return -1;
+	if (number(json, "failed", "") > 0) {
+		z->failed++;
+		return 0;
+	}
 	for (int i = 0; i < STEP_blackout; i++) {
 		z->run[i][z->runs] = number(json, step_names[i], "_ms");
 		sum += z->run[i][z->runs];
@@ -82,6 +87,22 @@ static void add(struct results *r, const char *json)
 		o->fixed = (size_t)number(json, type_names[i], "_fixed");
 		o->contents = (size_t)number(json, type_names[i], "_contents");
 	}
+	return 0;
+}
+
+/* A size none of whose runs has succeeded has no numbers. */
+static void leave_out(struct scale *s)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < s->sizes; i++) {
+		s->failed += s->size[i].failed;
+		if (s->size[i].runs)
+			s->size[n++] = s->size[i];
+		else
+			s->lacks = s->size[i].qps;
+	}
+	s->sizes = n;
 }
 
 static void finish(struct size *z, int step)
@@ -93,7 +114,7 @@ static void finish(struct size *z, int step)
 		z->spread[step] = (v[z->runs - 1] - v[0]) / z->ms[step];
 }
 
-/* Returns how many sizes there are */
+/* Returns how many sizes there are, or -1 */
 int runs_read(struct results *r, FILE *in)
 {
 	unsigned int sizes = 0;
@@ -101,13 +122,19 @@ int runs_read(struct results *r, FILE *in)
 	size_t room = 0;
 
 	memset(r, 0, sizeof(*r));
-	while (getline(&text, &room, in) > 0)
-		if (number(text, "qps", "") > 0)
-			add(r, text);
+	while (getline(&text, &room, in) > 0) {
+		if (number(text, "qps", "") <= 0 || !add(r, text))
+			continue;
+		fprintf(stderr, "scale-plot: more than %d sizes, or %d runs\n",
+			MAX_SIZES, MAX_RUNS);
+		free(text);
+		return -1;
+	}
 	free(text);
 	for (int kind = 0; kind < N_KINDS; kind++) {
 		struct scale *s = &r->kind[kind];
 
+		leave_out(s);
 		for (unsigned int i = 0; i < s->sizes; i++)
 			for (int k = 0; k < N_STEPS; k++)
 				finish(&s->size[i], k);
@@ -138,37 +165,45 @@ struct line runs_fit(const struct scale *s, enum step step)
 	return l;
 }
 
-/* the largest size, and the largest one with at most a quarter of its QPs */
-static const struct size *compared(const struct scale *s,
-				   const struct size **small)
+/* the largest size that has at most a quarter of these QPs; NULL if there is none */
+static const struct size *quarter(const struct scale *s, const struct size *big)
 {
-	const struct size *big = &s->size[s->sizes - 1];
+	const struct size *small = big;
 
-	*small = big;
-	while (*small > s->size && (*small)->qps > big->qps / 4)
-		(*small)--;
-	return big;
+	while (small >= s->size && small->qps > big->qps / 4)
+		small--;
+	return small >= s->size ? small : NULL;
 }
 
 /*
- * Does a QP cost no more among many than among a quarter of them? With growth
- * as the square it would cost four times as much; half is left for noise. That
- * only ever adds to a time, so the fastest runs are compared: it would have to
- * hit all of one size.
+ * Does a QP cost no more among many than among a quarter of them? The two largest
+ * sizes that have such a quarter are asked: 4096 of 1024, and 1024 of 256. A part
+ * that grows as the square may be a twelfth of the smaller one's time, or more if
+ * another part is fixed. The clock counts instructions, and what else the node does
+ * only ever adds to a time, so the fastest runs are compared: it would have to hit
+ * all of one size.
  */
 bool runs_linear(const struct scale *s, enum step step)
 {
-	const struct size *small, *big = compared(s, &small);
+	for (unsigned int i = s->sizes, asked = 0; i-- && asked < 2;) {
+		const struct size *big = &s->size[i], *small = quarter(s, big);
 
-	return big->run[step][0] / big->qps <=
-	       1.5 * small->run[step][0] / small->qps;
+		if (!small)
+			continue;
+		if (big->run[step][0] / big->qps >
+		    FASTER * small->run[step][0] / small->qps)
+			return false;
+		asked++;
+	}
+	return true;
 }
 
 /* In bytes there is no noise, but not every QP has used as many slots */
 bool runs_bytes_linear(const struct scale *s)
 {
-	const struct size *small, *big = compared(s, &small);
+	const struct size *big = &s->size[s->sizes - 1];
+	const struct size *small = quarter(s, big);
 
-	return (double)big->image_bytes / big->qps <=
-	       1.05 * (double)small->image_bytes / small->qps;
+	return !small || (double)big->image_bytes / big->qps <=
+				 1.05 * (double)small->image_bytes / small->qps;
 }

@@ -8,6 +8,8 @@
 
 #define MAX_SIZES 16
 #define MAX_RUNS 64
+/* so much more a QP may cost among four times as many, and it is still linear */
+#define FASTER 1.25
 
 /* in the order of a migration; the last one is the sum of all others */
 #define STEPS(X) \
@@ -42,7 +44,7 @@ extern const char *const type_names[N_TYPES];
 
 /* all runs with the same number of QPs */
 struct size {
-	unsigned int qps, runs;
+	unsigned int qps, runs, failed;
 	double run[N_STEPS][MAX_RUNS]; /* ascending */
 	double ms[N_STEPS];	       /* medians */
 	double spread[N_STEPS]; /* of the runs, as a share of the median */
@@ -55,6 +57,8 @@ struct size {
 struct scale {
 	struct size size[MAX_SIZES]; /* ascending */
 	unsigned int sizes;
+	unsigned int failed; /* runs of all sizes */
+	unsigned int lacks;  /* a size of which there is no run; 0: none */
 };
 
 /* how QPs receive */
