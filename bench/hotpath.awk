@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Lines of "name unit module value", with the modules stock, fixes and migr in
-# turn: medians and ratios to standard output and to the file $json. The exit
-# code is 1 if a ratio is above $limit or cannot be told from it, as with less than
-# three rounds.
+# Lines of "name unit module value", with each of the modules stock, fixes and migr once
+# a round, and "failed" as the value of what failed: medians and ratios to standard
+# output and to the file $json. The exit code is 1 if a ratio is above $limit or cannot
+# be told from it, as with less than three rounds, and if something was not measured in
+# all $rounds; what was is the result.
 
 # how much longer b takes than a, or how much less it does in its time
 function ratio(name, a, b)
@@ -11,27 +12,39 @@ function ratio(name, a, b)
 	return unit[name] == "us" ? b / a : a / b
 }
 
-NF != 4 || $4 !~ /^[0-9.]+$/ || $4 + 0 == 0 {
-	print "not a result: " $0
-	wrong = 1
-	exit 1
+# What is compared was measured next to each other.
+function compare(name, key, a, b, i)
+{
+	for (i = 1; i <= runs[name " " a]; i++)
+		if ((name, a, i) in value && (name, b, i) in value)
+			add(name " " key,
+				ratio(name, value[name, a, i], value[name, b, i]))
 }
 
-!($1 in unit) { names[++n] = $1; unit[$1] = $2 }
+$3 ~ /^(stock|fixes|migr)$/ {
+	if (!($1 in unit)) {
+		names[++n] = $1
+		unit[$1] = $2
+	}
+	run = ++runs[$1 " " $3]
+}
+$3 !~ /^(stock|fixes|migr)$/ || NF != 4 || $4 !~ /^[0-9.]+$/ || $4 + 0 == 0 {
+	if ($4 != "failed") {
+		print "not a result: " $0
+		wrong = 1
+	}
+	next
+}
 {
 	add($1 " " $3, $4)
-	last[$1, $3] = $4
-}
-# What is compared was measured next to each other.
-$3 == "migr" {
-	add($1 " all", ratio($1, last[$1, "stock"], $4))
-	add($1 " of fixes", ratio($1, last[$1, "stock"], last[$1, "fixes"]))
-	add($1 " of migr", ratio($1, last[$1, "fixes"], $4))
+	value[$1, $3, run] = $4
 }
 
 END {
-	if (wrong)
+	if (!n) {
+		print "there is no result of anything"
 		exit 1
+	}
 	json = ENVIRON["json"]
 	limit = ENVIRON["limit"]
 	rounds = ENVIRON["rounds"]
@@ -44,24 +57,33 @@ END {
 		"migr", "ratio", "fixes", "protocol", "spread"
 	for (i = 1; i <= n; i++) {
 		name = names[i]
-		wide = 0
+		wide = failed = 0
+		compare(name, "all", "stock", "migr")
+		compare(name, "of fixes", "stock", "fixes")
+		compare(name, "of migr", "fixes", "migr")
 		split("stock fixes migr", arms)
 		for (k = 1; k <= 3; k++) {
 			key = name " " arms[k]
 			if (count[key] != rounds) {
 				printf "%s was measured %d times, not %d\n",
 					key, count[key], rounds
-				exit 1
+				failed += rounds - count[key]
+				wrong = 1
 			}
 			mid[k] = median(key)
 			if (spread(key) > wide)
 				wide = spread(key)
 		}
+		printf "    {\"name\": \"%s\", \"unit\": \"%s\", " \
+			"\"failed_runs\": %d, ", name, unit[name], failed >json
+		if (!count[name " all"] || !count[name " fixes"]) {
+			printf "\"ratio\": null}%s\n", i < n ? "," : "" >json
+			lost = lost " " name
+			continue
+		}
 		all = median(name " all")
 		from = low(name " all")
 		to = high(name " all")
-		printf "    {\"name\": \"%s\", \"unit\": \"%s\", ", name,
-			unit[name] >json
 		printf "\"stock\": %.4f, \"fixes\": %.4f, \"migr\": %.4f, ",
 			mid[1], mid[2], mid[3] >json
 		printf "\"ratio\": %.4f, \"low\": %.4f, \"high\": %.4f, ", all,
@@ -75,7 +97,7 @@ END {
 			median(name " of migr"), wide, unit[name]
 		if (from > limit)
 			above = above " " name
-		else if (to > limit || rounds < 3)
+		else if (to > limit || count[name " all"] < 3)
 			open = open " " name
 	}
 	print "  ]\n}" >json
@@ -84,7 +106,9 @@ END {
 	if (open)
 		print "not to be told from the limit of " limit \
 			", which wants more rounds:" open
-	if (!above && !open)
+	if (lost)
+		print "there is no result of:" lost
+	if (!above && !open && !lost)
 		print "none is above " limit
-	exit above != "" || open != ""
+	exit above != "" || open != "" || lost != "" || wrong
 }
