@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Lines of "kernel class plain|moved|frozen seconds verified result", with those of
-# moved also "dump transfer restore stopped blackout bytes", and "- false -" of a run
-# that failed: medians (see median.awk) to standard output, to the file $json and as
-# bars to $svg. The exit code is 1 if a result was not verified, or is not that of the
-# kernel's first run; and with no results at all, if one of the three was never had.
+# moved also "dump transfer restore stopped blackout bytes", with those of frozen for
+# how long, and "- false -" of a run that failed, or of "first", with which each kernel
+# begins: medians (see median.awk) to standard output, to the file $json and as bars to
+# $svg. What was never had is null there. The exit code is 1 if a run failed, if a result
+# was not verified, or is not that of the kernel's first run, and if there was anything
+# else to be read.
 
 function bar(x, height, color, label)
 {
@@ -14,29 +16,53 @@ function bar(x, height, color, label)
 		x + 17, 215 - height, label >svg
 }
 
-function wrong_line()
+function is_run(i)
 {
-	print "not a run: " $0
-	bad = 1
-	exit 1
-}
-
-function no_result(what)
-{
-	print "there is no result " what
-	bad = 1
-	exit 1
-}
-
-$3 !~ /^(plain|moved|frozen)$/ { wrong_line() }
-!($1 in class) { names[++n] = $1; class[$1] = $2; right[$1] = 1 }
-{ run = ++runs[$1 " " $3] }
-$4 " " $5 " " $6 == "- false -" && NF == 6 { failed[$1]++; right[$1] = 0; next }
-NF != ($3 == "moved" ? 12 : 6) { wrong_line() }
-{
+	if (NF != ($3 == "moved" ? 12 : $3 == "frozen" ? 7 : 6))
+		return 0
 	for (i = 4; i <= NF; i++)
 		if (i != 5 && $i !~ /^[0-9.]+$/)
-			wrong_line()
+			return 0
+	return 1
+}
+
+# the median for the JSON
+function number(key, format)
+{
+	return count[key] ? sprintf(format, median(key)) : "null"
+}
+
+function range(key)
+{
+	return count[key] ? sprintf("[%.3f, %.3f]", low(key), high(key)) : "null"
+}
+
+function share(key)
+{
+	return count[key] ? sprintf("%.3f", spread(key)) : "null"
+}
+
+# and for who reads the table
+function cell(key, format, width)
+{
+	return sprintf(" %" width "s", count[key] ? sprintf(format, median(key)) : "-")
+}
+
+$3 !~ /^(plain|moved|frozen|first)$/ {
+	print "not a run: " $0
+	odd = 1
+	next
+}
+!($1 in class) { names[++n] = $1; class[$1] = $2; right[$1] = 1 }
+{ run = ++runs[$1 " " $3] }
+!is_run() {
+	if ($4 " " $5 " " $6 != "- false -" || NF != 6) {
+		print "not a run: " $0
+		odd = 1
+	}
+	failed[$1]++
+	right[$1] = 0
+	next
 }
 
 !($1 in first) { first[$1] = $6 }
@@ -50,6 +76,7 @@ $3 == "moved" {
 	for (i = 1; i <= 6; i++)
 		add($1 " " phases[i], $(6 + i))
 }
+$3 == "frozen" { add($1 " frozen_ms", $7) }
 
 # What is compared was measured next to each other.
 function compare(k, kind, i)
@@ -58,15 +85,17 @@ function compare(k, kind, i)
 		if ((k " plain", i) in seconds && (k " " kind, i) in seconds)
 			add(k " added " kind,
 				seconds[k " " kind, i] - seconds[k " plain", i])
-	if (!count[k " added " kind])
-		no_result("of " k " as it is and " kind)
+	if (!count[k " added " kind]) {
+		print "there is no result of " k " as it is and " kind
+		odd = 1
+	}
 }
 
 END {
-	if (bad)
+	if (!n) {
+		print "there is no result of anything"
 		exit 1
-	if (!n)
-		no_result("of anything")
+	}
 	for (i = 1; i <= n; i++) {
 		compare(names[i], "moved")
 		compare(names[i], "frozen")
@@ -80,40 +109,51 @@ END {
 		n * 130 + 20 >svg
 	print "<text x='10' y='15'>seconds of a job of four ranks: as it is " \
 		"(grey), one frozen (light), one moved (blue)</text>" >svg
-	printf "%-4s %9s %9s %9s %9s %9s %9s  %s\n", "", "plain s", "frozen s",
-		"moved s", "added s", "stopped", "blackout", "ms"
+	printf "%-4s %9s %9s %9s %9s %9s %9s %9s  %s\n", "", "plain s", "frozen s",
+		"moved s", "added s", "frozen", "stopped", "blackout", "ms"
 	for (i = 1; i <= n; i++) {
 		k = names[i]
-		p = median(k " plain")
-		f = median(k " frozen")
-		m = median(k " moved")
-		printf "%-4s %9.1f %9.1f %9.1f %9.1f %9.0f %9.0f  %s\n", k, p, f,
-			m, median(k " added moved"), median(k " stopped"),
-			median(k " blackout"), right[k] ? "" : "WRONG"
+		printf "%-4s%s%s%s%s%s%s%s  %s\n", k, cell(k " plain", "%.1f", 9),
+			cell(k " frozen", "%.1f", 9), cell(k " moved", "%.1f", 9),
+			cell(k " added moved", "%.1f", 9),
+			cell(k " frozen_ms", "%.0f", 9),
+			cell(k " stopped", "%.0f", 9),
+			cell(k " blackout", "%.0f", 9),
+			(failed[k] ? failed[k] " FAILED " : "") \
+			(right[k] ? "" : "WRONG")
 		printf "    {\"name\": \"%s\", \"class\": \"%s\", \"ranks\": 4, " \
 			"\"moves\": 1, \"runs\": %d, \"failed_runs\": %d, " \
 			"\"verified\": %s, ", toupper(k), class[k],
 			runs[k " moved"], failed[k],
 			right[k] ? "true" : "false" >json
-		printf "\"seconds\": %.3f, \"baseline_seconds\": %.3f, " \
-			"\"frozen_seconds\": %.3f, ", m, p, f >json
-		printf "\"added_seconds\": %.3f, \"added_by_frozen_seconds\": " \
-			"%.3f, ", median(k " added moved"),
-			median(k " added frozen") >json
-		printf "\"added_range\": [%.3f, %.3f], " \
-			"\"added_by_frozen_range\": [%.3f, %.3f], ",
-			low(k " added moved"), high(k " added moved"),
-			low(k " added frozen"), high(k " added frozen") >json
-		printf "\"dump_ms\": %.0f, \"transfer_ms\": %.0f, " \
-			"\"restore_ms\": %.0f, \"stopped_ms\": %.0f, " \
-			"\"blackout_ms\": %.1f, \"bytes\": %.0f, ",
-			median(k " dump"), median(k " transfer"),
-			median(k " restore"), median(k " stopped"),
-			median(k " blackout"), median(k " bytes") >json
-		printf "\"spread\": %.3f}%s\n", spread(k " moved"),
+		printf "\"seconds\": %s, \"baseline_seconds\": %s, " \
+			"\"frozen_seconds\": %s, ", number(k " moved", "%.3f"),
+			number(k " plain", "%.3f"),
+			number(k " frozen", "%.3f") >json
+		printf "\"added_seconds\": %s, \"added_by_frozen_seconds\": " \
+			"%s, ", number(k " added moved", "%.3f"),
+			number(k " added frozen", "%.3f") >json
+		printf "\"added_range\": %s, \"added_by_frozen_range\": %s, ",
+			range(k " added moved"), range(k " added frozen") >json
+		printf "\"dump_ms\": %s, \"transfer_ms\": %s, " \
+			"\"restore_ms\": %s, \"stopped_ms\": %s, " \
+			"\"frozen_ms\": %s, \"blackout_ms\": %s, \"bytes\": %s, ",
+			number(k " dump", "%.0f"), number(k " transfer", "%.0f"),
+			number(k " restore", "%.0f"),
+			number(k " stopped", "%.0f"),
+			number(k " frozen_ms", "%.0f"),
+			number(k " blackout", "%.1f"),
+			number(k " bytes", "%.0f") >json
+		printf "\"spread\": %s, \"baseline_spread\": %s, " \
+			"\"frozen_spread\": %s}%s\n", share(k " moved"),
+			share(k " plain"), share(k " frozen"),
 			i < n ? "," : "" >json
+		p = count[k " plain"] ? median(k " plain") : 0
+		f = count[k " frozen"] ? median(k " frozen") : 0
+		m = count[k " moved"] ? median(k " moved") : 0
 		top = m > f ? m : f
 		top = top > p ? top : p
+		top = top ? top : 1
 		x = 20 + (i - 1) * 130
 		bar(x, 170 * p / top, "#999999", sprintf("%.1f", p))
 		bar(x + 36, 170 * f / top, "#c8c8c8", sprintf("%.1f", f))
@@ -127,5 +167,5 @@ END {
 	print "</svg>" >svg
 	if (all_wrong)
 		print "not verified, or not always the same:" all_wrong
-	exit all_wrong != ""
+	exit all_wrong != "" || odd
 }
