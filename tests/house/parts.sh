@@ -161,12 +161,33 @@ bench=$tmp/bench
 mkdir -p "$bench"/{bench,tests,vm-images}
 cp "$tree/bench/scale" "$bench/bench/"
 cp "$tree/tests/ending.sh" "$bench/tests/"
-printf '%s\n' 'origin_begin() { :; }' 'origin_end() { :; }' >"$bench/bench/origin.sh"
-printf '%s\n' '#!/bin/sh' 'cat >/dev/null' >"$bench/vm-images/toolbox"
+printf '%s\n' 'origin_begin() { :; }' 'origin_end() { echo origin; }' >"$bench/bench/origin.sh"
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'cat >"$0.runs"' '[ ! -e "$0.json" ] || echo {} >"$2"' \
+	>"$bench/vm-images/toolbox"
 # shellcheck disable=SC2016 # expanded there
 printf '%s\n' '#!/bin/sh' 'echo "$*" >>"$0.calls"' \
-	'[ "$*" != "check --new" ] || [ -e "$0.looked" ] || ! : >"$0.looked"' >"$bench/lab"
+	'case "$*" in' 'factor) echo 1 ;;' '*pkill*) ;;' \
+	'*live_restore*) [ ! -e "$0.fails" ] || ! grep -qe "-n 64 -r" "$0.calls" && echo "{}" ;;' \
+	'"check --new") [ -e "$0.looked" ] || ! : >"$0.looked" ;;' 'esac' >"$bench/lab"
 chmod +x "$bench/lab" "$bench/vm-images/toolbox"
 "$bench/bench/scale" 1 2>/dev/null || fail "it ended: $(cat "$bench/lab.calls")"
 [ "$(grep -c live_restore "$bench/lab.calls")" = 14 ] ||
 	fail "it did: $(cat "$bench/lab.calls")"
+
+say "bench/scale: what fails is one of many, and an old result is not a new one"
+touch "$bench/vm-images/toolbox.json" "$bench/lab.fails"
+: >"$bench/lab.calls"
+"$bench/bench/scale" 1 >"$tmp/out" 2>/dev/null || fail "it ended: $(cat "$bench/lab.calls")"
+grep -qx origin "$tmp/out" || fail "no origin"
+if [ "$(grep -cx '{}' "$bench/vm-images/toolbox.runs")" != 7 ] ||
+	! grep -qx '{"qps":64,"srq":1,"failed":1}' "$bench/vm-images/toolbox.runs" ||
+	[ "$(wc -l <"$bench/vm-images/toolbox.runs")" != 14 ]; then
+	fail "runs: $(cat "$bench/vm-images/toolbox.runs")"
+fi
+rm "$bench/vm-images/toolbox.json"
+"$bench/bench/scale" 1 >"$tmp/out" 2>/dev/null
+if [ -s "$tmp/out" ] || [ -e "$bench/build/bench/scale.json" ]; then
+	fail "an old result"
+fi
+! "$bench/bench/scale" 65 2>/dev/null || fail "more runs than are looked at"
