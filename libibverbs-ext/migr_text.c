@@ -27,6 +27,8 @@ static const char *const why_texts[] = {
 	[RXE_MIGR_WHY_PIN] = "pages cannot be pinned",
 	[RXE_MIGR_WHY_ELSEWHERE] =
 		"its peer is not where it was, and was not restored here",
+	[RXE_MIGR_WHY_MEMORY] =
+		"its memory was unmapped, replaced or made read-only since it was registered",
 };
 
 static const char *const type_texts[] = {

@@ -235,9 +235,7 @@ static int stop_check(struct ib_ucontext *uc, struct rxe_qp **qps,
 {
 	int err;
 
-	err = rxe_migr_key_active();
-	if (!err)
-		err = rxe_migr_chk_context(uc, qps, n, st);
+	err = rxe_migr_chk_context(uc, qps, n, st);
 	if (!err)
 		err = rxe_migr_ask(qps, n,
 				   min(in->timeout_ms ?: STOP_TIMEOUT_MS,
@@ -278,7 +276,11 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	if (IS_ERR(guard))
 		return PTR_ERR(guard);
 
-	err = rxe_migr_collect(uc, &qps, &n);
+	err = rxe_migr_key_active();
+	if (!err) /* before anything is held for which others wait */
+		err = rxe_migr_chk_memory(uc, st);
+	if (!err)
+		err = rxe_migr_collect(uc, &qps, &n);
 	if (err)
 		goto err_guard;
 

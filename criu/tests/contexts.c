@@ -15,8 +15,10 @@
  *
  * EXTRA is something that cannot be moved: "events" (a second asynchronous event
  * file), "second" (the same, and the first one is closed), "shared" (a context that
- * a child has, too), "orphan" (a child that has only the mapping).
+ * a child has, too), "orphan" (a child that has only the mapping), or another MR,
+ * one page of which is "unmapped", "readonly", "dontneed" or "replaced" by now.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -40,6 +42,8 @@
 #define SOURCE 0
 #define BACK 2048   /* read from the peer */
 #define TARGET 4096 /* written by the peer */
+#define PAGES 1024  /* of an MR that is spoiled: */
+#define SPOILED 700 /* this one */
 
 struct ctx {
 	struct ibv_context *verbs;
@@ -282,6 +286,31 @@ static void make_event_file(struct ibv_context *verbs)
 	NEED(!ioctl(verbs->cmd_fd, RDMA_VERBS_IOCTL, &cmd));
 }
 
+/* what was registered is there no more; false if it is not known how */
+static int spoil(const char *how, struct ctx *c)
+{
+	const size_t size = 4096, all = PAGES * size;
+	char *mem = mmap(NULL, all, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = mem + SPOILED * size;
+	struct ibv_pd *pd;
+
+	NEED(mem != MAP_FAILED);
+	NEED(pd = ibv_alloc_pd(c->verbs));
+	NEED(ibv_reg_mr(pd, mem, all, IBV_ACCESS_LOCAL_WRITE));
+	if (!strcmp(how, "unmapped"))
+		return !munmap(page, size);
+	if (!strcmp(how, "readonly"))
+		return !mprotect(page, size, PROT_READ);
+	if (!strcmp(how, "dontneed"))
+		return !madvise(page, size, MADV_DONTNEED);
+	return !strcmp(how, "replaced") &&
+	       mremap(page, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+		      mem + (SPOILED + 1) * size) == page + size &&
+	       mmap(page, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
+}
+
 static void make_extra(const char *extra, struct ctx *c)
 {
 	if (!strcmp(extra, "events")) {
@@ -298,7 +327,7 @@ static void make_extra(const char *extra, struct ctx *c)
 			close(c->verbs->async_fd);
 			wait_forever();
 		}
-	} else {
+	} else if (!spoil(extra, c)) {
 		printf("FAIL: unknown extra %s\n", extra);
 		exit(2);
 	}

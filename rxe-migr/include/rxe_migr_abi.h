@@ -51,7 +51,8 @@ struct rxe_migr_buf {
 };
 
 /*
- * STOP: check that every connected peer is migratable, then stop every QP of
+ * STOP: check that every connected peer is migratable, and that every MR still
+ * has the pages that are mapped at its addresses, then stop every QP of
  * the context. On success the QPs stay Stopped as long as the returned guard
  * file is open; closing it (also by the death of its owner) is UNSTOP, except
  * after COMMIT, or if nobody else has the context's file, or the process that
@@ -67,6 +68,7 @@ struct rxe_migr_buf {
  * ETIMEDOUT    a peer does not answer (RXE_MIGR_WHY_SILENT)
  * EBADF        fd is not the file of this context
  * EAGAIN       an object is just being created
+ * EINTR        a signal came while a peer was asked or memory compared
  */
 #define RXE_MIGR_STOP_CHECK_ONLY (1U << 0)
 
@@ -92,6 +94,9 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_PIN,	/* ATTACH: pages of an MR cannot be pinned */
 	RXE_MIGR_WHY_ELSEWHERE,	/* RESUME: the partner is not where it was, and
 				 * was not restored here
+				 */
+	RXE_MIGR_WHY_MEMORY,	/* MR whose memory is not mapped as it was when
+				 * its pages were pinned
 				 */
 };
 

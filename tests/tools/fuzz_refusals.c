@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What STOP refuses, it names; and when that is gone, it stops. */
 #include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "migr_fuzz.h"
@@ -34,6 +38,33 @@ static void address_handle(const struct rig *rig, struct side *s)
 	stops(s);
 }
 
+/* a child's copy is the child's: here the pages are those that were registered */
+static void forked(const struct side *s)
+{
+	pid_t child = fork();
+
+	MUST(child >= 0);
+	if (!child)
+		for (;;)
+			pause();
+	memset(s->mem, 1, 2 * MSG);
+	stops(s);
+	MUST(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
+}
+
+/* ATTACH could not pin what was registered, or would pin something else */
+static void memory(const struct side *s)
+{
+	MUST(!mprotect(s->mem, MSG, PROT_READ));
+	refused(s, RXE_MIGR_WHY_MEMORY, RXE_MIGR_MR);
+	MUST(!mprotect(s->mem, MSG, PROT_READ | PROT_WRITE));
+	stops(s);
+	MUST(!madvise(s->mem + MSG, MSG, MADV_DONTNEED));
+	refused(s, RXE_MIGR_WHY_MEMORY, RXE_MIGR_MR);
+	MUST(!munmap(s->mem, MSG));
+	refused(s, RXE_MIGR_WHY_MEMORY, RXE_MIGR_MR);
+}
+
 void attack_refusals(struct rig *rig)
 {
 	struct side s = {};
@@ -41,5 +72,7 @@ void attack_refusals(struct rig *rig)
 	side_open(rig, &s);
 	stops(&s);
 	address_handle(rig, &s);
+	forked(&s);
+	memory(&s);
 	side_close(&s);
 }
