@@ -327,6 +327,16 @@ int dump_settle_at_exit(void)
 	return atexit(settle);
 }
 
+/* What the dump before this one has left is settled: CRIU has decided */
+void rp_dump_begin(void)
+{
+	settle();
+	dump_release_all();
+	written = false;
+	outcome_due = false;
+	dump_forget_plugin();
+}
+
 void rp_dump_finish(bool failed, bool tasks_live)
 {
 	if (!dump_tasks)

@@ -41,6 +41,11 @@ extern struct dump_context *dump_contexts;
 
 /* What has been taken as this file; NULL: nothing */
 const struct dump_file *dump_find_file(int fd);
+/* The restore does not know yet that it needs us */
+void dump_forget_plugin(void);
+bool dump_is_incremental(void);
+/* Has a process that is not dumped one of the contexts? -EOPNOTSUPP and log */
+int dump_check_outside(void);
 /* Give everything back; a guard that is closed before COMMIT is UNSTOP */
 void dump_release_all(void);
 /* To be called once, when the first context has been taken */

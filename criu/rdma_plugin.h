@@ -44,7 +44,7 @@ enum rp_kind {
 	RP_UVERBS,  /* a verbs device */
 	RP_CM,	    /* /dev/infiniband/rdma_cm */
 	RP_EVENT,   /* async or completion events: only RESOLVE knows which */
-	RP_STANDIN, /* ours: stands in for a ring during a restore */
+	RP_STANDIN, /* has the name of what stands in for a ring in a restore */
 };
 
 struct rp_fd {
@@ -66,7 +66,7 @@ struct rp_task {
 	pid_t pid;	   /* as seen by CRIU */
 	pid_t vpid;	   /* in its own, innermost pid namespace */
 	int max_fd;	   /* the largest number in use, -1: no files at all */
-	struct rp_fd *fds; /* RDMA files only */
+	struct rp_fd *fds; /* RDMA files, and stand-ins */
 	size_t nr_fds;
 	struct rp_map *maps;
 	size_t nr_maps;
@@ -233,6 +233,8 @@ int rp_remove_images(int dir);
 
 /* ---- dump side (take.c, dump.c) ---- */
 
+/* One process of CRIU may do several dumps, with RPC */
+void rp_dump_begin(void);
 int rp_pre_dump_check(pid_t pid);
 /* Take and stop the contexts of a task; RP_NOT_OURS: it has none */
 int rp_dump_take(pid_t pid);

@@ -72,15 +72,19 @@ static int note_number(struct dump_context *c, int fd)
 	return note(&c->fds, &c->nr_fds, fd);
 }
 
-/* The restore needs us: to be said once */
+static bool said; /* that the restore needs us, which is enough once */
+
 static int need_plugin(void)
 {
-	static bool said;
-
 	if (said || !add_inventory_plugin)
 		return 0;
 	said = true;
 	return add_inventory_plugin(RP_NAME) ? -ENOMEM : 0;
+}
+
+void dump_forget_plugin(void)
+{
+	said = false;
 }
 
 /* Takes ownership of `fd` */
@@ -295,9 +299,19 @@ static int take_kinds(struct rp_task *task, bool events)
 	int err = 0;
 
 	for (size_t i = 0; i < task->nr_fds && !err; i++)
-		if ((task->fds[i].kind == RP_EVENT) == events)
+		if (task->fds[i].kind != RP_STANDIN &&
+		    (task->fds[i].kind == RP_EVENT) == events)
 			err = take_one(task, task->fds + i);
 	return err;
+}
+
+/* Nothing stands in for a ring now: who has such a name has it by chance */
+static bool has_any(const struct rp_task *task)
+{
+	for (size_t i = 0; i < task->nr_fds; i++)
+		if (task->fds[i].kind != RP_STANDIN)
+			return true;
+	return task->nr_maps;
 }
 
 int rp_dump_take(pid_t pid)
@@ -310,7 +324,9 @@ int rp_dump_take(pid_t pid)
 	if (!t)
 		return -ENOMEM;
 	err = rp_task_scan(pid, &t->scan);
-	if (err || (!t->scan.nr_fds && !t->scan.nr_maps)) {
+	if (err || !has_any(&t->scan)) {
+		if (!err)
+			rp_task_free(&t->scan);
 		free(t);
 		return err ?: RP_NOT_OURS;
 	}
@@ -336,7 +352,7 @@ int rp_pre_dump_check(pid_t pid)
 
 	if (rp_task_scan(pid, &task))
 		return RP_NOT_OURS; /* it may have died; CRIU will see */
-	found = task.nr_fds || task.nr_maps;
+	found = has_any(&task);
 	rp_task_free(&task);
 	if (!found)
 		return RP_NOT_OURS;

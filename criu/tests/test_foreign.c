@@ -2,6 +2,7 @@
 /* A task that has a context of another driver beside ours: its files are not ours */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #define migr_cmd_resolve fake_resolve
 #include "../take.c"
@@ -38,6 +39,20 @@ int dump_settle_at_exit(void)
 	return 0;
 }
 
+bool dump_is_incremental(void)
+{
+	return false;
+}
+
+static int inventory;
+
+int add_inventory_plugin(const char *name)
+{
+	(void)name;
+	inventory++;
+	return 0;
+}
+
 static void events(void)
 {
 	struct rp_fd fds[] = { { .fd = 3, .kind = RP_UVERBS, .rdev = OURS },
@@ -70,8 +85,27 @@ static void events(void)
 	CHECK(take_event(&task, fds + 3, dup(other[0])) == -EOPNOTSUPP);
 	dump_release_all();
 	CHECK(!dump_find_file(file[0]));
+	CHECK(inventory == 1); /* of each dump once */
+	dump_forget_plugin();
+	CHECK(!need_plugin() && !need_plugin() && inventory == 2);
 	for (int i = 0; i < 2; i++)
 		CHECK(!close(file[i]) && !close(other[i]));
+}
+
+/* a memfd that has the name of our stand-ins is an ordinary file */
+static void by_name(void)
+{
+	struct rp_fd fd = { .fd = memfd_create(RP_STANDIN_NAME, 0),
+			    .kind = RP_STANDIN };
+	struct rp_task task = { .pid = getpid(), .fds = &fd, .nr_fds = 1 };
+
+	MUST(fd.fd >= 0);
+	CHECK(!has_any(&task));
+	CHECK(!take_kinds(&task, false) && !take_kinds(&task, true));
+	CHECK(!dump_find_file(fd.fd));
+	CHECK(rp_dump_take(getpid()) == RP_NOT_OURS && !dump_tasks);
+	CHECK(rp_pre_dump_check(getpid()) == RP_NOT_OURS);
+	close(fd.fd);
 }
 
 static int closed[8], nr_closed;
@@ -136,6 +170,7 @@ int rp_inject_attach(struct rp_inject *inj, int fd, struct rxe_migr_status *st)
 int main(void)
 {
 	events();
+	by_name();
 	leaks();
 	return check_result();
 }

@@ -13,7 +13,7 @@
 
 struct dump_task *dump_tasks;
 struct dump_context *dump_contexts;
-static int commits, releases;
+static int commits, releases, forgets;
 
 int fake_commit(int fd)
 {
@@ -25,6 +25,16 @@ int fake_commit(int fd)
 void dump_release_all(void)
 {
 	releases++;
+}
+
+void dump_forget_plugin(void)
+{
+	forgets++;
+}
+
+int dump_check_outside(void)
+{
+	return 0;
 }
 
 const struct dump_file *dump_find_file(int fd)
@@ -72,10 +82,26 @@ static void outcome(int dying, int wanted)
 	}
 }
 
+/* nothing of one dump is left when the next one begins */
+static void again(void)
+{
+	struct dump_task task = {};
+
+	dump_tasks = &task;
+	written = true;
+	rp_dump_finish(false, false);
+	CHECK(outcome_due);
+	releases = forgets = 0;
+	rp_dump_begin();
+	CHECK(!written && !outcome_due && forgets == 1 && releases == 1);
+	dump_tasks = NULL;
+}
+
 int main(void)
 {
 	outcome(TASKS, TASKS);
 	outcome(0, 0);
 	outcome(1, 0); /* it has come to its own end */
+	again();
 	return check_result();
 }
