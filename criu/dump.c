@@ -268,6 +268,11 @@ int rp_dump_file(int lfd, uint32_t id)
 	return err;
 }
 
+bool dump_is_incremental(void)
+{
+	return rp_is_incremental(criu_get_image_dir());
+}
+
 bool rp_dump_knows(dev_t rdev)
 {
 	struct dump_context *c;

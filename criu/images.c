@@ -337,6 +337,12 @@ static int remove_one(int dir, const char *name, uint32_t number)
 	return unlinkat(dir, name, 0) ? -errno : 0;
 }
 
+/* CRIU makes the link, and goes by it */
+bool rp_is_incremental(int dir)
+{
+	return !faccessat(dir, "parent", F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
 int rp_remove_images(int dir)
 {
 	static const char *const prefix[] = { "rdma-ctx-", "rdma-task-",

@@ -228,6 +228,8 @@ int rp_read_file(int dir, const char *name, void **data, size_t *length);
  */
 int rp_for_each_image(int dir, const char *prefix, int base,
 		      int (*fn)(int dir, const char *name, uint32_t number));
+/* Does CRIU write there only what differs from older images? */
+bool rp_is_incremental(int dir);
 /* Remove the files of a dump that failed, or of an older one */
 int rp_remove_images(int dir);
 

@@ -314,6 +314,17 @@ static bool has_any(const struct rp_task *task)
 	return task->nr_maps;
 }
 
+/* What can be told before anything is stopped */
+static int check_task(pid_t pid)
+{
+	if (dump_is_incremental()) {
+		rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): what RDMA has written is not seen as changed",
+		       pid);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 int rp_dump_take(pid_t pid)
 {
 	struct dump_task *t = calloc(1, sizeof(*t));
@@ -339,6 +350,8 @@ int rp_dump_take(pid_t pid)
 		found |= c->task == &t->scan;
 	if (!err && found)
 		err = take_kinds(&t->scan, true);
+	if (!err && found)
+		err = check_task(pid);
 	for (c = dump_contexts; c && !err; c = c->next)
 		if (c->task == &t->scan)
 			err = stop_context(c);

@@ -213,6 +213,9 @@ static void names(void)
 	CHECK(faccessat(dir, "rdma-task-1.img", F_OK, 0));
 	CHECK(faccessat(dir, "rdma-file-2a.img", F_OK, 0));
 	CHECK(!faccessat(dir, "pages-1.img", F_OK, 0));
+	CHECK(!rp_is_incremental(dir));
+	MUST(!symlinkat("../1", dir, "parent")); /* to nowhere */
+	CHECK(rp_is_incremental(dir));
 }
 
 /* more than memory is refused by the sanitizer's allocator, not killed */
