@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -185,15 +186,16 @@ void rp_task_free(struct rp_task *task)
 	memset(task, 0, sizeof(*task));
 }
 
-/* The rest of the line of /proc/PID/status that starts with `key` */
-static bool status_line(pid_t pid, const char *key, char *buf, size_t size)
+/* The rest of the line of /proc/PID/`file` that starts with `key` */
+static bool proc_line(pid_t pid, const char *file, const char *key, char *buf,
+		      size_t size)
 {
 	size_t n = strlen(key);
 	bool found = false;
 	char path[32];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
@@ -203,6 +205,42 @@ static bool status_line(pid_t pid, const char *key, char *buf, size_t size)
 	if (found)
 		memmove(buf, buf + n, strlen(buf + n) + 1);
 	return found;
+}
+
+static bool status_line(pid_t pid, const char *key, char *buf, size_t size)
+{
+	return proc_line(pid, "status", key, buf, size);
+}
+
+pid_t rp_task_parent(pid_t pid)
+{
+	char line[64];
+
+	return status_line(pid, "PPid:", line, sizeof(line)) ? atoi(line) : -1;
+}
+
+int rp_task_pins(pid_t pid, struct rp_pins *pins)
+{
+	char line[256], limit[32];
+
+	*pins = (struct rp_pins){ .limit = UINT64_MAX };
+	if (!status_line(pid, "CapEff:", line, sizeof(line)))
+		return -ESRCH;
+	pins->unlimited = strtoull(line, NULL, 16) & 1ULL << CAP_IPC_LOCK;
+	if (status_line(pid, "VmPin:", line, sizeof(line)))
+		pins->pinned = strtoull(line, NULL, 10) << 10;
+	if (!proc_line(pid, "limits", "Max locked memory", line,
+		       sizeof(line)) ||
+	    sscanf(line, "%31s", limit) != 1)
+		return -ESRCH;
+	if (strcmp(limit, "unlimited"))
+		pins->limit = strtoull(limit, NULL, 10);
+	return 0;
+}
+
+bool rp_pins_fit(const struct rp_pins *pins)
+{
+	return pins->unlimited || pins->pinned <= pins->limit;
 }
 
 pid_t rp_task_vpid(pid_t pid)

@@ -88,6 +88,18 @@ bool rp_parse_map(const char *line, struct rp_map *map);
 int rp_task_scan(pid_t pid, struct rp_task *task);
 void rp_task_free(struct rp_task *task);
 pid_t rp_task_vpid(pid_t pid);
+pid_t rp_task_parent(pid_t pid);
+
+/* bytes */
+struct rp_pins {
+	uint64_t pinned; /* by all of its MRs, as often as they have the page */
+	uint64_t limit;	 /* RLIMIT_MEMLOCK */
+	bool unlimited;	 /* CAP_IPC_LOCK */
+};
+
+int rp_task_pins(pid_t pid, struct rp_pins *pins);
+/* Could it pin all this, being what it is now? */
+bool rp_pins_fit(const struct rp_pins *pins);
 /* Has SIGKILL been sent, or is it dead already? */
 bool rp_task_dying(pid_t pid);
 /* A duplicate of another task's file; -1 and errno */

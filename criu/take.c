@@ -314,6 +314,25 @@ static bool has_any(const struct rp_task *task)
 	return task->nr_maps;
 }
 
+/* The task registers its memory again, as what it is when it is restored */
+static int check_pins(pid_t pid)
+{
+	struct rp_pins pins;
+	int err = rp_task_pins(pid, &pins);
+
+	if (err) {
+		rp_err("pid %d: cannot tell what it may pin: %s", pid,
+		       strerror(-err));
+		return err;
+	}
+	if (rp_pins_fit(&pins))
+		return 0;
+	rp_err("pid %d has pinned %llu kB for RDMA, and by now may only %llu kB (RLIMIT_MEMLOCK), without CAP_IPC_LOCK",
+	       pid, (unsigned long long)pins.pinned >> 10,
+	       (unsigned long long)pins.limit >> 10);
+	return -EOPNOTSUPP;
+}
+
 /* What can be told before anything is stopped */
 static int check_task(pid_t pid)
 {
@@ -322,7 +341,7 @@ static int check_task(pid_t pid)
 		       pid);
 		return -EOPNOTSUPP;
 	}
-	return 0;
+	return check_pins(pid);
 }
 
 int rp_dump_take(pid_t pid)

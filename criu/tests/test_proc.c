@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,6 +61,24 @@ static void scan(void)
 	CHECK(rp_task_vpid(getpid()) > 0);
 }
 
+static void pins(void)
+{
+	const struct rlimit limit = { 8192, 16384 };
+	struct rp_pins p;
+
+	MUST(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	MUST(!rp_task_pins(getpid(), &p));
+	CHECK(p.limit == 8192 && !p.pinned && rp_pins_fit(&p));
+	p = (struct rp_pins){ .pinned = 8192, .limit = 8192 };
+	CHECK(rp_pins_fit(&p));
+	p.limit = 8191; /* of which no page may be a part */
+	CHECK(!rp_pins_fit(&p));
+	p.unlimited = true;
+	CHECK(rp_pins_fit(&p));
+	CHECK(rp_task_pins(1 << 22, &p)); /* no pid is larger */
+	CHECK(rp_task_parent(getpid()) == getppid());
+}
+
 static void dying(void)
 {
 	pid_t pid = fork();
@@ -79,6 +98,7 @@ int main(void)
 	kinds();
 	maps();
 	scan();
+	pins();
 	dying();
 	return check_result();
 }
