@@ -219,8 +219,9 @@ static int write_all(void)
 	unsigned int number;
 	struct dump_context *c;
 	struct dump_task *t;
-	int err = 0;
+	int err;
 
+	err = dump_check_outside();
 	for (t = dump_tasks; t && !err; t = t->next)
 		err = check_shared(&t->scan);
 	for (c = dump_contexts, number = 0; c && !err; c = c->next)

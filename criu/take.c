@@ -25,6 +25,8 @@ static void *files; /* of all contexts: a tree of tsearch() */
 
 /* names of plug-ins that the restore needs; CRIU >= 4.1 */
 int add_inventory_plugin(const char *name) __attribute__((weak));
+bool check_and_remove_inventory_plugin(const char *name, size_t n)
+	__attribute__((weak));
 
 static int by_file(const void *a, const void *b)
 {
@@ -82,9 +84,12 @@ static int need_plugin(void)
 	return add_inventory_plugin(RP_NAME) ? -ENOMEM : 0;
 }
 
+/* After a dump that failed CRIU still has the name, and a restore wants all */
 void dump_forget_plugin(void)
 {
 	said = false;
+	if (check_and_remove_inventory_plugin)
+		check_and_remove_inventory_plugin(RP_NAME, sizeof(RP_NAME));
 }
 
 /* Takes ownership of `fd` */

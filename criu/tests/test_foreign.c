@@ -53,6 +53,13 @@ int add_inventory_plugin(const char *name)
 	return 0;
 }
 
+bool check_and_remove_inventory_plugin(const char *name, size_t n)
+{
+	(void)name;
+	(void)n;
+	return inventory && inventory--;
+}
+
 static void events(void)
 {
 	struct rp_fd fds[] = { { .fd = 3, .kind = RP_UVERBS, .rdev = OURS },
@@ -85,9 +92,13 @@ static void events(void)
 	CHECK(take_event(&task, fds + 3, dup(other[0])) == -EOPNOTSUPP);
 	dump_release_all();
 	CHECK(!dump_find_file(file[0]));
-	CHECK(inventory == 1); /* of each dump once */
-	dump_forget_plugin();
-	CHECK(!need_plugin() && !need_plugin() && inventory == 2);
+	CHECK(inventory == 1);
+	for (int i = 0; i < 2; i++) { /* CRIU has forgotten it, or not */
+		dump_forget_plugin();
+		CHECK(!inventory);
+		CHECK(!need_plugin() && !need_plugin() && inventory == 1);
+		inventory = i;
+	}
 	for (int i = 0; i < 2; i++)
 		CHECK(!close(file[i]) && !close(other[i]));
 }

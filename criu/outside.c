@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Processes that are not dumped, but have a context that is: the server that has
+ * opened the device and forked, for one. Its QPs would stay stopped, here, and
+ * run on elsewhere.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "dump.h"
+
+static bool is_dumped(pid_t pid)
+{
+	for (const struct dump_task *t = dump_tasks; t; t = t->next)
+		if (t->scan.pid == pid)
+			return true;
+	return false;
+}
+
+/* CRIU, or one of its children, which have its files for a while */
+static bool is_criu(pid_t pid)
+{
+	while (pid > 1 && pid != getpid())
+		pid = rp_task_parent(pid);
+	return pid == getpid();
+}
+
+/* CRIU's own are asked about last: it takes the longest */
+static int check_file(pid_t pid, pid_t tid, int fd, dev_t rdev)
+{
+	const struct dump_context *c;
+	int order;
+
+	for (c = dump_contexts; c; c = c->next) {
+		if (c->dev.rdev != rdev)
+			continue;
+		order = syscall(SYS_kcmp, getpid(), tid, KCMP_FILE, c->fd, fd);
+		if (order > 0 || (order < 0 && errno != EPERM) || is_criu(pid))
+			continue;
+		if (order < 0)
+			rp_err("cannot tell whether fd %d of pid %d, which is not dumped, is a context of pid %d (fd %d)",
+			       fd, pid, c->task->pid, c->number);
+		else
+			rp_err("pid %d, fd %d (%s): pid %d, which is not dumped, has this verbs context, too (fd %d): that cannot be migrated",
+			       c->task->pid, c->number, c->dev.ibdev, pid, fd);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* A device's number needs no answer from a file server that may be away */
+static bool is_device(int dirfd, const char *name, dev_t *rdev)
+{
+	struct statx st;
+
+	if (statx(dirfd, name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
+	    !S_ISCHR(st.stx_mode))
+		return false;
+	*rdev = makedev(st.stx_rdev_major, st.stx_rdev_minor);
+	return true;
+}
+
+/* Processes come and go: what is not there any more has nothing */
+static int check_files(pid_t pid, pid_t tid)
+{
+	struct dirent *de;
+	char path[64];
+	int err = 0;
+	dev_t rdev;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", pid, tid);
+	d = opendir(path);
+	while (d && !err && (de = readdir(d)))
+		if (de->d_name[0] != '.' &&
+		    is_device(dirfd(d), de->d_name, &rdev))
+			err = check_file(pid, tid, atoi(de->d_name), rdev);
+	if (d)
+		closedir(d);
+	return err;
+}
+
+/* Most threads have the files of the first one, which may have ended */
+static int check_process(pid_t pid)
+{
+	struct dirent *de;
+	char path[32];
+	int err = 0;
+	pid_t tid;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && !err && (de = readdir(d))) {
+		tid = atoi(de->d_name);
+		if (tid > 0 &&
+		    (tid == pid || syscall(SYS_kcmp, pid, tid, KCMP_FILES)))
+			err = check_files(pid, tid);
+	}
+	if (d)
+		closedir(d);
+	return err;
+}
+
+int dump_check_outside(void)
+{
+	struct dirent *de;
+	int err = 0;
+	pid_t pid;
+	DIR *d;
+
+	d = opendir("/proc");
+	if (!d)
+		return -errno;
+	while (!err && (de = readdir(d))) {
+		pid = atoi(de->d_name);
+		if (pid > 0 && pid != getpid() && !is_dumped(pid))
+			err = check_process(pid);
+	}
+	closedir(d);
+	return err;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who has a file of the tree and is not in it. CRIU is a child, the file is ours:
+ * so the process that may be outside is this one.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../tests/check.h"
+#include "dump.h"
+
+struct dump_task *dump_tasks;
+struct dump_context *dump_contexts;
+
+static int file, go[2], ready[2], end[2];
+
+static pid_t start_criu(void)
+{
+	pid_t pid = fork(), child;
+	char c;
+	int err;
+
+	MUST(pid >= 0);
+	if (pid)
+		return pid;
+	child = fork(); /* has the file, too */
+	if (!child)
+		for (;;)
+			pause();
+	MUST(read(go[0], &c, 1) == 1);
+	err = dump_check_outside();
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	_exit(!err ? 0 : err == -EOPNOTSUPP ? 1 : 2);
+}
+
+static int result(pid_t criu)
+{
+	int status;
+
+	MUST(write(go[1], "", 1) == 1);
+	MUST(waitpid(criu, &status, 0) == criu && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* a thread whose files are its own */
+static void *keep(void *arg)
+{
+	char c;
+
+	MUST(!unshare(CLONE_FILES));
+	MUST(write(ready[1], "", 1) == 1);
+	MUST(read(end[0], &c, 1) == 1);
+	return arg;
+}
+
+int main(void)
+{
+	struct dump_task task = { .scan.pid = getpid() };
+	struct rp_task tree = { .pid = 17 };
+	struct dump_context context = { .task = &tree, .number = 3 };
+	struct stat st;
+	pthread_t thread;
+	pid_t criu;
+	char c;
+
+	file = open("/dev/zero", O_RDONLY);
+	MUST(file >= 0 && !fstat(file, &st));
+	MUST(!pipe(go) && !pipe(ready) && !pipe(end));
+	context.fd = file;
+	context.dev.rdev = st.st_rdev;
+	dump_contexts = &context;
+
+	CHECK(result(start_criu()) == 1);
+	dump_tasks = &task;
+	CHECK(result(start_criu()) == 0);
+	dump_tasks = NULL;
+	context.dev.rdev++;
+	CHECK(result(start_criu()) == 0);
+	context.dev.rdev--;
+
+	criu = start_criu();
+	close(file);
+	CHECK(open("/dev/zero", O_RDONLY) == file); /* another one */
+	CHECK(result(criu) == 0);
+
+	close(file);
+	file = open("/dev/zero", O_RDONLY);
+	MUST(file == context.fd);
+	criu = start_criu();
+	MUST(!pthread_create(&thread, NULL, keep, NULL));
+	MUST(read(ready[0], &c, 1) == 1);
+	close(file);
+	CHECK(result(criu) == 1);
+	MUST(write(end[1], "", 1) == 1);
+	pthread_join(thread, NULL);
+	return check_result();
+}
