@@ -52,7 +52,7 @@ struct errno_text {
 
 static const struct errno_text errno_texts[] = {
 	{ EAGAIN, "objects come and go, or one is new and cannot be migrated" },
-	{ EALREADY, "stopped already" },
+	{ EALREADY, "stopped already, or attached already" },
 	{ EBADF, "the file does not belong to this context" },
 	{ ENOENT, "the file is nothing of this context" },
 	{ ENOKEY, "no cluster key is set on this host" },

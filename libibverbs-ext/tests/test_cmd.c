@@ -93,7 +93,11 @@ static void test_texts(void)
 	migr_status_text(NULL, -ENOKEY, &e);
 	CHECK(!strcmp(e.text, "context: no cluster key is set on this host"),
 	      "%s", e.text);
-	for (i = 0; i <= RXE_MIGR_WHY_ELSEWHERE; i++)
+	/* of a second STOP, and of a second ATTACH */
+	CHECK(!strcmp(migr_errno_text(EALREADY),
+		      "stopped already, or attached already"),
+	      "%s", migr_errno_text(EALREADY));
+	for (i = 0; i <= RXE_MIGR_WHY_MEMORY; i++)
 		CHECK(strcmp(migr_why_text(i), "unknown reason"), "%u", i);
 	for (i = RXE_MIGR_CONTEXT; i <= RXE_MIGR_MCAST; i++)
 		CHECK(strcmp(migr_type_text(i), "object"), "%u", i);

@@ -200,7 +200,7 @@ struct rxe_migr_restore {
  * ATTACH: called by the restored task itself: pin the pages of all MR shells
  * of the context in the caller's memory and make the caller's credentials those
  * of the file, for write(). Needs a restored context instead of the capability.
- * IN: struct rxe_migr_attach, OUT: status.
+ * IN: struct rxe_migr_attach, OUT: status. EALREADY: that has been done.
  */
 struct rxe_migr_attach {
 	__s32 fd; /* the context's own file, in the caller's table */
