@@ -3,17 +3,16 @@
  * migr_fuzz - what the kernel makes of bad images and bad commands
  *
  *   migr_fuzz [-p PART] [-t SECONDS] [-s SEED] [-d DEVICE] [-k KEYFILE] [ATTACK...]
+ *   migr_fuzz -l: lists the attacks
  *
  *   -p  of the bad records try one in PART (1: all), drawn with the seed
  *   -t  how long races and lives go on each, which could for ever (10)
  *   -s  the seed of what is left to chance; one is drawn, and printed
  *   -k  the cluster's key, for images that are signed (/opt/migr/cluster.key)
  *
- * ATTACK: images, records, crafted, arguments, refusals, restore, unprivileged,
- * doorbell, events, clones, rings, flush, sqd, windows, datagrams, uc, rtr, races,
- * lives; all if none is given. User space's own checks are bypassed. The kernel has to refuse, or to survive
- * what it accepted; whether it did, its log says. Exit code: 0, 1 if a command ended
- * as it should not.
+ * All attacks if none is given. User space's own checks are bypassed. The kernel has
+ * to refuse, or to survive what it accepted; whether it did, its log says. Exit code:
+ * 0, 1 if a command ended as it should not, 2 if there was no way to go on.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,6 +55,77 @@ double fuzz_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static size_t part = 1;
+static double seconds = 10;
+
+static void records(struct rig *rig)
+{
+	attack_records(rig, part);
+}
+
+static void races(struct rig *rig)
+{
+	attack_races(rig, seconds);
+}
+
+static void lives(struct rig *rig)
+{
+	attack_lives(rig, seconds);
+}
+
+/* in the order in which they run */
+static const struct {
+	const char *name;
+	void (*run)(struct rig *rig);
+} attacks[] = {
+	{ "arguments", attack_arguments },
+	{ "refusals", attack_refusals },
+	{ "restore", attack_restore },
+	{ "unprivileged", attack_unprivileged },
+	{ "doorbell", attack_doorbell },
+	{ "events", attack_events },
+	{ "clones", attack_clones },
+	{ "rings", attack_rings },
+	{ "flush", attack_flush },
+	{ "sqd", attack_sqd },
+	{ "windows", attack_windows },
+	{ "datagrams", attack_datagrams },
+	{ "uc", attack_uc },
+	{ "rtr", attack_rtr },
+	{ "images", attack_images },
+	{ "crafted", attack_crafted },
+	{ "records", records },
+	{ "races", races },
+	{ "lives", lives },
+};
+#define ATTACKS (sizeof(attacks) / sizeof(attacks[0]))
+
+static bool is_attack(const char *name)
+{
+	for (size_t i = 0; i < ATTACKS; i++)
+		if (!strcmp(attacks[i].name, name))
+			return true;
+	return false;
+}
+
+/* a name that is none would run nothing, and that be well */
+static bool are_attacks(char **names)
+{
+	for (; *names; names++)
+		if (!is_attack(*names)) {
+			fprintf(stderr, "there is no attack '%s'\n", *names);
+			return false;
+		}
+	return true;
+}
+
+static int list_attacks(void)
+{
+	for (size_t i = 0; i < ATTACKS; i++)
+		puts(attacks[i].name);
+	return 0;
+}
+
 static bool wanted(char **names, const char *name)
 {
 	if (!*names)
@@ -76,12 +146,10 @@ int main(int argc, char **argv)
 {
 	const char *device = "rxe0", *key = "/opt/migr/cluster.key";
 	unsigned int seed = (unsigned int)time(NULL);
-	double seconds = 10;
-	size_t part = 1;
 	struct rig rig = {};
 	int c;
 
-	while ((c = getopt(argc, argv, "p:t:s:d:k:")) != -1) {
+	while ((c = getopt(argc, argv, "lp:t:s:d:k:")) != -1) {
 		if (c == 't')
 			seconds = atof(optarg);
 		else if (c == 'p')
@@ -92,93 +160,24 @@ int main(int argc, char **argv)
 			device = optarg;
 		else if (c == 'k')
 			key = optarg;
+		else if (c == 'l')
+			return list_attacks();
 		else
 			return 2;
 	}
 	argv += optind;
-	if (!part)
+	if (!part || !are_attacks(argv))
 		return 2;
 	srandom(seed);
 	printf("seed %u\n", seed);
 
 	cluster_key_read(key, &fuzz_key_id);
 	rig_open(&rig, device);
-	if (wanted(argv, "arguments")) {
-		say("arguments");
-		attack_arguments(&rig);
-	}
-	if (wanted(argv, "refusals")) {
-		say("refusals");
-		attack_refusals(&rig);
-	}
-	if (wanted(argv, "restore")) {
-		say("restore");
-		attack_restore(&rig);
-	}
-	if (wanted(argv, "unprivileged")) {
-		say("unprivileged");
-		attack_unprivileged(&rig);
-	}
-	if (wanted(argv, "doorbell")) {
-		say("doorbell");
-		attack_doorbell(&rig);
-	}
-	if (wanted(argv, "events")) {
-		say("events");
-		attack_events(&rig);
-	}
-	if (wanted(argv, "clones")) {
-		say("clones");
-		attack_clones(&rig);
-	}
-	if (wanted(argv, "rings")) {
-		say("rings");
-		attack_rings(&rig);
-	}
-	if (wanted(argv, "flush")) {
-		say("flush");
-		attack_flush(&rig);
-	}
-	if (wanted(argv, "sqd")) {
-		say("sqd");
-		attack_sqd(&rig);
-	}
-	if (wanted(argv, "windows")) {
-		say("windows");
-		attack_windows(&rig);
-	}
-	if (wanted(argv, "datagrams")) {
-		say("datagrams");
-		attack_datagrams(&rig);
-	}
-	if (wanted(argv, "uc")) {
-		say("uc");
-		attack_uc(&rig);
-	}
-	if (wanted(argv, "rtr")) {
-		say("rtr");
-		attack_rtr(&rig);
-	}
-	if (wanted(argv, "images")) {
-		say("images");
-		attack_images(&rig);
-	}
-	if (wanted(argv, "crafted")) {
-		say("crafted");
-		attack_crafted(&rig);
-	}
-	if (wanted(argv, "records")) {
-		say("records");
-		attack_records(&rig, part);
-	}
-	if (wanted(argv, "races")) {
-		say("races");
-		attack_races(&rig, seconds);
-	}
-	if (wanted(argv, "lives")) {
-		say("lives");
-		attack_lives(&rig, seconds);
-	}
+	for (size_t i = 0; i < ATTACKS; i++)
+		if (wanted(argv, attacks[i].name)) {
+			say(attacks[i].name);
+			attacks[i].run(&rig);
+		}
 	rig_close(&rig);
 
 	printf("%s\n", fuzz_failures ? "FAIL" : "ok");
