@@ -6,7 +6,7 @@
 # too.
 #
 # shellcheck disable=SC2016 # what stands in single quotes is for the node
-# shellcheck disable=SC2154 # $lab is from lib.sh
+# shellcheck disable=SC2154 # $lab and $migr_key are from lib.sh
 
 env='mkdir -p /tmp/c'
 program=contexts
@@ -14,8 +14,7 @@ files=
 
 set_key() # NODE [HEX]
 {
-	ask "$1" "echo '1:${2-$(printf %064d 7)}' \
-		>/sys/module/rdma_rxe/parameters/migr_key"
+	ask "$1" "echo '1:${2-$(printf %064d 7)}' >$migr_key"
 }
 
 needs_migration() # NODE...
@@ -23,7 +22,7 @@ needs_migration() # NODE...
 	local n
 
 	for n in "$@"; do
-		ask "$n" 'test -e /sys/module/rdma_rxe/parameters/migr_key' ||
+		ask "$n" "test -e $migr_key" ||
 			fail "$n has the stock rdma_rxe"
 		ask "$n" 'test -e /usr/lib/criu/rdma_plugin.so' ||
 			fail "$n has no plug-in"

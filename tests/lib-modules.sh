@@ -6,7 +6,7 @@
 
 declare -A had=() # module, by node: what it had before
 
-has_migr() { ask "$1" 'test -e /sys/module/rdma_rxe/parameters/migr_key'; } # NODE
+has_migr() { ask "$1" "test -e $migr_key"; } # NODE
 
 module_of() # NODE
 {
@@ -47,10 +47,9 @@ use_key()
 {
 	remember "$1"
 	if [ $# -gt 1 ]; then
-		ask "$1" "echo '1:$2' >/sys/module/rdma_rxe/parameters/migr_key"
+		ask "$1" "echo '1:$2' >$migr_key"
 	else
-		ask "$1" "cat /opt/migr/cluster.key \
-			>/sys/module/rdma_rxe/parameters/migr_key"
+		cluster_key "$1"
 	fi
 }
 

@@ -35,6 +35,10 @@ ask() { "$lab" ssh "$@" </dev/null 2>/dev/null; }
 # absent NODE CMD...: it fails there. A node that cannot be asked is no proof of it.
 absent() { ask "$1" "! { ${*:2}; }"; }
 
+# lacks NODE ARGUMENT...: grep looks there, and finds nothing. That a file is not
+# there, or cannot be read, is no proof of it.
+lacks() { ask "$1" "grep -q ${*:2}; [ \$? = 1 ]"; }
+
 # poll_until SECONDS CMD...: try CMD until it succeeds. What is asked of a node
 # is tried there: a connection for each try would keep it busy.
 poll_until()
@@ -76,6 +80,10 @@ listening() { ask "$1" "$(is_listening "$2")"; } # NODE PORT
 hw_counters=/sys/class/infiniband/rxe0/ports/1/hw_counters
 counter() { ask "$1" "cat $hw_counters/$2"; }               # NODE NAME
 counted_past() { echo "[ \$(cat $hw_counters/$1) -gt $2 ]"; } # NAME COUNT
+
+# shellcheck disable=SC2034 # for tests
+migr_key=/sys/module/rdma_rxe/parameters/migr_key
+cluster_key() { ask "$1" "cat /opt/migr/cluster.key >$migr_key"; } # NODE: it has that
 
 # rdma_dev NODE: its RDMA device on the fabric
 rdma_dev()
