@@ -4,7 +4,8 @@
 #
 # What tests must not leave behind on a node: RDMA objects of a process, whether
 # it lives or not, references to the modules, threads of theirs; a bad line,
-# containers, rules for packets (the empty tables of iptables are nobody's).
+# containers, their networks and addresses, rules for packets (the empty tables of
+# iptables are nobody's).
 # Objects of the kernel are listed with its modules' names in brackets. What is
 # torn down in the background has some time for it.
 
@@ -26,6 +27,12 @@ left_behind='
 		[ ! -e /sys/module/nf_tables ] || nft list tables |
 			grep -vwE "filter|nat|mangle|raw|security"
 		ls /var/lib/migr-ctr 2>/dev/null | sed "s/^/container: /"
+		ls /run/netns 2>/dev/null | sed "s/^/network namespace: /"
+		for m in /sys/class/net/c-*; do
+			echo "link of a container: ${m##*/}"
+		done
+		# what migr-gid adds
+		ip -o -4 addr show dev fabric 2>/dev/null | grep "/32 "
 		ps --ppid 2 -o comm= | grep -E "^(rxe|migr_)" | sed "s/^/thread: /"
 	}
 	shopt -s nullglob
