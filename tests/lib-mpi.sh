@@ -80,7 +80,8 @@ mpi_ends()
 		grep -q '"ranks":4,.*"verified":true,' || fail "not verified"
 }
 
-iterations() { ask "${mpi_at[0]}" "cat $mpi_run/progress" || echo 0; }
+# It fails if nobody knows.
+iterations() { ask "${mpi_at[0]}" "cat $mpi_run/progress" | grep -x '[0-9][0-9]*'; }
 goes_on() # past ITERATION
 {
 	poll_until 300 ask "${mpi_at[0]}" "[ ! -e $mpi_run ] ||
@@ -92,12 +93,14 @@ goes_on() # past ITERATION
 # mpi_sends NODE: as "packets", how many of RDMA for each iteration, of some
 mpi_sends()
 {
-	local before from
+	local before from sent to
 
 	before=$(counter "$1" sent_pkts)
 	from=$(iterations)
 	goes_on $((from + 20))
-	packets=$((($(counter "$1" sent_pkts) - before) / ($(iterations) - from)))
+	sent=$(counter "$1" sent_pkts)
+	to=$(iterations)
+	packets=$(((sent - before) / (to - from)))
 	say "$1 sends $packets packets of RDMA for an iteration"
 }
 

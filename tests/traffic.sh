@@ -41,11 +41,13 @@ mix_between()
 	mix_launch "$2" "${@:3}" "10.20.0.${1#n}"
 }
 
-# how many messages have been received so far
+# How many messages have been received so far: none, if it has not said anything yet.
+# It fails if nobody knows.
 mix_received()
 {
-	ask $mix_watched 'cat /run/mix.progress' |
-		sed -n 's/.*"received":\([0-9]*\).*/\1/p' | grep . || echo 0
+	ask $mix_watched 'if [ -e /run/mix.progress ]; then cat /run/mix.progress
+			else echo "\"received\":0,"; fi' |
+		sed -n 's/.*"received":\([0-9]*\).*/\1/p' | grep .
 }
 
 # a condition for the node's shell
@@ -60,9 +62,12 @@ mix_past()
 # is more than their windows.
 mix_goes_on()
 {
+	local from
+
 	ask $mix_watched '[ ! -e /run/mix.json ] ||
 		{ cat /run/mix.json; exit 1; }' || fail "the traffic has ended"
-	poll_until 90 ask $mix_watched "$(mix_past $(($(mix_received) + 50)))"
+	from=$(mix_received) || fail "nobody knows what $mix_watched has received"
+	poll_until 90 ask $mix_watched "$(mix_past $((from + 50)))"
 }
 
 # From now on (USR1), or until now (USR2): where all are busy emulated nodes take

@@ -74,6 +74,12 @@ ctr_move()
 }
 received() { grep -o '[0-9]*' "$tmp/$1"; } # FILE
 
+say "nothing has been received yet, or nobody knows"
+[ "$(mix_received)" = 0 ] || fail "there was no traffic"
+dead=n2
+! mix_received || fail "it cannot know"
+dead=''
+
 touch "$tmp/flows"
 traffic &
 mix_holds_criu
