@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # tests/lib-pyverbs.sh: a module that crashes, or of which nothing is heard, has a
-# result that is not ok.
+# result that is not ok; and what fails now and then is told from what is left to chance.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -56,3 +56,29 @@ sed 's/test_good.Test.test_b skipped/test_good.Test.test_b ok/' "$tmp/good" >"$t
 same_results n1 "$tmp/good" n2 "$tmp/other" || fail "it is the same"
 say "but not what a module has not come to"
 ! same_results n1 "$tmp/good" n2 "$tmp/got" || fail "it crashed"
+
+# The results of a test, from the first run on, of stock and of ours
+repeated() # STOCK OURS
+{
+	printf 'test_x.X.test_y %s\n' "${1%% *}" >"$tmp/stock"
+	printf 'test_x.X.test_y %s\n' "${2%% *}" >"$tmp/ours"
+	tr ' ' '\n' <<<"$1" >"$tmp/n1"
+	tr ' ' '\n' <<<"$2" >"$tmp/n2"
+	(
+		# shellcheck disable=SC2317,SC2329 # as_good calls it
+		run_on() # NODE NAME
+		{
+			sed -i 1d "$tmp/$1"
+			echo "$2 $(head -n 1 "$tmp/$1")"
+		}
+		same_results n1 "$tmp/stock" n2 "$tmp/ours"
+	)
+}
+
+say "nor what fails again, unless the stock module fails, too, now and then"
+repeated "ok ok ok ok" "ERROR ok ok ok" || fail "that was once"
+repeated "FAIL FAIL FAIL ok" "ok ok ok ok" || fail "it is better"
+repeated "ok FAIL ok ok" "FAIL ok FAIL ok" || fail "stock does that, too"
+! repeated "ok ok ok ok" "FAIL ok FAIL ok" || fail "it fails half of the time"
+! repeated "ok FAIL ok ok" "FAIL ok ERROR ok" || fail "that is another failure"
+! repeated "ok ok ok ok" "FAIL ok ok" || fail "there was no result at last"
