@@ -117,6 +117,13 @@ a_test asks ". $tests/lib.sh" ". $tests/lib-mlx5.sh" "lab=$LAB_COMMAND" \
 ran "0 passed, 1 failed" "$tmp/asks.test"
 has "^FAILED .* asks: nobody knows what n1's drivers say"
 
+# shellcheck disable=SC2016 # expanded there
+a_test greps ". $tests/lib.sh" 'ask() { bash -c "$2"; }' \
+	"lacks n1 -i no.such.words $tests/lib.sh || fail 'it is not there'" \
+	"! lacks n1 poll_until $tests/lib.sh || fail 'it is there'" \
+	"! lacks n1 poll_until $tmp/none || fail 'there is no such file'"
+ran "1 passed, 0 failed" "$tmp/greps.test"
+
 say "the console of a node that died is kept"
 a_test dies "mkdir $LAB_DIR/n2; echo panic >$LAB_DIR/n2/console.log; exit 1"
 ran "0 passed, 1 failed" "$tmp/dies.test"
