@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Test programs bring RC QPs to RTS with this: rc_attr() has all that they need to
- * be told, but the PSNs, which are 0; then the caller changes what he likes.
+ * be told, but the PSNs and what the peer may access (qp_access_flags), which are 0;
+ * then the caller changes what he likes.
  *
  *	struct ibv_qp_attr a = rc_attr(&gid, gid_index, peer->qp_num);
  *
