@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Patterns and streams: any part equals the same part of the whole. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../check.h"
 #include "memory.h"
 #include "pattern.h"
 #include "stream.h"
-
-#define EXPECT(cond)                                                     \
-	do {                                                             \
-		if (!(cond)) {                                           \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, \
-				__LINE__, #cond);                        \
-			exit(1);                                         \
-		}                                                        \
-	} while (0)
 
 static void test_fill_in_parts(void)
 {
@@ -28,9 +18,9 @@ static void test_fill_in_parts(void)
 		for (len = 0; len < 100; len++) {
 			memset(part, 0, sizeof(part));
 			pattern_fill(part, 42, from, len);
-			EXPECT(!memcmp(part, whole + from, len));
-			EXPECT(!part[len]);
-			EXPECT(pattern_check(part, 42, from, len) == -1);
+			MUST(!memcmp(part, whole + from, len));
+			MUST(!part[len]);
+			MUST(pattern_check(part, 42, from, len) == -1);
 		}
 }
 
@@ -43,10 +33,10 @@ static void test_every_bit_counts(void)
 		for (bit = 0; bit < 8 * sizeof(buf); bit++) {
 			pattern_fill(buf, 7, off, sizeof(buf));
 			buf[bit / 8] ^= 1 << bit % 8;
-			EXPECT(pattern_check(buf, 7, off, sizeof(buf)) ==
-			       (ssize_t)(bit / 8));
+			MUST(pattern_check(buf, 7, off, sizeof(buf)) ==
+			     (ssize_t)(bit / 8));
 		}
-	EXPECT(pattern_check(buf, 8, 0, sizeof(buf)) >= 0);
+	MUST(pattern_check(buf, 8, 0, sizeof(buf)) >= 0);
 }
 
 static void test_guard(void)
@@ -56,9 +46,9 @@ static void test_guard(void)
 
 	for (i = 0; i < sizeof(buf); i++) {
 		memset(buf, GUARD_BYTE, sizeof(buf));
-		EXPECT(guard_check(buf, sizeof(buf)) == -1);
+		MUST(guard_check(buf, sizeof(buf)) == -1);
 		buf[i] ^= 4;
-		EXPECT(guard_check(buf, sizeof(buf)) == (ssize_t)i);
+		MUST(guard_check(buf, sizeof(buf)) == (ssize_t)i);
 	}
 }
 
@@ -76,20 +66,20 @@ static void check_op(const struct op *op)
 	unsigned int i, n = cut_pieces(p, op->cut, op->pieces, op->len);
 	uint32_t sum = 0;
 
-	EXPECT(op->len <= shape.max);
-	EXPECT(n == op->pieces);
+	MUST(op->len <= shape.max);
+	MUST(n == op->pieces);
 	for (i = 0; i < n; i++) {
-		EXPECT(p[i].len > 0 && p[i].off == sum);
-		EXPECT(p[i].at + p[i].len + OP_GAP <= slot_size(&shape));
+		MUST(p[i].len > 0 && p[i].off == sum);
+		MUST(p[i].at + p[i].len + OP_GAP <= slot_size(&shape));
 		sum += p[i].len;
 	}
-	EXPECT(sum == op->len);
+	MUST(sum == op->len);
 	if (op->kind == OP_READ && !op->read_back)
-		EXPECT(op->off + op->len <= pattern_size(&shape));
+		MUST(op->off + op->len <= pattern_size(&shape));
 	if (op->read_back)
-		EXPECT(op->seq - op->back_to <= OP_LOOKBACK);
+		MUST(op->seq - op->back_to <= OP_LOOKBACK);
 	if (op->seq % OP_ROUND == OP_ROUND - 1)
-		EXPECT(op_has(op, F_RECV));
+		MUST(op_has(op, F_RECV));
 }
 
 /* All kinds, lengths and marks come up; the same op is the same each time. */
@@ -106,7 +96,7 @@ static void test_stream(void)
 	for (seq = 0; seq < 20000; seq++) {
 		stream_op(&st, seq, &op);
 		stream_op(&st, seq, &again);
-		EXPECT(!memcmp(&op, &again, sizeof(op)));
+		MUST(!memcmp(&op, &again, sizeof(op)));
 		check_op(&op);
 		kinds[op.kind]++;
 		pieces[op.pieces]++;
@@ -118,14 +108,14 @@ static void test_stream(void)
 		full += op.len == shape.max;
 	}
 	for (k = 0; k < OP_STREAM_KINDS; k++)
-		EXPECT(kinds[k] > 1000);
+		MUST(kinds[k] > 1000);
 	for (k = 0; k <= OP_PIECES; k++)
-		EXPECT(pieces[k] > 400);
-	EXPECT(forward > 100 && back > 100 && fenced > 1000);
-	EXPECT(zero > 100 && one > 1000 && full > 100);
+		MUST(pieces[k] > 400);
+	MUST(forward > 100 && back > 100 && fenced > 1000);
+	MUST(zero > 100 && one > 1000 && full > 100);
 	stream_op(&st, 5, &op);
 	stream_op(&other, 5, &again);
-	EXPECT(op.key != again.key);
+	MUST(op.key != again.key);
 }
 
 int main(void)
