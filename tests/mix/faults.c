@@ -12,39 +12,43 @@ enum {
 	BOTH = 3,
 };
 
-const struct mode plain = { "plain", 0, 2, 0, 0, 0 };
+const struct mode plain = { "plain", .cqs = 2 };
 
-static const struct mode sleeps = { "events", ON, 2, 0, 0, 0 },
-			 solicited = { "solicited", SOLICITED, 2, 0, 0, 0 },
-			 shares = { "SRQ", 0, 2, 2, 0, 0 },
-			 shares_more = { "SRQ", 0, 2, 3, 0, 0 },
-			 windows = { "windows", 0, 2, 0, BOTH, 0 };
+static const struct mode sleeps = { "events", ON, .cqs = 2 },
+			 solicited = { "solicited", SOLICITED, .cqs = 2 },
+			 shares = { "SRQ", .cqs = 2, .srq = 2 },
+			 shares_more = { "SRQ", .cqs = 2, .srq = 3 },
+			 windows = { "windows", .cqs = 2, .windows = BOTH };
 
-/* Those in which a perfect NIC passes; the last number is the SRQ's QPs. */
+/* Those in which a perfect NIC passes. */
 const struct mode modes[] = {
-	{ "plain", 0, 1, 0, 0, 0 },
-	{ "events", ON, 1, 0, 0, 0 },
-	{ "events, 2 CQs", ON, 2, 0, 0, 0 },
-	{ "events, shared channel", SHARED, 2, 0, 0, 0 },
-	{ "solicited", SOLICITED, 2, 0, 0, 0 },
-	{ "solicited, shared channel", SOLICITED | SHARED, 2, 0, 0, 0 },
-	{ "block", BLOCK, 1, 0, 0, 0 },
-	{ "block, 2 CQs", BLOCK, 2, 0, 0, 0 },
-	{ "block, solicited, shared", BLOCK | SOLICITED | SHARED, 2, 0, 0, 0 },
-	{ "SRQ of 1", 0, 1, 1, 0, 0 },
-	{ "SRQ of 2", 0, 2, 2, 0, 0 },
-	{ "SRQ of 3", 0, 2, 3, 0, 0 },
-	{ "SRQ of 1, events", ON, 1, 1, 0, 0 },
-	{ "SRQ of 3, events, shared", SHARED, 2, 3, 0, 0 },
-	{ "SRQ of 3, solicited", SOLICITED, 2, 3, 0, 0 },
-	{ "SRQ of 2, block", BLOCK, 2, 2, 0, 0 },
-	{ "windows", 0, 1, 0, BOTH, 0 },
-	{ "windows of one side", 0, 2, 0, 1, 0 },
-	{ "windows of the other", 0, 2, 0, 2, 0 },
-	{ "windows, no fence", 0, 2, 0, BOTH, WITHOUT_FENCE },
-	{ "windows, no SEND", 0, 2, 0, BOTH, 1u << OP_SEND },
-	{ "windows, solicited, shared", SOLICITED | SHARED, 2, 0, BOTH, 0 },
-	{ "windows, SRQ of 2, block", BLOCK, 2, 2, BOTH, 0 },
+	{ "plain", .cqs = 1 },
+	{ "events", ON, .cqs = 1 },
+	{ "events, 2 CQs", ON, .cqs = 2 },
+	{ "events, shared channel", SHARED, .cqs = 2 },
+	{ "solicited", SOLICITED, .cqs = 2 },
+	{ "solicited, shared channel", SOLICITED | SHARED, .cqs = 2 },
+	{ "block", BLOCK, .cqs = 1 },
+	{ "block, 2 CQs", BLOCK, .cqs = 2 },
+	{ "block, solicited, shared", BLOCK | SOLICITED | SHARED, .cqs = 2 },
+	{ "SRQ of 1", .cqs = 1, .srq = 1 },
+	{ "SRQ of 2", .cqs = 2, .srq = 2 },
+	{ "SRQ of 3", .cqs = 2, .srq = 3 },
+	{ "SRQ of 1, events", ON, .cqs = 1, .srq = 1 },
+	{ "SRQ of 3, events, shared", SHARED, .cqs = 2, .srq = 3 },
+	{ "SRQ of 3, solicited", SOLICITED, .cqs = 2, .srq = 3 },
+	{ "SRQ of 2, block", BLOCK, .cqs = 2, .srq = 2 },
+	{ "windows", .cqs = 1, .windows = BOTH },
+	{ "windows of one side", .cqs = 2, .windows = 1 },
+	{ "windows of the other", .cqs = 2, .windows = 2 },
+	{ "windows, no fence", .cqs = 2, .windows = BOTH,
+	  .without = WITHOUT_FENCE },
+	{ "windows, no SEND", .cqs = 2, .windows = BOTH,
+	  .without = 1u << OP_SEND },
+	{ "windows, solicited, shared", SOLICITED | SHARED, .cqs = 2,
+	  .windows = BOTH },
+	{ "windows, SRQ of 2, block", BLOCK, .cqs = 2, .srq = 2,
+	  .windows = BOTH },
 };
 const unsigned int mode_count = sizeof(modes) / sizeof(*modes);
 
@@ -154,9 +158,12 @@ const struct fault_case faults[FAULTS] = {
 
 /* Mistakes that another part of the checks sees in another mode. */
 const struct again again[] = {
-	{ FAULT_EVENT_LOST, 4 },   { FAULT_EVENT_LOST, 8 },
-	{ FAULT_EVENT_LOST, 1 },   { FAULT_EVENT_CONTEXT, 7 },
-	{ FAULT_SRQ_SKIPPED, 13 }, { FAULT_LIMIT_LOST, 14 },
-	{ FAULT_LIMIT_TWICE, 12 },
+	{ FAULT_EVENT_LOST, "solicited" },
+	{ FAULT_EVENT_LOST, "block, solicited, shared" },
+	{ FAULT_EVENT_LOST, "events" },
+	{ FAULT_EVENT_CONTEXT, "block, 2 CQs" },
+	{ FAULT_SRQ_SKIPPED, "SRQ of 3, events, shared" },
+	{ FAULT_LIMIT_LOST, "SRQ of 3, solicited" },
+	{ FAULT_LIMIT_TWICE, "SRQ of 1, events" },
 };
 const unsigned int again_count = sizeof(again) / sizeof(*again);

@@ -10,9 +10,9 @@
 /* How the sides run, and a word for it. */
 struct mode {
 	const char *name;
-	unsigned int how; /* EVENTS_... */
-	unsigned int cqs, srq;
-	unsigned int windows; /* sides that offer some, a bit for each */
+	unsigned int how;      /* EVENTS_... */
+	unsigned int cqs, srq; /* srq: of as many QPs; 0: none */
+	unsigned int windows;  /* sides that offer some, a bit for each */
 	uint32_t without;
 };
 
@@ -24,7 +24,7 @@ struct fault_case {
 
 struct again {
 	enum fault fault;
-	unsigned int mode;
+	const char *mode; /* of modes[] */
 };
 
 extern const struct mode plain, modes[];

@@ -23,7 +23,7 @@
  * of a SEND with invalidate says so and names the key, and no other does. A window
  * that was not invalidated cannot be bound again, and one that was not bound not be
  * used. At the end the key of a generation before the last is tried: it must be
- * refused.
+ * refused, which is counted, since there may be none.
  */
 #ifndef MIX_MW_H
 #define MIX_MW_H

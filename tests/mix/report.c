@@ -150,10 +150,11 @@ void report_result(FILE *f, struct traffic *t, const struct run_clock *c)
 	sum_up(t, &s);
 	format_totals(line, sizeof(line), t, &s);
 	fprintf(f,
-		"{\"result\":\"%s\",%s,\"seed\":%" PRIu64 ",\"qps\":%u,"
+		"{\"result\":\"%s\",%s,\"stale_keys_refused\":%u,"
+		"\"seed\":%" PRIu64 ",\"qps\":%u,"
 		"\"seconds\":%.3f,\"max_gap_ms\":%.3f,\"huge_kb\":%" PRIu64,
-		s.violations ? "FAIL" : "PASS", line, t->shape.seed,
-		t->shape.qps, (double)c->elapsed / NS_PER_S,
+		s.violations ? "FAIL" : "PASS", line, t->stale_refused,
+		t->shape.seed, t->shape.qps, (double)c->elapsed / NS_PER_S,
 		(double)c->max_gap / NS_PER_MS, huge_kb());
 	for (i = 0; i < s.violations && i < VERDICT_KEPT; i++) {
 		fputs(i ? "," : ",\"first\":[", f);

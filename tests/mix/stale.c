@@ -54,7 +54,9 @@ static void on_answer(struct traffic *t, const struct ibv_wc *wc)
 	if (wr_id_recv(wc->wr_id) || i >= t->shape.qps)
 		return;
 	w = &t->qp[i].mw;
-	if (wc->status != IBV_WC_REM_ACCESS_ERR)
+	if (wc->status == IBV_WC_REM_ACCESS_ERR)
+		t->stale_refused++;
+	else
 		violation(&t->verdict,
 			  "QP %u: READ by 0x%08x, the old key of a window: %s,"
 			  " expected %s",

@@ -80,6 +80,7 @@ struct traffic {
 	struct ibv_context *context; /* of async events, if these are watched */
 	bool solicit;	    /* the peer sleeps until a message solicits */
 	uint64_t solicited; /* messages received that do */
+	unsigned int stale_refused; /* READs by old keys of windows */
 	bool stopping;
 	bool resting;
 };
