@@ -65,7 +65,9 @@ static struct rig rig;
 static char *only[PARTS]; /* NULL or "": all */
 static double patience = 30, slowest;
 static unsigned int held, failed, bad;
-static unsigned int depth[MAX_MOVES]; /* lanes that were held once, twice, ... */
+/* lanes that were held once, twice, ...: of all opcodes, and of this one */
+static unsigned int depth[MAX_MOVES], op_depth[MAX_MOVES];
+static unsigned int shallow; /* opcodes of which none was held so often */
 static int moves = 1;
 static int points_fd;
 
@@ -289,7 +291,8 @@ static bool move_held(void)
 	points_write("off");
 	for (int i = 0; i < rig.lanes; i++)
 		if (rig.lane[i].held) {
-			depth[rig.lane[i].moves++]++;
+			depth[rig.lane[i].moves]++;
+			op_depth[rig.lane[i].moves++]++;
 			held++;
 		}
 	return n;
@@ -401,10 +404,12 @@ static void walk_case(void)
 	} while (any && bad < MAX_BAD);
 }
 
-static void walk_size(const struct op *op, uint32_t size, bool quick)
+/* is there such a case? */
+static bool walk_size(const struct op *op, uint32_t size, bool quick)
 {
 	unsigned int before = held;
 	double start = now();
+	bool any = false;
 
 	for (int moved = 0; moved < 2; moved++)
 		for (int srq = 0; srq < 2; srq++) {
@@ -415,10 +420,12 @@ static void walk_size(const struct op *op, uint32_t size, bool quick)
 				continue;
 			rig.c = (struct points_case){ op, size, moved, srq };
 			walk_case();
+			any = true;
 		}
 	printf("%-14s %4u bytes: %3u points in %.1f s\n", op->name, size,
 	       held - before, now() - start);
 	fflush(stdout);
+	return any;
 }
 
 static void walk_op(const struct op *op, bool quick)
@@ -426,12 +433,18 @@ static void walk_op(const struct op *op, bool quick)
 	static const uint32_t eight[] = { 8 }, one[] = { MTU + 1 };
 	const uint32_t *size = !op->sized ? eight : quick ? one : sizes;
 	size_t n = size == sizes ? sizeof(sizes) / sizeof(*sizes) : 1;
+	bool any = false;
 	char name[16];
 
+	memset(op_depth, 0, sizeof(op_depth));
 	for (size_t i = 0; i < n && bad < MAX_BAD; i++) {
 		snprintf(name, sizeof(name), "%u", size[i]);
 		if (wanted(SIZE, name))
-			walk_size(op, size[i], quick);
+			any |= walk_size(op, size[i], quick);
+	}
+	if (any && !op_depth[moves - 1] && bad < MAX_BAD) {
+		printf("FAILED %s: none moved %d times\n", op->name, moves);
+		shallow++;
 	}
 }
 
@@ -485,5 +498,5 @@ int main(int argc, char **argv)
 		printf("%u of them moved %d times\n", depth[i], i + 1);
 	if (!depth[moves - 1])
 		printf("FAILED: no such case, or none moved so often\n");
-	return failed || !depth[moves - 1];
+	return failed || shallow || !depth[moves - 1];
 }
