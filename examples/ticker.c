@@ -7,8 +7,8 @@
  *
  * Without SERVER it waits for a client, whose numbers it expects in order; the
  * client sends one when the last one has been acknowledged, until it is told to end
- * (SIGINT, SIGTERM). Both sleep between, on a completion channel. The TCP connection by which they tell each other
- * where they are stays open, and moves as well.
+ * (SIGINT, SIGTERM). Both sleep between, on a completion channel. The TCP connection
+ * by which they tell each other where they are stays open, and moves as well.
  */
 #include <arpa/inet.h>
 #include <err.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Images for tests. The sample has every record type, QPs in three states,
- * one with an SRQ, one of UC, one of UD in two multicast groups, address handles to a host and
- * to a group, memory windows in all states, two CQs on one channel, events that nobody has read, rings that wrap, a gap in the handles, references to later handles and a
- * record of an unknown type.
+ * one with an SRQ, one of UC, one of UD in two multicast groups, address handles to a
+ * host and to a group, memory windows in all states, two CQs on one channel, events
+ * that nobody has read, rings that wrap, a gap in the handles, references to later
+ * handles and a record of an unknown type.
  */
 #ifndef IMAGE_BUILDER_H
 #define IMAGE_BUILDER_H

@@ -280,8 +280,8 @@ struct roce_ops {
 	 * Take the next WQE off the receive queue or the shared one. Values as
 	 * fetch_send, but for -EAGAIN; 0 makes an RNR NAK. -EIO: nobody knows
 	 * what is posted to the queue, and no WQE was taken; the QP goes to ERR
-	 * with ROCE_EVENT_QP_FATAL, without a completion. In ERR it is called to flush the queue, for a QP without
-	 * SRQ (roce_qp_init.srq).
+	 * with ROCE_EVENT_QP_FATAL, without a completion. In ERR it is called to
+	 * flush the queue, for a QP without SRQ (roce_qp_init.srq).
 	 */
 	int (*fetch_recv)(void *ctx, void *qp_ctx, struct roce_recv_wqe *wqe);
 

@@ -6,8 +6,9 @@
  *
  * errors of posting, what the send and the receive queue completed in this
  * order, each with its wr_id, the QP's state, and the asynchronous events, COMP
- * for one of a completion channel. The text that the specification wants stands in the table of cases (errors_*.c);
- * where a device differs, errors_differs.c has it with the reason.
+ * for one of a completion channel. The text that the specification wants stands in
+ * the table of cases (errors_*.c); where a device differs, errors_differs.c has it
+ * with the reason.
  */
 #ifndef VERBS_ERRORS_H
 #define VERBS_ERRORS_H
