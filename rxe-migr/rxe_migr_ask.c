@@ -31,6 +31,34 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 }
 
 /*
+ * Is the peer a QP of this device that has come to its end, in ERR? It answers
+ * nobody any more, but it need not: this driver is the one that could.
+ */
+static bool peer_has_ended(struct rxe_qp *qp)
+{
+	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
+	struct rxe_pool_elem *elem;
+	union ib_gid sgid, peer_sgid;
+	struct rxe_qp *peer;
+	bool ended;
+
+	elem = rxe_migr_get(&rxe->qp_pool, qp->attr.dest_qp_num);
+	if (!elem)
+		return false;
+
+	peer = elem->obj;
+	rxe_migr_sgid(&qp->pri_av, sgid.raw);
+	rxe_migr_sgid(&peer->pri_av, peer_sgid.raw);
+	ended = qp_state(peer) == IB_QPS_ERR && qp_type(peer) == qp_type(qp) &&
+		peer->attr.dest_qp_num == qp_num(qp) &&
+		!memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) &&
+		!memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid));
+	rxe_put(peer);
+
+	return ended;
+}
+
+/*
  * Does the answer of this QP's peer matter, and is it missing? That there is no
  * bit is none before the time is over: a packet without it may be late, or forged.
  */
@@ -42,7 +70,8 @@ static bool is_asked(struct rxe_qp *qp)
 	switch (READ_ONCE(qp->migr)) {
 	case RXE_MIGR_ASKING:
 		return READ_ONCE(to_migr_qp(qp)->peer) !=
-		       RXE_MIGR_PEER_CAPABLE;
+			       RXE_MIGR_PEER_CAPABLE &&
+		       !peer_has_ended(qp);
 	case RXE_MIGR_RESUMING: /* RESUME is the question */
 	case RXE_MIGR_HELD:
 		return true;
@@ -156,6 +185,8 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	 * be newer than the one that the peer has accepted.
 	 */
 	mutex_lock(&m->lock);
+	if (qp->migr == RXE_MIGR_ASKING && peer_has_ended(qp))
+		rxe_migr_answered(m, true);
 	peer = qp->migr == RXE_MIGR_RESUMING ? RXE_MIGR_PEER_UNKNOWN : m->peer;
 	mutex_unlock(&m->lock);
 

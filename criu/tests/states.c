@@ -125,6 +125,10 @@ static void prepare_errors(void)
 	usleep(LOOK_US);
 	post(ERR_PEER, RECEIVED, 2);
 
+	connect_pair(LEFT);
+	exchange(LEFT, ENDED, 1);
+	change(ENDED, IBV_QPS_ERR);
+
 	to_rtr(UNHEARD);
 	to_rts(UNHEARD);
 	post(UNHEARD, SENT, 3);
@@ -207,11 +211,13 @@ static void check_errors(void)
 	change(ERR_PEER, IBV_QPS_ERR);
 	flushed(ERR_PEER, RECEIVED, 2);
 
-	change(ERR, IBV_QPS_RESET);
-	change(ERR_PEER, IBV_QPS_RESET);
-	connect_pair(ERR);
-	exchange(ERR, ERR_PEER, 3);
-	exchange(ERR_PEER, ERR, 3);
+	for (int i = LEFT; i <= ERR; i += 2) {
+		change(i, IBV_QPS_RESET);
+		change(i ^ 1, IBV_QPS_RESET);
+		connect_pair(i);
+		exchange(i, i ^ 1, 3);
+		exchange(i ^ 1, i, 3);
+	}
 }
 
 static void check(void)

@@ -18,6 +18,8 @@ enum {
 	RTR_PEER, /* was in SQD, and is in RTS again */
 	INIT,	  /* with receives */
 	RESET,
+	LEFT, /* in RTS, and its peer has ended */
+	ENDED,
 	ERR,	  /* with work that was flushed, by a modify */
 	ERR_PEER, /* with receives that were posted in ERR */
 	REFUSED,  /* its WRITE, and what was behind it flushed */

@@ -16,6 +16,8 @@ static const struct {
 	[RTR_PEER] = { "RTR's peer", IBV_QPS_RTS },
 	[INIT] = { "INIT", IBV_QPS_INIT },
 	[RESET] = { "RESET", IBV_QPS_RESET },
+	[LEFT] = { "left", IBV_QPS_RTS },
+	[ENDED] = { "ended", IBV_QPS_ERR },
 	[ERR] = { "ERR", IBV_QPS_ERR },
 	[ERR_PEER] = { "ERR's peer", IBV_QPS_ERR },
 	[REFUSED] = { "refused", IBV_QPS_ERR },
@@ -276,7 +278,9 @@ void as_before(int q)
 		SAME(ah_attr.grh.traffic_class);
 	}
 	NEED(same);
-	if (is.qp_state >= IBV_QPS_RTR && is.qp_state <= IBV_QPS_SQD)
+	/* who has ended is not looked for */
+	if (is.qp_state >= IBV_QPS_RTR && is.qp_state <= IBV_QPS_SQD &&
+	    q != LEFT)
 		leads_home(q, &is.ah_attr.grh);
 }
 
