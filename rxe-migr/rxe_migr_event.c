@@ -47,7 +47,7 @@ void rxe_migr_set_srq_events(struct ib_srq *srq, u32 async)
 	WRITE_ONCE(srq->uobject->uevent.events_reported, async);
 }
 
-/* does a destroy command have it? It is not let go again, but when that fails. */
+/* A destroy command holds the object exclusively; it lets it go only if it fails. */
 static bool is_being_destroyed(struct ib_uobject *uobj)
 {
 	return atomic_read(&uobj->usecnt) < 0;
