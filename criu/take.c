@@ -285,7 +285,7 @@ static int stop_context(struct dump_context *c)
 	struct migr_error why;
 	int err;
 
-	err = migr_cmd_stop(c->fd, 0, 0, &st);
+	err = migr_cmd_stop_task(c->fd, c->task->pid, &st);
 	if (err) {
 		migr_status_text(&st, err, &why);
 		rp_err("pid %d, fd %d (%s): cannot stop: %s", c->task->pid,

@@ -22,6 +22,13 @@ static void status_init(struct rxe_migr_status *st)
 	st->guard_fd = -1;
 }
 
+static int stop(const struct rxe_migr_stop *in, struct rxe_migr_status *st)
+{
+	status_init(st);
+	return migr_device_run(in->fd, RXE_MIGR_METHOD_STOP, in, sizeof(*in),
+			       st, sizeof(*st));
+}
+
 int migr_cmd_stop(int fd, uint32_t flags, uint32_t timeout_ms,
 		  struct rxe_migr_status *st)
 {
@@ -31,9 +38,14 @@ int migr_cmd_stop(int fd, uint32_t flags, uint32_t timeout_ms,
 		.timeout_ms = timeout_ms,
 	};
 
-	status_init(st);
-	return migr_device_run(fd, RXE_MIGR_METHOD_STOP, &in, sizeof(in), st,
-			       sizeof(*st));
+	return stop(&in, st);
+}
+
+int migr_cmd_stop_task(int fd, pid_t pid, struct rxe_migr_status *st)
+{
+	struct rxe_migr_stop in = { .fd = fd, .pid = pid };
+
+	return stop(&in, st);
 }
 
 int migr_cmd_commit(int fd)

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "rxe_migr_abi.h"
 #include "rxe_migr_image.h"
@@ -35,6 +36,9 @@ struct migr_error {
  */
 int migr_cmd_stop(int fd, uint32_t flags, uint32_t timeout_ms,
 		  struct rxe_migr_status *st);
+
+/* The same, where task `pid` will attach, whoever has registered memory */
+int migr_cmd_stop_task(int fd, pid_t pid, struct rxe_migr_status *st);
 
 /* The image is safe elsewhere: closing the guard no longer restarts the QPs */
 int migr_cmd_commit(int fd);

@@ -28,7 +28,7 @@ static const char *const why_texts[] = {
 	[RXE_MIGR_WHY_ELSEWHERE] =
 		"its peer is not where it was, and was not restored here",
 	[RXE_MIGR_WHY_MEMORY] =
-		"its memory was unmapped, replaced or made read-only since it was registered",
+		"its memory was unmapped, replaced or made read-only since it was registered, or is another process's",
 };
 
 static const char *const type_texts[] = {

@@ -261,6 +261,32 @@ static int guard_file(struct rxe_migr_guard *guard, struct file **file)
 	return fd;
 }
 
+static int chk_memory(struct ib_ucontext *uc, pid_t nr,
+		      struct rxe_migr_status *st)
+{
+	struct task_struct *task;
+	struct mm_struct *mm;
+	struct pid *pid;
+	int err;
+
+	if (!nr)
+		return rxe_migr_chk_memory(uc, NULL, st);
+
+	pid = find_get_pid(nr);
+	task = get_pid_task(pid, PIDTYPE_PID);
+	put_pid(pid);
+	if (!task)
+		return -ESRCH;
+	mm = get_task_mm(task);
+	put_task_struct(task);
+	if (!mm)
+		return -ESRCH;
+	err = rxe_migr_chk_memory(uc, mm, st);
+	mmput(mm);
+
+	return err;
+}
+
 static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 		const struct rxe_migr_stop *in, struct rxe_migr_status *st)
 {
@@ -278,7 +304,7 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 
 	err = rxe_migr_key_active();
 	if (!err) /* before anything is held for which others wait */
-		err = rxe_migr_chk_memory(uc, st);
+		err = chk_memory(uc, in->pid, st);
 	if (!err)
 		err = rxe_migr_collect(uc, &qps, &n);
 	if (err)
@@ -339,7 +365,7 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_STOP)(struct uverbs_attr_bundle *attrs
 		err = uverbs_copy_from(&in, attrs, RXE_MIGR_ATTR_IN);
 	if (err)
 		return err;
-	if (in.reserved || in.flags & ~RXE_MIGR_STOP_CHECK_ONLY)
+	if (in.flags & ~RXE_MIGR_STOP_CHECK_ONLY)
 		return -EINVAL;
 
 	err = stop(attrs, uc, &in, &st);

@@ -231,7 +231,8 @@ void rxe_migr_uc_init(struct rxe_ucontext *uc);
 void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
 
 /* rxe_migr_pages.c */
-int rxe_migr_chk_memory(struct ib_ucontext *uc, struct rxe_migr_status *st);
+int rxe_migr_chk_memory(struct ib_ucontext *uc, struct mm_struct *mm,
+			struct rxe_migr_status *st);
 
 /* rxe_migr_dump.c */
 int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,

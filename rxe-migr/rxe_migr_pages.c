@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/sched/mm.h>
+#include <linux/userfaultfd_k.h>
 #include <rdma/ib_umem.h>
 
 #include "rxe.h"
@@ -16,28 +17,59 @@
 #define BATCH	512UL	/* pages */
 
 /*
- * Compare up to @n pages from @addr on with what comes next in @pinned. Pages of
- * files may have been unmapped while they were pinned, so faults are no sign of
- * anything; but none drops the lock to wait for user space (userfaultfd).
+ * What an MR has pinned. Faults may take as long as somebody likes who serves a
+ * file, and who destroys an MR does not wait for us for ever; so this is used
+ * without a reference to it. The pages are only compared.
+ */
+struct memory {
+	struct mm_struct *mm;
+	unsigned long	  addr;
+	unsigned long	  n;
+	unsigned int	  flags;
+	struct page	  **pinned;
+};
+
+/* mmap lock of @mm held */
+static bool has_userfaultfd(struct mm_struct *mm, unsigned long addr,
+			    unsigned long end)
+{
+	VMA_ITERATOR(vmi, mm, addr);
+	struct vm_area_struct *vma;
+
+	for_each_vma_range(vmi, vma, end)
+		if (userfaultfd_armed(vma))
+			return true;
+	return false;
+}
+
+/*
+ * Compare up to @n pages from page @first on. Pages of files may have been
+ * unmapped while they were pinned, so faults are no sign of anything. Whoever
+ * serves them may be waited for, but not who answers userfaults: STOP's caller
+ * may have frozen him.
  *
  * Return: how many were compared, -ESTALE if one differs or is not there, -EINTR
  * or -ENOMEM
  */
-static long compare(struct mm_struct *mm, unsigned long addr, unsigned long n,
-		    unsigned int flags, struct page **pages,
-		    struct sg_page_iter *pinned)
+static long compare(const struct memory *mem, unsigned long first,
+		    unsigned long n, struct page **pages)
 {
+	unsigned long addr = mem->addr + (first << PAGE_SHIFT);
 	bool same = true;
+	int locked = 1;
+	bool patient;
 	long got, i;
 
-	if (mmap_read_lock_killable(mm))
+	if (mmap_read_lock_killable(mem->mm))
 		return -EINTR;
-	got = get_user_pages_remote(mm, addr, n, flags, pages, NULL);
-	mmap_read_unlock(mm);
+	patient = !has_userfaultfd(mem->mm, addr, addr + (n << PAGE_SHIFT));
+	got = get_user_pages_remote(mem->mm, addr, n, mem->flags, pages,
+				    patient ? &locked : NULL);
+	if (locked)
+		mmap_read_unlock(mem->mm);
 
 	for (i = 0; i < got; i++) {
-		same = same && __sg_page_iter_next(pinned) &&
-		       sg_page_iter_page(pinned) == pages[i];
+		same = same && mem->pinned[first + i] == pages[i];
 		put_page(pages[i]);
 	}
 	if (got == -EINTR || got == -ENOMEM)
@@ -46,85 +78,123 @@ static long compare(struct mm_struct *mm, unsigned long addr, unsigned long n,
 	return got > 0 && same ? got : -ESTALE;
 }
 
-/* who destroys an object takes it out of its pool, and waits for us */
-static bool is_going(struct rxe_mr *mr)
+static long compare_all(const struct memory *mem, struct page **pages)
 {
-	return xa_load(&mr->elem.pool->xa, mr->elem.index) != &mr->elem;
+	unsigned long i = 0;
+	long n;
+
+	while (i < mem->n) {
+		n = compare(mem, i, min(mem->n - i, BATCH), pages);
+		if (n < 0)
+			return n;
+		i += n;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+
+	return 0;
 }
 
-static long chk_mr(struct rxe_mr *mr, struct page **pages)
+/*
+ * @mm: of who will ATTACH, or NULL: of who has registered it. Context: process;
+ * sleeps. Return: 0, -ESTALE if that is gone, or -ENOMEM
+ */
+static int get_memory(struct rxe_mr *mr, struct mm_struct *mm,
+		      struct memory *mem)
 {
-	unsigned int flags = ib_access_writable(mr->access) ? FOLL_WRITE : 0;
 	struct ib_umem *umem = READ_ONCE(mr->umem);
-	struct sg_page_iter pinned;
-	unsigned long addr, left;
-	struct mm_struct *mm;
-	struct sg_table *sgt;
-	long n = 0;
+	struct sg_page_iter page;
+	unsigned long i;
 
-	if (!umem)	/* rxe_migr_chk_context() refuses it */
+	mem->n = umem ? ib_umem_num_pages(umem) : 0;
+	if (!mem->n)	/* rxe_migr_chk_context() refuses it */
 		return 0;
 
-	mm = umem->owning_mm;
-	if (!mmget_not_zero(mm))	/* exit or execve */
+	mem->mm = mm ?: umem->owning_mm;
+	mem->addr = umem->address & PAGE_MASK;
+	mem->flags = ib_access_writable(mr->access) ? FOLL_WRITE : 0;
+	if (!mmget_not_zero(mem->mm))	/* exit or execve */
 		return -ESTALE;
-
-	sgt = &umem->sgt_append.sgt;
-	__sg_page_iter_start(&pinned, sgt->sgl, sgt->orig_nents, 0);
-	addr = umem->address & PAGE_MASK;
-	for (left = ib_umem_num_pages(umem); left; left -= n) {
-		if (is_going(mr))
-			break;
-		n = compare(mm, addr, min(left, BATCH), flags, pages, &pinned);
-		if (n < 0)
-			break;
-		addr += n << PAGE_SHIFT;
-		cond_resched();
-		if (fatal_signal_pending(current)) {
-			n = -EINTR;
-			break;
-		}
+	mem->pinned = kvcalloc(mem->n, sizeof(*mem->pinned), GFP_KERNEL);
+	if (!mem->pinned) {
+		mmput(mem->mm);
+		return -ENOMEM;
 	}
-	mmput(mm);
 
-	return min(n, 0L);
+	__sg_page_iter_start(&page, umem->sgt_append.sgt.sgl,
+			     umem->sgt_append.sgt.orig_nents, 0);
+	for (i = 0; i < mem->n && __sg_page_iter_next(&page); i++)
+		mem->pinned[i] = sg_page_iter_page(&page);
+
+	return 0;
+}
+
+static void put_memory(struct memory *mem)
+{
+	kvfree(mem->pinned);
+	mmput(mem->mm);
+}
+
+/* what is wrong with an MR that has been destroyed does not matter any more */
+static bool is_gone(struct rxe_pool *pool, unsigned long index,
+		    struct rxe_pool_elem *elem)
+{
+	return xa_load(&pool->xa, index) != elem;
 }
 
 /**
  * rxe_migr_chk_memory - do the MRs of a context have the pages that are mapped?
  * @uc: the context
+ * @mm: where they must be mapped; NULL: where each was registered
  * @st: receives the first MR that has others, or whose memory is not there
  *
- * It takes as long as the pages are many. Those that somebody has to give back
- * are given back at once.
+ * It takes as long as the pages are many, and 8 bytes for each of an MR. Pages
+ * that somebody has to give back are given back at once.
  *
  * Context: process; sleeps, takes mmap locks.
  * Return: 0, -EOPNOTSUPP, -EAGAIN if an MR is just being created, -EINTR or
  * -ENOMEM
  */
-int rxe_migr_chk_memory(struct ib_ucontext *uc, struct rxe_migr_status *st)
+int rxe_migr_chk_memory(struct ib_ucontext *uc, struct mm_struct *mm,
+			struct rxe_migr_status *st)
 {
-	struct rxe_dev *rxe = to_rdev(uc->device);
+	struct rxe_pool *pool = &to_rdev(uc->device)->mr_pool;
 	struct rxe_pool_elem *elem;
 	unsigned long index = 0;
 	struct ib_uobject *uobj;
 	struct page **pages;
-	long err = 0;
+	u32 handle = 0;
+	int err = 0;
 
 	pages = kmalloc_array(BATCH, sizeof(*pages), GFP_KERNEL);
 	if (!pages)
 		return -ENOMEM;
 
-	while (!err && (elem = rxe_migr_next(&rxe->mr_pool, uc, &index))) {
+	while (!err && (elem = rxe_migr_next(pool, uc, &index))) {
+		struct memory mem = {};
+
 		uobj = rxe_migr_uobject(elem);
-		err = uobj ? chk_mr(elem->obj, pages) : -EAGAIN;
+		if (uobj) {
+			handle = uobj->id;
+			err = get_memory(elem->obj, mm, &mem);
+		} else {
+			err = -EAGAIN;
+		}
+		__rxe_put(elem);
+
+		if (mem.pinned) {
+			err = compare_all(&mem, pages);
+			put_memory(&mem);
+		}
+		if (err == -ESTALE && is_gone(pool, index - 1, elem))
+			err = 0;
 		if (err == -ESTALE) {
 			st->why = RXE_MIGR_WHY_MEMORY;
 			st->type = RXE_MIGR_MR;
-			st->handle = uobj->id;
+			st->handle = handle;
 			err = -EOPNOTSUPP;
 		}
-		__rxe_put(elem);
 	}
 	kfree(pages);
 

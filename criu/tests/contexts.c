@@ -15,8 +15,9 @@
  *
  * EXTRA is something that cannot be moved: "events" (a second asynchronous event
  * file), "second" (the same, and the first one is closed), "shared" (a context that
- * a child has, too), "orphan" (a child that has only the mapping), or another MR,
- * one page of which is "unmapped", "readonly", "dontneed" or "replaced" by now.
+ * a child has, too, as it has the memory), "orphan" (a child that has only the
+ * mapping), or another MR, which a child has "registered", or one page of which is
+ * "unmapped", "readonly", "dontneed" or "replaced" by now.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -58,6 +59,7 @@ struct ctx {
 static const char *device;
 static int gid_index = 1;
 static int connected;
+static int memory = MAP_PRIVATE;
 static int contexts = 1, processes = 1;
 
 /* what the processes know of each other's contexts */
@@ -118,7 +120,9 @@ static void make(struct ctx *c, struct peer *self)
 	NEED(*list);
 	NEED(c->verbs = ibv_open_device(*list));
 	NEED(c->pd = ibv_alloc_pd(c->verbs));
-	NEED(!posix_memalign((void **)&c->mem, 4096, SIZE));
+	c->mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+		      memory | MAP_ANONYMOUS, -1, 0);
+	NEED(c->mem != MAP_FAILED);
 	memset(c->mem, 0, SIZE);
 	NEED(c->mr = ibv_reg_mr(c->pd, c->mem, SIZE,
 				IBV_ACCESS_LOCAL_WRITE |
@@ -311,6 +315,25 @@ static int spoil(const char *how, struct ctx *c)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
 }
 
+/* at these addresses its memory is another, and it has no file open any more */
+static void register_in_child(struct ctx *c)
+{
+	struct ibv_pd *pd;
+	int done[2];
+	char byte;
+
+	NEED(pd = ibv_alloc_pd(c->verbs));
+	NEED(!pipe(done));
+	if (!fork()) {
+		NEED(ibv_reg_mr(pd, c->mem, SIZE, IBV_ACCESS_LOCAL_WRITE));
+		NEED(!close(c->verbs->cmd_fd) && !close(c->verbs->async_fd));
+		NEED(!close(done[0]) && !close(done[1]));
+		wait_forever();
+	}
+	NEED(!close(done[1]));
+	NEED(!read(done[0], &byte, 1) && !close(done[0]));
+}
+
 static void make_extra(const char *extra, struct ctx *c)
 {
 	if (!strcmp(extra, "events")) {
@@ -327,6 +350,8 @@ static void make_extra(const char *extra, struct ctx *c)
 			close(c->verbs->async_fd);
 			wait_forever();
 		}
+	} else if (!strcmp(extra, "registered")) {
+		register_in_child(c);
 	} else if (!spoil(extra, c)) {
 		printf("FAIL: unknown extra %s\n", extra);
 		exit(2);
@@ -391,6 +416,8 @@ int main(int argc, char **argv)
 	if (contexts < 1 || contexts > MAX || processes < 1 ||
 	    processes > ALL / contexts)
 		return 2;
+	if (extra && !strcmp(extra, "shared"))
+		memory = MAP_SHARED;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	NEED(shared != MAP_FAILED);

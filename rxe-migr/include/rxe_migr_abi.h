@@ -69,6 +69,7 @@ struct rxe_migr_buf {
  * EBADF        fd is not the file of this context
  * EAGAIN       an object is just being created
  * EINTR        a signal came while a peer was asked or memory compared
+ * ESRCH        there is no such process, or it has no memory any more
  */
 #define RXE_MIGR_STOP_CHECK_ONLY (1U << 0)
 
@@ -76,7 +77,10 @@ struct rxe_migr_stop {
 	__s32 fd;	  /* the context's own file, in the caller's table */
 	__u32 flags;	  /* RXE_MIGR_STOP_* */
 	__u32 timeout_ms; /* how long to wait for silent peers; 0: 2000 */
-	__u32 reserved;	  /* 0 */
+	__s32 pid;	  /* in whose memory the MRs are looked for: who will
+			   * ATTACH, in the caller's PID namespace; 0: who has
+			   * registered each
+			   */
 };
 
 enum rxe_migr_why {

@@ -84,8 +84,8 @@ static void bad_stops(int fd, int other)
 	       -EINVAL);
 	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = fd, .flags = ~0U }, &st),
 	       -EINVAL);
-	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = fd, .reserved = 1 }, &st),
-	       -EINVAL);
+	EXPECT(stop(fd, (struct rxe_migr_stop){ .fd = fd, .pid = -1 }, &st),
+	       -ESRCH);
 	/* the answer cannot be written: nothing may stay stopped */
 	for (int i = 0; i < 3; i++) {
 		struct rxe_migr_stop in = { .fd = fd, .flags = i == 2 };

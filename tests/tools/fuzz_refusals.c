@@ -9,23 +9,37 @@
 
 #include "migr_fuzz.h"
 
-/* STOP finds the one thing that cannot be moved; `type` is that object's */
-static void refused(const struct side *s, uint32_t why, uint32_t type)
+/*
+ * STOP finds the one thing that cannot be moved; `type` is that object's, `pid` who
+ * will attach, or 0
+ */
+static void refused_in(const struct side *s, pid_t pid, uint32_t why,
+		       uint32_t type)
 {
 	struct rxe_migr_status st;
 
-	if (!EXPECT(migr_cmd_stop(s->ctx->cmd_fd, 0, 0, &st), -EOPNOTSUPP))
+	if (!EXPECT(migr_cmd_stop_task(s->ctx->cmd_fd, pid, &st), -EOPNOTSUPP))
 		close(st.guard_fd);
 	EXPECT((int)st.why, (int)why);
 	EXPECT((int)st.type, (int)type);
 }
 
-static void stops(const struct side *s)
+static void refused(const struct side *s, uint32_t why, uint32_t type)
+{
+	refused_in(s, 0, why, type);
+}
+
+static void stops_in(const struct side *s, pid_t pid)
 {
 	struct rxe_migr_status st;
 
-	if (!EXPECT(migr_cmd_stop(s->ctx->cmd_fd, 0, 0, &st), 0))
+	if (!EXPECT(migr_cmd_stop_task(s->ctx->cmd_fd, pid, &st), 0))
 		close(st.guard_fd);
+}
+
+static void stops(const struct side *s)
+{
+	stops_in(s, 0);
 }
 
 static void address_handle(const struct rig *rig, struct side *s)
@@ -52,6 +66,53 @@ static void forked(const struct side *s)
 	MUST(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
 }
 
+/* A child registers `mem`, and if it `lives` on, waits. Its handle for the MR */
+static uint32_t child_registers(const struct side *s, char *mem, bool lives,
+				pid_t *child)
+{
+	struct ibv_mr *mr;
+	uint32_t handle;
+	int done[2];
+
+	MUST(!pipe(done));
+	*child = fork();
+	MUST(*child >= 0);
+	if (!*child) {
+		MUST(mr = ibv_reg_mr(s->pd, mem, MSG, IBV_ACCESS_LOCAL_WRITE));
+		MUST(write(done[1], &mr->handle, 4) == 4);
+		while (lives)
+			pause();
+		_exit(0);
+	}
+	MUST(read(done[0], &handle, 4) == 4);
+	MUST(!close(done[0]) && !close(done[1]));
+	if (!lives)
+		MUST(waitpid(*child, NULL, 0) == *child);
+	return handle;
+}
+
+/* at the same address there is other memory here, or the same */
+static void registered_elsewhere(const struct side *s)
+{
+	char *shared = mmap(NULL, MSG, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint32_t handle;
+	pid_t child;
+
+	MUST(shared != MAP_FAILED);
+	handle = child_registers(s, s->mem, true, &child);
+	stops(s);
+	refused_in(s, getpid(), RXE_MIGR_WHY_MEMORY, RXE_MIGR_MR);
+	MUST(!raw_dereg_mr(s->ctx->cmd_fd, handle));
+	MUST(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
+
+	handle = child_registers(s, shared, false, &child);
+	refused(s, RXE_MIGR_WHY_MEMORY, RXE_MIGR_MR);
+	stops_in(s, getpid());
+	MUST(!raw_dereg_mr(s->ctx->cmd_fd, handle));
+	MUST(!munmap(shared, MSG));
+}
+
 /* ATTACH could not pin what was registered, or would pin something else */
 static void memory(const struct side *s)
 {
@@ -73,6 +134,7 @@ void attack_refusals(struct rig *rig)
 	stops(&s);
 	address_handle(rig, &s);
 	forked(&s);
+	registered_elsewhere(&s);
 	memory(&s);
 	side_close(&s);
 }
