@@ -56,6 +56,7 @@ static const struct migr_field creation[] = {
 	F(max_recv_wr, 0, MAX_QP_WR),
 	F(max_recv_sge, 0, RXE_MIGR_MAX_SGE),
 	F(last_wqe, 0, 1),
+	F(peer_ended, 0, 1),
 };
 
 static const struct migr_field attributes[] = {
@@ -125,6 +126,9 @@ static int check_state(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 		return migr_bad(err, rec,
 				"last_wqe is 1, in state %u with srq %u",
 				qp->state, qp->srq);
+	if (qp->peer_ended && !migr_qp_connected(qp))
+		return migr_bad(err, rec, "peer_ended is 1, in state %u",
+				qp->state);
 	if (qp->state == IBV_QPS_INIT && !qp->port_num)
 		return migr_bad(err, rec, "port_num is 0 in state INIT");
 	if (!migr_qp_connected(qp))

@@ -17,6 +17,7 @@ enum rxe_migr_peer {
 	RXE_MIGR_PEER_UNKNOWN,
 	RXE_MIGR_PEER_CAPABLE,
 	RXE_MIGR_PEER_STOCK,
+	RXE_MIGR_PEER_ENDED, /* it was here, in ERR */
 };
 
 /**
@@ -63,6 +64,7 @@ struct rxe_migr_wanted {
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
+ * @peer_ended: of a restored QP: its peer was in ERR at the dump
  */
 struct rxe_migr_qp {
 	struct rxe_qp		qp;
@@ -84,7 +86,14 @@ struct rxe_migr_qp {
 	u8			before;
 	bool			probed;
 	bool			refilled;
+	bool			peer_ended;
 };
+
+/* can a QP be moved that has such a peer? */
+static inline bool rxe_migr_peer_ok(u8 peer)
+{
+	return peer == RXE_MIGR_PEER_CAPABLE || peer == RXE_MIGR_PEER_ENDED;
+}
 
 struct rxe_migr_guard;
 struct rxe_migr_loaded;

@@ -13,6 +13,14 @@
 
 static DECLARE_WAIT_QUEUE_HEAD(ask_wait);
 
+static void note_peer(struct rxe_migr_qp *m, enum rxe_migr_peer peer)
+{
+	if (READ_ONCE(m->peer) == peer)
+		return;
+	WRITE_ONCE(m->peer, peer);
+	wake_up(&ask_wait);
+}
+
 /**
  * rxe_migr_answered - note what the peer is
  * @m: QP whose peer is known now
@@ -22,17 +30,12 @@ static DECLARE_WAIT_QUEUE_HEAD(ask_wait);
  */
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 {
-	u8 peer = capable ? RXE_MIGR_PEER_CAPABLE : RXE_MIGR_PEER_STOCK;
-
-	if (READ_ONCE(m->peer) == peer)
-		return;
-	WRITE_ONCE(m->peer, peer);
-	wake_up(&ask_wait);
+	note_peer(m, capable ? RXE_MIGR_PEER_CAPABLE : RXE_MIGR_PEER_STOCK);
 }
 
 /*
  * Is the peer a QP of this device that has come to its end, in ERR? It answers
- * nobody any more, but it need not: this driver is the one that could.
+ * nobody any more, be it asked or resumed to, so neither is done.
  */
 static bool peer_has_ended(struct rxe_qp *qp)
 {
@@ -64,14 +67,14 @@ static bool peer_has_ended(struct rxe_qp *qp)
  */
 static bool is_asked(struct rxe_qp *qp)
 {
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
 	if (!rxe_migr_connected(qp))
 		return false;
 
 	switch (READ_ONCE(qp->migr)) {
 	case RXE_MIGR_ASKING:
-		return READ_ONCE(to_migr_qp(qp)->peer) !=
-			       RXE_MIGR_PEER_CAPABLE &&
-		       !peer_has_ended(qp);
+		return !rxe_migr_peer_ok(READ_ONCE(m->peer));
 	case RXE_MIGR_RESUMING: /* RESUME is the question */
 	case RXE_MIGR_HELD:
 		return true;
@@ -103,7 +106,8 @@ static void begin_asking(struct rxe_qp *qp)
 				      RXE_MIGR_ASKING))
 			m->probed = false;
 		if (qp->migr == RXE_MIGR_ASKING)
-			m->peer = RXE_MIGR_PEER_UNKNOWN;
+			m->peer = m->peer_ended ? RXE_MIGR_PEER_ENDED :
+						  RXE_MIGR_PEER_UNKNOWN;
 		m->nonce = get_random_u32();
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -119,7 +123,7 @@ static void end_asking(struct rxe_qp *qp)
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	mutex_lock(&m->lock);
-	if (!m->probed || m->peer == RXE_MIGR_PEER_CAPABLE)
+	if (!m->probed || rxe_migr_peer_ok(m->peer))
 		rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
 	mutex_unlock(&m->lock);
 }
@@ -170,8 +174,12 @@ static void ask_peer(struct rxe_qp *qp, bool patient)
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	mutex_lock(&m->lock);
-	if (qp->migr == RXE_MIGR_ASKING)
-		__ask_peer(qp, patient);
+	if (qp->migr == RXE_MIGR_ASKING) {
+		if (peer_has_ended(qp))
+			note_peer(m, RXE_MIGR_PEER_ENDED);
+		else
+			__ask_peer(qp, patient);
+	}
 	mutex_unlock(&m->lock);
 }
 
@@ -185,12 +193,10 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	 * be newer than the one that the peer has accepted.
 	 */
 	mutex_lock(&m->lock);
-	if (qp->migr == RXE_MIGR_ASKING && peer_has_ended(qp))
-		rxe_migr_answered(m, true);
 	peer = qp->migr == RXE_MIGR_RESUMING ? RXE_MIGR_PEER_UNKNOWN : m->peer;
 	mutex_unlock(&m->lock);
 
-	if (!rxe_migr_connected(qp) || peer == RXE_MIGR_PEER_CAPABLE)
+	if (!rxe_migr_connected(qp) || rxe_migr_peer_ok(peer))
 		return 0;
 
 	st->why = peer == RXE_MIGR_PEER_STOCK ? RXE_MIGR_WHY_PEER :

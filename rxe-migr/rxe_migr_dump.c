@@ -486,6 +486,8 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	put_qp_tasks(qp, rec);
 	rec->events_reported = events;
 	rec->last_wqe = qp->last_wqe;
+	rec->peer_ended = rxe_migr_connected(qp) &&
+			  to_migr_qp(qp)->peer == RXE_MIGR_PEER_ENDED;
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)
@@ -697,7 +699,7 @@ static int chk_stopped(struct ib_ucontext *uc)
 		if (qps[i]->migr != RXE_MIGR_STOPPED)
 			err = -EINVAL;
 		else if (rxe_migr_connected(qps[i]) &&
-			 to_migr_qp(qps[i])->peer != RXE_MIGR_PEER_CAPABLE)
+			 !rxe_migr_peer_ok(to_migr_qp(qps[i])->peer))
 			err = -EAGAIN;	/* another one than STOP has asked */
 	}
 	if (!err && rxe_migr_chk_context(uc, qps, n, &st))

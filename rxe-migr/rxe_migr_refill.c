@@ -453,6 +453,7 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ rec->wire_qpn == rec->qpn, "wire_qpn" },
 		{ rec->last_wqe <= (rec->state == IB_QPS_ERR && qp->srq),
 		  "last_wqe" },
+		{ rec->peer_ended <= rxe_migr_connected(qp), "peer_ended" },
 		{ rec->qp_type == qp_type(qp), "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
 		{ rq_fits(qp, rec), "rq" },
@@ -632,8 +633,9 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 
 	/* what it will be: rxe_migr_modify_qp() asks */
-	m->before = rxe_migr_connected(qp) ? RXE_MIGR_RESUMING :
-					     RXE_MIGR_RUNNING;
+	m->peer_ended = rec->peer_ended;
+	m->before = rxe_migr_connected(qp) && !m->peer_ended ?
+		    RXE_MIGR_RESUMING : RXE_MIGR_RUNNING;
 	m->refilled = true;
 }
 

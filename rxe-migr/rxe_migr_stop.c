@@ -155,6 +155,7 @@ static void forget_all(struct rxe_migr_qp *m)
 	m->before = RXE_MIGR_RUNNING;
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->peer_epoch = 0;
+	m->peer_ended = false;
 	qp->req.wqe_index = queue_get_consumer(qp->sq.queue,
 					       QUEUE_TYPE_FROM_CLIENT);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -201,8 +202,10 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		return -EINVAL;
 	}
 	err = rxe_qp_from_attr(qp, attr, mask, udata);
-	if (other_peer) /* also if it has failed half way */
+	if (other_peer) { /* also if it has failed half way */
 		m->peer = RXE_MIGR_PEER_UNKNOWN;
+		m->peer_ended = false;
+	}
 	if (!qp->resp.resources) /* there was no memory for others */
 		qp->attr.max_dest_rd_atomic = 0;
 	if (qp->migr == RXE_MIGR_STOPPED) {

@@ -67,7 +67,7 @@ static struct ibv_qp_attr attr_of(int q)
 	attr.max_rd_atomic = 2;
 	attr.max_dest_rd_atomic = 8;
 	attr.min_rnr_timer = 14;
-	attr.timeout = q == UNHEARD ? 10 : 18;
+	attr.timeout = q == UNHEARD ? 10 : q == LEFT ? 14 : 18;
 	attr.retry_cnt = q == UNHEARD ? 1 : 6;
 	attr.rnr_retry = q == ERR ? 7 : 5; /* its sends wait for receives */
 	attr.ah_attr.grh.flow_label = 0x12345;
@@ -211,6 +211,10 @@ static void check_errors(void)
 	change(ERR_PEER, IBV_QPS_ERR);
 	flushed(ERR_PEER, RECEIVED, 2);
 
+	/* it runs into the end of its retries, as if nothing had moved */
+	post(LEFT, SENT, 2);
+	complete(LEFT, SENT, IBV_WC_RETRY_EXC_ERR);
+	flushed(LEFT, SENT, 1);
 	for (int i = LEFT; i <= ERR; i += 2) {
 		change(i, IBV_QPS_RESET);
 		change(i ^ 1, IBV_QPS_RESET);

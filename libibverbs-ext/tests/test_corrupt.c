@@ -435,6 +435,8 @@ const struct corruption corruptions[] = {
 	QP(wire_qpn, 0x13, "wire_qpn is 0x13, not qpn"),
 	QP(last_wqe, 1, "last_wqe is 1, in state 3"),
 	QP(last_wqe, 2, "last_wqe"),
+	QP(peer_ended, 2, "peer_ended"),
+	INIT(peer_ended, 1, "peer_ended is 1, in state 1"),
 	RAW(SQ_AT(wr.opcode), 0x20, "sq slot 0: opcode"),
 	RAW(SQ_AT(wr.opcode), 10, "sq slot 0: opcode is 0xa"),
 	RAW(SQ_AT(state), 5, "sq slot 0: state"),

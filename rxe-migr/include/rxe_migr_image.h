@@ -304,7 +304,8 @@ struct rxe_migr_rec_qp {
 	__u32 wire_qpn;	       /* what peers use; equal to qpn */
 	/* handle, or RXE_MIGR_NO_HANDLE; with one, all of rq is 0 */
 	__u32 srq;
-	__u32 last_wqe; /* 0 or 1: LAST_WQE_REACHED has been raised */
+	__u16 last_wqe; /* 0 or 1: LAST_WQE_REACHED has been raised */
+	__u16 peer_ended; /* 0 or 1: in ERR; the QP is not to RESUME */
 	/* max_dest_rd_atomic times struct rxe_migr_res, SQ slots, RQ slots */
 };
 
