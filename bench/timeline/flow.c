@@ -17,17 +17,18 @@
 #define ROCE_PORT 4791
 #define RC_ACKNOWLEDGE 0x11
 
-static uint32_t be(const uint8_t *p, int bytes)
+static uint64_t be(const uint8_t *p, int bytes)
 {
-	uint32_t v = 0;
+	uint64_t v = 0;
 
 	while (bytes--)
 		v = v << 8 | *p++;
 	return v;
 }
 
-/* the BTH of a RoCE packet over IPv4, or NULL */
-static const uint8_t *bth(const struct frame *fr, uint32_t *src, uint32_t *dst)
+/* the BTH of a RoCE packet over IPv4, or NULL; from whom to whom it is */
+static const uint8_t *bth(const struct frame *fr, bool mac, uint64_t *src,
+			  uint64_t *dst)
 {
 	const uint8_t *ip = fr->data + ETH_BYTES;
 	uint32_t ip_bytes;
@@ -39,8 +40,8 @@ static const uint8_t *bth(const struct frame *fr, uint32_t *src, uint32_t *dst)
 	    fr->len < ETH_BYTES + ip_bytes + UDP_BYTES + BTH_BYTES + 4 ||
 	    be(ip + ip_bytes + 2, 2) != ROCE_PORT)
 		return NULL;
-	*src = be(ip + 12, 4);
-	*dst = be(ip + 16, 4);
+	*src = mac ? be(fr->data + 6, 6) : be(ip + 12, 4);
+	*dst = mac ? be(fr->data, 6) : be(ip + 16, 4);
 	return ip + ip_bytes + UDP_BYTES;
 }
 
@@ -87,8 +88,8 @@ static void received(struct flow *f, enum side from, const uint8_t *p,
 
 static int add(struct flow *f, const struct frame *fr)
 {
-	uint32_t src, dst, peer;
-	const uint8_t *p = bth(fr, &src, &dst);
+	uint64_t src, dst, peer;
+	const uint8_t *p = bth(fr, f->mac, &src, &dst);
 	enum side side;
 	uint64_t slot;
 

@@ -6,7 +6,8 @@
  *
  * CAPTURE is a pcapng of the fabric, PARTNER, OLD and NEW are the IPv4
  * addresses of the host that stays and of those between which the other end
- * moves. NAME=VALUE lines go to stdout; packets_lost_by_capture is missing if the
+ * moves; or, where that takes its IPv4 address along, their MAC addresses.
+ * NAME=VALUE lines go to stdout; packets_lost_by_capture is missing if the
  * capture does not say so.
  *
  *	-s FILE			draw the throughput over time into an SVG file
@@ -17,6 +18,7 @@
 #include "timeline.h"
 
 #include <arpa/inet.h>
+#include <netinet/ether.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,10 +31,19 @@ static void die(const char *what, const char *which)
 	exit(1);
 }
 
-static uint32_t addr(const char *s)
+static uint64_t addr(const char *s, bool mac)
 {
+	struct ether_addr eth;
 	struct in_addr in;
+	uint64_t v = 0;
 
+	if (mac) {
+		if (!ether_aton_r(s, &eth))
+			die("no MAC address", s);
+		for (int i = 0; i < ETH_ALEN; i++)
+			v = v << 8 | eth.ether_addr_octet[i];
+		return v;
+	}
 	if (inet_pton(AF_INET, s, &in) != 1)
 		die("no IPv4 address", s);
 	return ntohl(in.s_addr);
@@ -109,9 +120,10 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind != 3)
 		die("PARTNER OLD NEW are missing", "");
-	f.partner = addr(argv[optind]);
-	f.host[OLD] = addr(argv[optind + 1]);
-	f.host[NEW] = addr(argv[optind + 2]);
+	f.mac = strchr(argv[optind], ':');
+	f.partner = addr(argv[optind], f.mac);
+	f.host[OLD] = addr(argv[optind + 1], f.mac);
+	f.host[NEW] = addr(argv[optind + 2], f.mac);
 
 	if (flow_read(&f, stdin))
 		die("cannot read this capture", "");

@@ -10,11 +10,13 @@
 #include <string.h>
 
 #define HOST(n) (0x0a0a0000u + (n))
+#define MAC(n) (0x525400100000u + (n))
 #define MS 1000000ull
 #define EPOCH (1700000000000ull * MS)
 
 static uint8_t capture[1 << 20];
 static size_t bytes;
+static bool by_mac; /* for the QP takes its IPv4 address along */
 
 static void put(const void *data, size_t len)
 {
@@ -48,6 +50,14 @@ static void section(void)
 	put32(20 + sizeof(options));
 }
 
+static void address(uint8_t *mac, uint8_t *ip, int host)
+{
+	memcpy(mac, (uint8_t[]){ 0x52, 0x54, 0, 0x10, 0, (uint8_t)host }, 6);
+	if (by_mac && host == 3)
+		host = 1;
+	memcpy(ip, (uint8_t[]){ 10, 10, 0, (uint8_t)host }, 4);
+}
+
 static void packet(uint64_t ms, int from, int to, uint8_t opcode,
 		   uint8_t syndrome)
 {
@@ -57,8 +67,8 @@ static void packet(uint64_t ms, int from, int to, uint8_t opcode,
 	f[12] = 8; /* IPv4 */
 	f[14] = 0x45;
 	f[23] = 17;
-	memcpy(f + 26, (uint8_t[]){ 10, 10, 0, (uint8_t)from }, 4);
-	memcpy(f + 30, (uint8_t[]){ 10, 10, 0, (uint8_t)to }, 4);
+	address(f + 6, f + 26, from);
+	address(f, f + 30, to);
 	f[36] = 4791 >> 8;
 	f[37] = 4791 & 255;
 	f[42] = opcode;
@@ -100,9 +110,10 @@ static struct flow *read_capture(size_t len, int expect)
 	FILE *file = fmemopen(capture, len, "r");
 
 	MUST(f && file);
-	f->partner = HOST(2);
-	f->host[OLD] = HOST(1);
-	f->host[NEW] = HOST(3);
+	f->mac = by_mac;
+	f->partner = by_mac ? MAC(2) : HOST(2);
+	f->host[OLD] = by_mac ? MAC(1) : HOST(1);
+	f->host[NEW] = by_mac ? MAC(3) : HOST(3);
 	MUST(flow_read(f, file) == expect);
 	fclose(file);
 	return f;
@@ -115,12 +126,12 @@ static void forget(struct flow *f)
 	free(f);
 }
 
-int main(void)
+static void moves(void)
 {
 	uint64_t stop, go;
 	struct flow *f;
-	size_t whole;
 
+	bytes = 0;
 	section();
 	for (uint64_t t = 0; t < 1000; t++)
 		packet(t, t & 1 ? 1 : 2, t & 1 ? 2 : 1, 0x11, 0x1f);
@@ -133,9 +144,8 @@ int main(void)
 	packet(1501, 4, 5, MIGR_OPCODE_RESUME, 0); /* not ours */
 	for (uint64_t t = 1510; t < 2000; t++)
 		packet(t, t & 1 ? 2 : 3, t & 1 ? 3 : 2, 0x11, 0x1f);
-	whole = bytes;
 
-	f = read_capture(whole, 0);
+	f = read_capture(bytes, 0);
 	CHECK(f->nak_stopped == 2 && f->resume == 1 && f->resume_ack == 1);
 	CHECK(!f->fatal && f->qps == 1);
 	CHECK(f->begin == EPOCH && f->end == EPOCH + 1999 * MS);
@@ -152,6 +162,19 @@ int main(void)
 	CHECK(f->slots == 40 && f->slot_ns == 50 * MS);
 	CHECK(flow_rate(f, OLD, EPOCH, EPOCH + 1000 * MS) == 1e6);
 	forget(f);
+}
+
+int main(void)
+{
+	uint64_t stop, go;
+	struct flow *f;
+	size_t whole;
+
+	by_mac = true;
+	moves();
+	by_mac = false;
+	moves();
+	whole = bytes;
 
 	/* a connection that failed */
 	packet(2000, 3, 2, 0x11, 0x62);

@@ -4,6 +4,8 @@
 
 #include "pcapng.h"
 
+#include <stdbool.h>
+
 #define MAX_QPS 4096
 #define MAX_PHASES 8
 
@@ -22,8 +24,9 @@ struct qp {
 
 /* What the fabric saw between the partner and the two hosts. */
 struct flow {
-	uint32_t partner; /* IPv4 addresses, host byte order */
-	uint32_t host[SIDES];
+	bool mac;	  /* they are MAC addresses, not IPv4 ones */
+	uint64_t partner; /* as numbers */
+	uint64_t host[SIDES];
 	uint64_t begin, end;   /* first and last frame */
 	uint64_t slot_ns;      /* the traffic is summed up in slots */
 	uint64_t *slot[SIDES]; /* bytes on the wire, both directions */
