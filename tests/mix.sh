@@ -199,15 +199,20 @@ mix_line_good()
 	local missed
 
 	"$lab" netem n2 off
-	missed=$(($(mix_sequence_errors) - mix_missed))
+	missed=$(mix_sequence_errors)
+	missed=$((missed - mix_missed))
 	say "sequence errors on n2: $missed"
 	[ $missed -gt 0 ] || fail "no packet of RDMA was missing"
 }
 
-# packets that n2 has missed
+# Packets that n2 has missed. It fails if nobody knows.
 mix_sequence_errors()
 {
-	echo $(($(counter n2 out_of_seq_request) + $(counter n2 rcvd_seq_err)))
+	local requests answers
+
+	requests=$(counter n2 out_of_seq_request) &&
+		answers=$(counter n2 rcvd_seq_err) &&
+		echo $((requests + answers))
 }
 
 mix_seed() { ask "$1" "jq -e .seed $2"; } # NODE FILE
