@@ -415,7 +415,10 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->req_wqe_index = qp_state(qp) == IB_QPS_ERR ?
 			     rec->sq.consumer :
 			     qp->req.wqe_index & rec->sq.index_mask;
-	rec->req_rd_atomic = atomic_read(&qp->req.rd_atomic);
+	/* others have none: the modify to RTS gives them */
+	rec->req_rd_atomic = qp_state(qp) == IB_QPS_RTS ||
+			     qp_state(qp) == IB_QPS_SQD ?
+			     atomic_read(&qp->req.rd_atomic) : 0;
 	rec->req_need_rd_atomic = qp->req.need_rd_atomic;
 	rec->req_noack_pkts = qp->req.noack_pkts;
 	rec->ssn = atomic_read(&qp->ssn);
