@@ -1,0 +1,249 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# migr-gid, and migr-ctr as far as it calls it: nobody loses an address, or a place
+# kept for one, to another, and one that is restored has its own. The node is a folder,
+# with a kernel that makes GIDs as the real one, sometimes late.
+
+. "$(dirname "$0")/lib.sh"
+
+gids=$tmp/ib/rxe0/ports/1/gids
+none=0000:0000:0000:0000:0000:0000:0000:0000
+mkdir -p "$tmp/bin" "$gids" "$tmp"/{addr,busy_gid,netns,ctr}
+export HOUSE=$tmp HOUSE_GIDS=$gids HOUSE_PID=$$ HOUSE_NONE=$none
+
+tool() # NAME, with its script as stdin
+{
+	cat >"$tmp/bin/$1"
+	chmod +x "$tmp/bin/$1"
+}
+for t in migr-gid migr-ctr; do
+	sed "s,/sys/class/infiniband,$tmp/ib,; s,/run/lock,$tmp,; s,/run/netns,$tmp/netns,
+		s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/," \
+		"$tree/vm-images/$t" | tool $t
+done
+for t in mount mountpoint jq; do echo '#!/bin/sh' | tool $t; done
+printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount
+echo '#!/bin/sh
+echo link rxe0/1 state ACTIVE physical_state LINK_UP netdev fabric' | tool rdma
+# Another node has what is in this file.
+tool arping <<'END'
+#!/bin/bash
+[[ " $* " != *" -D "* ]] || ! grep -qsx -e "${@: -1}" "$HOUSE/elsewhere"
+END
+# A late GID comes between two looks.
+tool grep <<'END'
+#!/bin/bash
+[[ $* != *gids/* ]] || [ ! -e "$HOUSE/late" ] || bash "$HOUSE/late"
+PATH=${PATH#*:}
+exec grep "$@"
+END
+tool ip <<'END'
+#!/bin/bash
+gid() { printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' ${1//./ }; }
+remove()
+{
+	local at
+
+	rm "$HOUSE/addr/$1" || exit 2
+	at=$(PATH=${PATH#*:} grep -lx "$(gid "$1")" "$HOUSE_GIDS"/*) || return 0
+	case $1 in
+	169.254.0.*) (sleep 0.2; echo "$HOUSE_NONE" >"$at") >/dev/null 2>&1 & ;;
+	*) echo "$HOUSE_NONE" >"$at" ;;
+	esac
+}
+add()
+{
+	local i do
+
+	(set -C; : >"$HOUSE/addr/$1") || exit 2
+	for i in {0..9}; do
+		[ "$(<"$HOUSE_GIDS/$i")" = "$HOUSE_NONE" ] &&
+			[ ! -e "$HOUSE/busy_gid/$i" ] || continue
+		do="echo $(gid "$1") >$HOUSE_GIDS/$i"
+		[ -e "$HOUSE/is_late" ] || { eval "$do"; return; }
+		echo "$do" >"$HOUSE/late"
+		return
+	done
+}
+[ "$1" != -o ] || shift
+case "$*" in
+"netns add "*) ln -s "/proc/$HOUSE_PID/ns/net" "$HOUSE/netns/$3" ;;
+"netns del "*) rm "$HOUSE/netns/$3" ;;
+"-b -") while read -r line; do "$0" $line || exit; done ;;
+"addr add "*) add "${3%/*}" ;;
+"addr del "*) remove "${3%/*}" ;;
+"addr flush "*) for a in $(cd "$HOUSE/addr" && ls); do
+		[[ $a != 169.254.0.* ]] || remove "$a"
+	done ;;
+"addr show "*) [ ! -e "$HOUSE/addr/${*: -1}" ] || echo "inet ${*: -1}" ;;
+esac
+END
+
+# A dump ends the container, and fails if it is to.
+tool runc <<'END'
+#!/bin/bash
+name=${*: -1} do=
+while [ $# -gt 0 ]; do
+	case $1 in
+	run | checkpoint | restore) do=$1 ;;
+	--pid-file) pid=$2 ;;
+	--image-path) image=$2 ;;
+	esac
+	shift
+done
+end()
+{
+	local pid
+
+	pid=$(cat "$HOUSE/ctr/$name/pid") || return 0
+	kill -KILL "$pid"
+	while [ -n "$(tr '\0' . <"/proc/$pid/cmdline")" ]; do sleep 0.05; done
+} 2>/dev/null
+case $do in
+run | restore)
+	sleep 600 &
+	echo $! >"$pid"
+	;;
+checkpoint)
+	end
+	echo image >"$image/inventory.img"
+	[ ! -e "$HOUSE/dump_fails" ]
+	;;
+*) end ;;
+esac
+END
+PATH=$tmp/bin:$PATH
+ends()
+{
+	local c
+
+	for c in one two; do
+		migr-ctr delete $c >/dev/null || true
+	done
+	end_house
+}
+trap ends EXIT
+
+# GIDs 0 and 1 are the node's.
+for i in {0..9}; do echo $none >"$gids/$i"; done
+ip addr add 10.10.0.1/24
+ip addr add 169.254.9.1/16
+
+is_at() # INDEX ADDRESS
+{
+	# shellcheck disable=SC2046,SC2183 # four numbers
+	[ "$(<"$gids/$1")" = "$(printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' \
+		$(tr . ' ' <<<"$2"))" ] || fail "GID $1 is $(<"$gids/$1"), not $2"
+}
+only() # ADDRESS...: beside the node's
+{
+	local got
+
+	got=$(cd "$tmp/addr" && for a in *; do [[ $a = *.1 ]] || echo "$a"; done | xargs)
+	[ "$got" = "$*" ] || fail "there are: $got, not: $*"
+}
+refused() # REASON COMMAND...
+{
+	local said
+
+	! said=$("${@:2}" 2>&1) || fail "not refused: ${*:2}"
+	[[ $said = *"$1"* ]] || fail "'$1' is not in: $said"
+}
+create() { migr-ctr create --rdma "$1" "$2" 10.20.0.143 -- true; } # ADDRESS NAME
+
+say "an address that a container of the same node has"
+create 10.10.0.143 one
+is_at 2 10.10.0.143
+refused "10.10.0.143 is in use" create 10.10.0.143 two
+refused "10.10.0.1 is in use" create 10.10.0.1 two
+is_at 2 10.10.0.143
+refused "GID 2 of rxe0 is in use" create 10.10.0.144@2 two
+only 10.10.0.143
+
+say "one that got it first of two who have asked whether it is free"
+mv "$tmp/bin/migr-gid" "$tmp/bin/real-gid"
+tool migr-gid <<'END'
+#!/bin/bash
+[ "$1" != free ] || { echo 10.10.0.143@3; exit; }
+exec real-gid "$@"
+END
+! create 10.10.0.143 two 2>/dev/null || fail "two have it"
+mv "$tmp/bin/real-gid" "$tmp/bin/migr-gid"
+is_at 2 10.10.0.143
+only 10.10.0.143
+
+say "a dump that fails when it was killed: it is restored as it was told to"
+touch "$tmp/dump_fails"
+refused "migr-ctr restore one 10.20.0.143" migr-ctr checkpoint one
+only
+say "also at the second try"
+echo '#!/bin/sh
+exit 1' | tool mountpoint
+cp "$tmp/bin/mountpoint" "$tmp/bin/mount"
+! migr-ctr restore one 10.20.0.143 2>/dev/null || fail "it is restored"
+for t in mount mountpoint; do echo '#!/bin/sh' | tool $t; done
+migr-ctr restore one 10.20.0.143
+is_at 2 10.10.0.143
+say "also when nobody has cleaned up; but not while it lives elsewhere"
+rm "$tmp/dump_fails"
+migr-ctr checkpoint one
+only
+cp "$tmp/ctr/one/image/rdma" "$tmp/ctr/one/"
+migr-gid take 10.10.0.143@2
+echo 10.10.0.143 >"$tmp/elsewhere"
+refused "10.10.0.143 is in use" migr-ctr restore one 10.20.0.143
+only
+rm "$tmp/elsewhere"
+migr-ctr restore one 10.20.0.143
+is_at 2 10.10.0.143
+
+say "what is dumped has no address to take from another one"
+migr-ctr checkpoint one
+create 10.10.0.143 two
+refused "10.10.0.143 is in use" migr-ctr restore one 10.20.0.143
+migr-ctr delete one
+is_at 2 10.10.0.143
+migr-ctr delete two
+only
+
+say "a place that is kept for another one"
+migr-gid keep 10.10.0.200@2
+refused "GID 2 of rxe0 is in use" migr-gid take 10.10.0.201@2
+refused "GID 2 of rxe0 is in use" migr-gid keep 10.10.0.201@2
+migr-gid drop 10.10.0.201@2
+is_at 2 169.254.2.200
+migr-gid take 10.10.0.200@2
+is_at 2 10.10.0.200
+migr-gid drop 10.10.0.200@2
+only
+
+say "a GID that comes while it is looked for"
+touch "$tmp/is_late"
+migr-gid take 10.10.0.200@2
+is_at 2 10.10.0.200
+rm "$tmp/is_late" "$tmp/late"
+migr-gid drop 10.10.0.200@2
+
+say "an index before which there are fillers that still go"
+migr-gid take 10.10.0.200@5
+migr-gid take 10.10.0.201@3
+is_at 5 10.10.0.200
+is_at 3 10.10.0.201
+say "one before which is none that is free, though it seems so"
+touch "$tmp/busy_gid/2"
+(sleep 0.3; rm "$tmp/busy_gid/2") &
+migr-gid take 10.10.0.202@4
+is_at 4 10.10.0.202
+for i in 200@5 201@3 202@4; do migr-gid drop 10.10.0.$i; done
+wait $!
+
+say "fillers of one that was killed"
+ip addr add 169.254.0.5/32 # at 2
+migr-gid take 10.10.0.200@2
+is_at 2 10.10.0.200
+migr-gid drop 10.10.0.200@2
+ip addr add 169.254.0.3/32 # at 2
+migr-gid take 10.10.0.200@4
+is_at 4 10.10.0.200
+only 10.10.0.200
