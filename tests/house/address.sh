@@ -29,6 +29,7 @@ echo link rxe0/1 state ACTIVE physical_state LINK_UP netdev fabric' | tool rdma
 # Another node has what is in this file.
 tool arping <<'END'
 #!/bin/bash
+[[ " $* " != *" -A "* ]] || [ ! -e "$HOUSE/mute" ] || exit 1
 [[ " $* " != *" -D "* ]] || ! grep -qsx -e "${@: -1}" "$HOUSE/elsewhere"
 END
 # A late GID comes between two looks.
@@ -73,7 +74,9 @@ case "$*" in
 "-b -") while read -r line; do "$0" $line || exit; done ;;
 "addr add "*) add "${3%/*}" ;;
 "addr del "*) remove "${3%/*}" ;;
-"addr flush "*) for a in $(cd "$HOUSE/addr" && ls); do
+"addr flush "*)
+	[ ! -e "$HOUSE/going" ] || rm "$HOUSE/busy_gid/2" "$HOUSE/going"
+	for a in $(cd "$HOUSE/addr" && ls); do
 		[[ $a != 169.254.0.* ]] || remove "$a"
 	done ;;
 "addr show "*) [ ! -e "$HOUSE/addr/${*: -1}" ] || echo "inet ${*: -1}" ;;
@@ -169,6 +172,15 @@ tool migr-gid <<'END'
 exec real-gid "$@"
 END
 ! create 10.10.0.143 two 2>/dev/null || fail "two have it"
+say "who is ended while another one has the turn"
+# shellcheck disable=SC2016 # for sh
+flock "$tmp/migr-gid" sh -c 'until [ -e "$HOUSE/turn" ]; do sleep 0.05; done' &
+until ! flock -n "$tmp/migr-gid" true; do sleep 0.05; done
+migr-ctr create --rdma 10.10.0.143 two 10.20.0.143 -- true 2>/dev/null &
+until pgrep -f "$tmp/bin/real-gid take" >/dev/null; do sleep 0.05; done
+kill $!
+touch "$tmp/turn"
+! wait $! || fail "two have it"
 mv "$tmp/bin/real-gid" "$tmp/bin/migr-gid"
 is_at 2 10.10.0.143
 only 10.10.0.143
@@ -218,6 +230,12 @@ is_at 2 10.10.0.200
 migr-gid drop 10.10.0.200@2
 only
 
+say "who fails when it has the address keeps nothing"
+touch "$tmp/mute"
+! migr-gid take 10.10.0.200@2 || fail "nobody has heard of it"
+rm "$tmp/mute"
+only
+
 say "a GID that comes while it is looked for"
 touch "$tmp/is_late"
 migr-gid take 10.10.0.200@2
@@ -231,12 +249,10 @@ migr-gid take 10.10.0.201@3
 is_at 5 10.10.0.200
 is_at 3 10.10.0.201
 say "one before which is none that is free, though it seems so"
-touch "$tmp/busy_gid/2"
-(sleep 0.3; rm "$tmp/busy_gid/2") &
+touch "$tmp/busy_gid/2" "$tmp/going"
 migr-gid take 10.10.0.202@4
 is_at 4 10.10.0.202
 for i in 200@5 201@3 202@4; do migr-gid drop 10.10.0.$i; done
-wait $!
 
 say "fillers of one that was killed"
 ip addr add 169.254.0.5/32 # at 2
