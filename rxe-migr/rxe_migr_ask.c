@@ -35,7 +35,9 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 
 /*
  * Is the peer a QP of this device that has come to its end, in ERR? It answers
- * nobody any more, be it asked or resumed to, so neither is done.
+ * nobody any more, be it asked or resumed to, so neither is done. But one with
+ * which nothing has been exchanged yet may just be on its way to this connection
+ * from the last one of the same numbers; and a UC QP needs no PSN to come back.
  */
 static bool peer_has_ended(struct rxe_qp *qp)
 {
@@ -52,7 +54,10 @@ static bool peer_has_ended(struct rxe_qp *qp)
 	peer = elem->obj;
 	rxe_migr_sgid(&qp->pri_av, sgid.raw);
 	rxe_migr_sgid(&peer->pri_av, peer_sgid.raw);
-	ended = qp_state(peer) == IB_QPS_ERR && qp_type(peer) == qp_type(qp) &&
+	ended = qp_state(peer) == IB_QPS_ERR &&
+		qp_type(qp) == IB_QPT_RC && qp_type(peer) == IB_QPT_RC &&
+		(qp->comp.psn != qp->attr.sq_psn ||
+		 qp->resp.psn != qp->attr.rq_psn) &&
 		peer->attr.dest_qp_num == qp_num(qp) &&
 		!memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) &&
 		!memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid));
@@ -193,6 +198,8 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	 * be newer than the one that the peer has accepted.
 	 */
 	mutex_lock(&m->lock);
+	if (qp->migr != RXE_MIGR_RESUMING && peer_has_ended(qp))
+		note_peer(m, RXE_MIGR_PEER_ENDED);
 	peer = qp->migr == RXE_MIGR_RESUMING ? RXE_MIGR_PEER_UNKNOWN : m->peer;
 	mutex_unlock(&m->lock);
 

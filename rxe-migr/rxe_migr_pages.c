@@ -116,7 +116,8 @@ static int get_memory(struct rxe_mr *mr, struct mm_struct *mm,
 	mem->flags = ib_access_writable(mr->access) ? FOLL_WRITE : 0;
 	if (!mmget_not_zero(mem->mm))	/* exit or execve */
 		return -ESTALE;
-	mem->pinned = kvcalloc(mem->n, sizeof(*mem->pinned), GFP_KERNEL);
+	mem->pinned = kvcalloc(mem->n, sizeof(*mem->pinned),
+			       GFP_KERNEL | __GFP_NOWARN);
 	if (!mem->pinned) {
 		mmput(mem->mm);
 		return -ENOMEM;
