@@ -37,6 +37,7 @@ ask_until()
 }
 seconds() { echo "$1"; }
 
+# shellcheck source=SCRIPTDIR/../mix.sh
 . "$tests/mix.sh"
 
 traffic()
