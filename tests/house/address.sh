@@ -57,6 +57,8 @@ add()
 {
 	local i do
 
+	rm -f "$HOUSE/adds_slowly"
+	until [ ! -e "$HOUSE/may_not_add" ]; do sleep 0.05; done
 	(set -C; : >"$HOUSE/addr/$1") || exit 2
 	for i in {0..9}; do
 		[ "$(<"$HOUSE_GIDS/$i")" = "$HOUSE_NONE" ] &&
@@ -74,6 +76,7 @@ case "$*" in
 "-b -") while read -r line; do "$0" $line || exit; done ;;
 "addr add "*) add "${3%/*}" ;;
 "addr del "*) remove "${3%/*}" ;;
+"link set dev c-one master lan") touch "$HOUSE/plugged" ;;
 "addr flush "*)
 	[ ! -e "$HOUSE/going" ] || rm "$HOUSE/busy_gid/2" "$HOUSE/going"
 	for a in $(cd "$HOUSE/addr" && ls); do
@@ -83,7 +86,7 @@ case "$*" in
 esac
 END
 
-# A dump ends the container, and fails if it is to.
+# A dump ends the container, and fails if it is to. What waits at a door has no image.
 tool runc <<'END'
 #!/bin/bash
 name=${*: -1} do=
@@ -103,8 +106,11 @@ end()
 	kill -KILL "$pid"
 	while [ -n "$(tr '\0' . <"/proc/$pid/cmdline")" ]; do sleep 0.05; done
 } 2>/dev/null
+[ -z "${MIGR_CTR_DOOR-}" ] || exit 1
 case $do in
 run | restore)
+	rm -f "$HOUSE/plugged"
+	until [ ! -e "$HOUSE/starts_slowly" ]; do sleep 0.05; done
 	sleep 600 &
 	echo $! >"$pid"
 	;;
@@ -164,19 +170,24 @@ is_at 2 10.10.0.143
 refused "GID 2 of rxe0 is in use" create 10.10.0.144@2 two
 only 10.10.0.143
 
+say "and of one that is to come here"
+! printf '%s\n' 10.20.0.143 / 10.10.0.143@2 {} | migr-ctr receive two 2>/dev/null ||
+	fail "two have it"
+is_at 2 10.10.0.143
+only 10.10.0.143
+
 say "one that got it first of two who have asked whether it is free"
 mv "$tmp/bin/migr-gid" "$tmp/bin/real-gid"
 tool migr-gid <<'END'
 #!/bin/bash
-[ "$1" != free ] || { echo 10.10.0.143@3; exit; }
-exec real-gid "$@"
+[ "$1" = free ] || exec real-gid "$@"
 END
-! create 10.10.0.143 two 2>/dev/null || fail "two have it"
+! create 10.10.0.143@3 two 2>/dev/null || fail "two have it"
 say "who is ended while another one has the turn"
 # shellcheck disable=SC2016 # for sh
 flock "$tmp/migr-gid" sh -c 'until [ -e "$HOUSE/turn" ]; do sleep 0.05; done' &
 until ! flock -n "$tmp/migr-gid" true; do sleep 0.05; done
-migr-ctr create --rdma 10.10.0.143 two 10.20.0.143 -- true 2>/dev/null &
+create 10.10.0.143@3 two 2>/dev/null &
 until pgrep -f "$tmp/bin/real-gid take" >/dev/null; do sleep 0.05; done
 kill $!
 touch "$tmp/turn"
@@ -194,8 +205,16 @@ echo '#!/bin/sh
 exit 1' | tool mountpoint
 cp "$tmp/bin/mountpoint" "$tmp/bin/mount"
 ! migr-ctr restore one 10.20.0.143 2>/dev/null || fail "it is restored"
+only
 for t in mount mountpoint; do echo '#!/bin/sh' | tool $t; done
-migr-ctr restore one 10.20.0.143
+say "and by one who is ended meanwhile"
+touch "$tmp/starts_slowly" "$tmp/plugged"
+migr-ctr restore one 10.20.0.143 &
+while [ -e "$tmp/plugged" ]; do sleep 0.05; done
+kill $!
+rm "$tmp/starts_slowly"
+! wait $! || fail "it does not say that it was ended"
+[ -e "$tmp/plugged" ] || fail "what it has restored has no network"
 is_at 2 10.10.0.143
 say "also when nobody has cleaned up; but not while it lives elsewhere"
 rm "$tmp/dump_fails"
@@ -224,16 +243,44 @@ migr-gid keep 10.10.0.200@2
 refused "GID 2 of rxe0 is in use" migr-gid take 10.10.0.201@2
 refused "GID 2 of rxe0 is in use" migr-gid keep 10.10.0.201@2
 migr-gid drop 10.10.0.201@2
-is_at 2 169.254.2.200
+is_at 2 169.254.255.200
+refused "10.10.0.200 is in use" migr-gid free 10.10.0.200
+migr-gid drop 10.10.0.200@3
+is_at 2 169.254.255.200
 migr-gid take 10.10.0.200@2
+is_at 2 10.10.0.200
+migr-gid drop 10.10.0.200@3
 is_at 2 10.10.0.200
 migr-gid drop 10.10.0.200@2
 only
+echo 169.254.255.200 >"$tmp/elsewhere"
+refused "10.10.0.200 is in use" migr-gid free 10.10.0.200
+rm "$tmp/elsewhere"
+
+say "the first index that is free when it is taken"
+migr-gid take 10.10.0.201
+migr-gid take 10.10.0.202
+is_at 3 10.10.0.202
+migr-gid drop 10.10.0.202@3
+migr-gid drop 10.10.0.201@2
+only
+
+say "no address for a container"
+refused "no address" migr-gid take 10.010.0.200
+refused "for fillers and places" migr-gid take 169.254.0.3
 
 say "who fails when it has the address keeps nothing"
 touch "$tmp/mute"
 ! migr-gid take 10.10.0.200@2 || fail "nobody has heard of it"
 rm "$tmp/mute"
+only
+touch "$tmp/may_not_add" "$tmp/adds_slowly"
+migr-gid take 10.10.0.200@2 &
+while [ -e "$tmp/adds_slowly" ]; do sleep 0.05; done
+kill $!
+rm "$tmp/may_not_add"
+! wait $! || fail "it does not say that it was ended"
+while pgrep -f "$tmp/bin/ip addr add" >/dev/null; do sleep 0.05; done
 only
 
 say "a GID that comes while it is looked for"
