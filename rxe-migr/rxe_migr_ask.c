@@ -34,6 +34,20 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 }
 
 /*
+ * How much has been acknowledged and received in this life of the connection?
+ * Before RTS the PSNs to send are those of the life before: RESET keeps them.
+ */
+static u32 exchanged(struct rxe_qp *qp)
+{
+	u32 n = (qp->resp.psn - qp->attr.rq_psn) & BTH_PSN_MASK;
+
+	if (qp_state(qp) >= IB_QPS_RTS)
+		n += (qp->comp.psn - qp->attr.sq_psn) & BTH_PSN_MASK;
+
+	return n;
+}
+
+/*
  * Is the peer a QP of this device that has come to its end, in ERR? It answers
  * nobody any more, be it asked or resumed to, so neither is done. But one with
  * which nothing has been exchanged yet may just be on its way to this connection
@@ -56,8 +70,7 @@ static bool peer_has_ended(struct rxe_qp *qp)
 	rxe_migr_sgid(&peer->pri_av, peer_sgid.raw);
 	ended = qp_state(peer) == IB_QPS_ERR &&
 		qp_type(qp) == IB_QPT_RC && qp_type(peer) == IB_QPT_RC &&
-		(qp->comp.psn != qp->attr.sq_psn ||
-		 qp->resp.psn != qp->attr.rq_psn) &&
+		exchanged(qp) &&
 		peer->attr.dest_qp_num == qp_num(qp) &&
 		!memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) &&
 		!memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid));
