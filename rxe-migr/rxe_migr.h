@@ -64,7 +64,9 @@ struct rxe_migr_wanted {
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
- * @peer_ended: of a restored QP: its peer was in ERR at the dump
+ * @peer_ended: of a restored QP: its peer was in ERR at the dump, and has shown
+ *              no life since
+ * @exchanged: of a restored QP: with the peer, until the dump
  */
 struct rxe_migr_qp {
 	struct rxe_qp		qp;
@@ -87,6 +89,7 @@ struct rxe_migr_qp {
 	bool			probed;
 	bool			refilled;
 	bool			peer_ended;
+	u32			exchanged;
 };
 
 /* can a QP be moved that has such a peer? */
@@ -224,6 +227,7 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m);
 int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
+u32 rxe_migr_exchanged(struct rxe_qp *qp);
 
 /* rxe_migr_stop.c */
 void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);

@@ -30,14 +30,21 @@ static void note_peer(struct rxe_migr_qp *m, enum rxe_migr_peer peer)
  */
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 {
+	if (capable)
+		m->peer_ended = false;
 	note_peer(m, capable ? RXE_MIGR_PEER_CAPABLE : RXE_MIGR_PEER_STOCK);
 }
 
-/*
- * How much has been acknowledged and received in this life of the connection?
+/**
+ * rxe_migr_exchanged - how much has this life of the connection seen?
+ * @qp: connected QP
+ *
  * Before RTS the PSNs to send are those of the life before: RESET keeps them.
+ *
+ * Context: m->lock held
+ * Return: PSNs acknowledged and received
  */
-static u32 exchanged(struct rxe_qp *qp)
+u32 rxe_migr_exchanged(struct rxe_qp *qp)
 {
 	u32 n = (qp->resp.psn - qp->attr.rq_psn) & BTH_PSN_MASK;
 
@@ -70,13 +77,22 @@ static bool peer_has_ended(struct rxe_qp *qp)
 	rxe_migr_sgid(&peer->pri_av, peer_sgid.raw);
 	ended = qp_state(peer) == IB_QPS_ERR &&
 		qp_type(qp) == IB_QPT_RC && qp_type(peer) == IB_QPT_RC &&
-		exchanged(qp) &&
+		rxe_migr_exchanged(qp) &&
 		peer->attr.dest_qp_num == qp_num(qp) &&
 		!memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) &&
 		!memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid));
 	rxe_put(peer);
 
 	return ended;
+}
+
+/*
+ * Had the peer of a restored QP ended, and has nothing been heard of it since? It
+ * may be on its way back, so it is asked, but it may be silent.
+ */
+static bool peer_had_ended(struct rxe_migr_qp *m)
+{
+	return m->peer_ended && m->exchanged == rxe_migr_exchanged(&m->qp);
 }
 
 /*
@@ -124,8 +140,7 @@ static void begin_asking(struct rxe_qp *qp)
 				      RXE_MIGR_ASKING))
 			m->probed = false;
 		if (qp->migr == RXE_MIGR_ASKING)
-			m->peer = m->peer_ended ? RXE_MIGR_PEER_ENDED :
-						  RXE_MIGR_PEER_UNKNOWN;
+			m->peer = RXE_MIGR_PEER_UNKNOWN;
 		m->nonce = get_random_u32();
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -211,7 +226,9 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	 * be newer than the one that the peer has accepted.
 	 */
 	mutex_lock(&m->lock);
-	if (qp->migr != RXE_MIGR_RESUMING && peer_has_ended(qp))
+	if (qp->migr != RXE_MIGR_RESUMING &&
+	    (peer_has_ended(qp) ||
+	     (m->peer == RXE_MIGR_PEER_UNKNOWN && peer_had_ended(m))))
 		note_peer(m, RXE_MIGR_PEER_ENDED);
 	peer = qp->migr == RXE_MIGR_RESUMING ? RXE_MIGR_PEER_UNKNOWN : m->peer;
 	mutex_unlock(&m->lock);

@@ -276,7 +276,8 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		 * One packet without the bit may be late, or forged. Those of
 		 * UC never have it: there RESUME_ACK answers.
 		 */
-		if (qp_type(qp) == IB_QPT_RC && !rxe_migr_peer_ok(m->peer))
+		if (qp_type(qp) == IB_QPT_RC &&
+		    m->peer != RXE_MIGR_PEER_CAPABLE)
 			rxe_migr_answered(m, capable);
 		if (!request && qp_state(qp) < IB_QPS_RTS)
 			goto drop;

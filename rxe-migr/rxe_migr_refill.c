@@ -634,6 +634,7 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 
 	/* what it will be: rxe_migr_modify_qp() asks */
 	m->peer_ended = rec->peer_ended;
+	m->exchanged = rxe_migr_exchanged(qp);
 	m->before = rxe_migr_connected(qp) && !m->peer_ended ?
 		    RXE_MIGR_RESUMING : RXE_MIGR_RUNNING;
 	m->refilled = true;

@@ -279,6 +279,7 @@ void rxe_migr_pause(struct rxe_qp *qp)
 	    __rxe_migr_change(qp, RXE_MIGR_IN(RUNNING) | RXE_MIGR_IN(ASKING) |
 				  RXE_MIGR_IN(TRYING), RXE_MIGR_PAUSED)) {
 		m->peer = RXE_MIGR_PEER_CAPABLE;
+		m->peer_ended = false;
 		m->since = jiffies;
 		timer_delete(&qp->retrans_timer);
 		set_pace(m, PROBE_MIN_MS, PROBE_MIN_MS);
