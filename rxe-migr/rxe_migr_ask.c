@@ -54,11 +54,25 @@ u32 rxe_migr_exchanged(struct rxe_qp *qp)
 	return n;
 }
 
+/* has the peer said that it is Stopped? Then there may be an image of it */
+static bool was_told_to_wait(struct rxe_qp *qp)
+{
+	u8 state = READ_ONCE(qp->migr);
+
+	if (state == RXE_MIGR_STOPPED)
+		state = to_migr_qp(qp)->before;
+
+	return state == RXE_MIGR_PAUSED || state == RXE_MIGR_TRYING;
+}
+
 /*
  * Is the peer a QP of this device that has come to its end, in ERR? It answers
  * nobody any more, be it asked or resumed to, so neither is done. But one with
  * which nothing has been exchanged yet may just be on its way to this connection
  * from the last one of the same numbers; and a UC QP needs no PSN to come back.
+ * And of one that was Stopped before it ended the image lives on.
+ *
+ * Context: m->lock held
  */
 static bool peer_has_ended(struct rxe_qp *qp)
 {
@@ -78,6 +92,8 @@ static bool peer_has_ended(struct rxe_qp *qp)
 	ended = qp_state(peer) == IB_QPS_ERR &&
 		qp_type(qp) == IB_QPT_RC && qp_type(peer) == IB_QPT_RC &&
 		rxe_migr_exchanged(qp) &&
+		(READ_ONCE(peer->migr) != RXE_MIGR_STOPPED ||
+		 !was_told_to_wait(qp)) &&
 		peer->attr.dest_qp_num == qp_num(qp) &&
 		!memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) &&
 		!memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid));
