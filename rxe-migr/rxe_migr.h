@@ -228,6 +228,7 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
 u32 rxe_migr_exchanged(struct rxe_qp *qp);
+bool rxe_migr_peer_ended(struct rxe_qp *qp);
 
 /* rxe_migr_stop.c */
 void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);

@@ -264,6 +264,21 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 }
 
 /**
+ * rxe_migr_peer_ended - has the peer of a QP come to its end?
+ * @qp: Stopped QP
+ *
+ * Context: process; m->lock held
+ * Return: true if nobody is to be sent RESUME
+ */
+bool rxe_migr_peer_ended(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
+	return rxe_migr_connected(qp) &&
+	       (m->peer == RXE_MIGR_PEER_ENDED || peer_has_ended(qp));
+}
+
+/**
  * rxe_migr_ask - find out whether every peer can migrate
  * @qps: QPs, with references
  * @n: how many

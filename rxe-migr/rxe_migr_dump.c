@@ -489,8 +489,7 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	put_qp_tasks(qp, rec);
 	rec->events_reported = events;
 	rec->last_wqe = qp->last_wqe;
-	rec->peer_ended = rxe_migr_connected(qp) &&
-			  to_migr_qp(qp)->peer == RXE_MIGR_PEER_ENDED;
+	rec->peer_ended = rxe_migr_peer_ended(qp);
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)
