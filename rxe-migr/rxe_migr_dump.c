@@ -415,10 +415,14 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->req_wqe_index = qp_state(qp) == IB_QPS_ERR ?
 			     rec->sq.consumer :
 			     qp->req.wqe_index & rec->sq.index_mask;
-	/* others have none: the modify to RTS gives them */
+	/*
+	 * Others have none: the modify to RTS gives them. One while some are in
+	 * use gives them all, and those come back, too.
+	 */
 	rec->req_rd_atomic = qp_state(qp) == IB_QPS_RTS ||
 			     qp_state(qp) == IB_QPS_SQD ?
-			     atomic_read(&qp->req.rd_atomic) : 0;
+			     min_t(u32, atomic_read(&qp->req.rd_atomic),
+				   rec->max_rd_atomic) : 0;
 	rec->req_need_rd_atomic = qp->req.need_rd_atomic;
 	rec->req_noack_pkts = qp->req.noack_pkts;
 	rec->ssn = atomic_read(&qp->ssn);
