@@ -126,9 +126,11 @@ static int check_state(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 		return migr_bad(err, rec,
 				"last_wqe is 1, in state %u with srq %u",
 				qp->state, qp->srq);
-	if (qp->peer_ended && !migr_qp_connected(qp))
-		return migr_bad(err, rec, "peer_ended is 1, in state %u",
-				qp->state);
+	if (qp->peer_ended &&
+	    (qp->qp_type != IBV_QPT_RC || !migr_qp_connected(qp)))
+		return migr_bad(err, rec,
+				"peer_ended is 1, in state %u of type %u",
+				qp->state, qp->qp_type);
 	if (qp->state == IBV_QPS_INIT && !qp->port_num)
 		return migr_bad(err, rec, "port_num is 0 in state INIT");
 	if (!migr_qp_connected(qp))

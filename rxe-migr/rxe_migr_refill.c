@@ -453,7 +453,8 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ rec->wire_qpn == rec->qpn, "wire_qpn" },
 		{ rec->last_wqe <= (rec->state == IB_QPS_ERR && qp->srq),
 		  "last_wqe" },
-		{ rec->peer_ended <= rxe_migr_connected(qp), "peer_ended" },
+		{ rec->peer_ended <= (qp_type(qp) == IB_QPT_RC &&
+				      rxe_migr_connected(qp)), "peer_ended" },
 		{ rec->qp_type == qp_type(qp), "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
 		{ rq_fits(qp, rec), "rq" },

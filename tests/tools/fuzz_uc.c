@@ -383,19 +383,21 @@ static void talkative(struct rig *rig)
 struct craft {
 	const char *name;
 	uint32_t resp_opcode, req_opcode, comp_opcode, state, qp_type;
+	uint16_t peer_ended;
 };
 
 static const struct craft crafts[] = {
-	{ "SEND without WQE", SEND_FIRST, ~0U, ~0U, IBV_QPS_SQD, 3 },
-	{ "SEND, later, without one", 0x21, ~0U, ~0U, IBV_QPS_SQD, 3 },
-	{ "received of RC", 0x04, ~0U, ~0U, IBV_QPS_SQD, 3 },
-	{ "received of UD", 0x64, ~0U, ~0U, IBV_QPS_SQD, 3 },
-	{ "received unknown", 0x2c, ~0U, ~0U, IBV_QPS_SQD, 3 },
-	{ "sent of RC", ~0U, 0x04, ~0U, IBV_QPS_SQD, 3 },
-	{ "a response", ~0U, ~0U, 0x0d, IBV_QPS_SQD, 3 },
-	{ "SQE", ~0U, ~0U, ~0U, IBV_QPS_SQE, 3 },
-	{ "of RC", ~0U, ~0U, ~0U, IBV_QPS_SQD, IBV_QPT_RC },
-	{ "of UD", ~0U, ~0U, ~0U, IBV_QPS_SQD, IBV_QPT_UD },
+	{ "SEND without WQE", SEND_FIRST, ~0U, ~0U, IBV_QPS_SQD, 3, 0 },
+	{ "SEND, later, without one", 0x21, ~0U, ~0U, IBV_QPS_SQD, 3, 0 },
+	{ "received of RC", 0x04, ~0U, ~0U, IBV_QPS_SQD, 3, 0 },
+	{ "received of UD", 0x64, ~0U, ~0U, IBV_QPS_SQD, 3, 0 },
+	{ "received unknown", 0x2c, ~0U, ~0U, IBV_QPS_SQD, 3, 0 },
+	{ "sent of RC", ~0U, 0x04, ~0U, IBV_QPS_SQD, 3, 0 },
+	{ "a response", ~0U, ~0U, 0x0d, IBV_QPS_SQD, 3, 0 },
+	{ "SQE", ~0U, ~0U, ~0U, IBV_QPS_SQE, 3, 0 },
+	{ "of RC", ~0U, ~0U, ~0U, IBV_QPS_SQD, IBV_QPT_RC, 0 },
+	{ "of UD", ~0U, ~0U, ~0U, IBV_QPS_SQD, IBV_QPT_UD, 0 },
+	{ "its peer has ended", ~0U, ~0U, ~0U, IBV_QPS_SQD, 3, 1 },
 };
 
 static void craft_uc(struct rig *uc)
@@ -415,6 +417,7 @@ static void craft_uc(struct rig *uc)
 		rec->comp_opcode = crafts[i].comp_opcode;
 		rec->state = crafts[i].state;
 		rec->qp_type = crafts[i].qp_type;
+		rec->peer_ended = crafts[i].peer_ended;
 		ret = refill_as(uc, c.fd, UVERBS_OBJECT_QP, rec->rec.handle,
 				rec, rec->rec.length);
 		if (ret == -EINVAL)
