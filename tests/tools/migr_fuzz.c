@@ -92,6 +92,7 @@ static const struct {
 	{ "datagrams", attack_datagrams },
 	{ "uc", attack_uc },
 	{ "rtr", attack_rtr },
+	{ "ended", attack_ended },
 	{ "images", attack_images },
 	{ "crafted", attack_crafted },
 	{ "records", records },

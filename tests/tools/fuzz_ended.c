@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A peer that is in ERR on the same device has ended, and is neither asked nor sent
+ * RESUME: but not if it may come back, or has.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../connect.h"
+#include "migr_fuzz.h"
+
+#define PSN 0xfffff0
+
+static void end(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
+
+	MUST(!ibv_modify_qp(qp, &a, IBV_QP_STATE));
+}
+
+static void exchange(struct side *from, struct side *to)
+{
+	MUST(!qp_post_recv(to, 0) && !qp_post_send(from, 0));
+	side_wait(from, 1);
+	side_wait(to, 1);
+}
+
+static void open_pair(struct rig *rig, struct side *a, struct side *b)
+{
+	side_open(rig, a);
+	side_open(rig, b);
+	qp_connect(rig, a->qp[0], b->qp[0]->qp_num, PSN, PSN);
+	qp_connect(rig, b->qp[0], a->qp[0]->qp_num, PSN, PSN);
+	exchange(a, b);
+}
+
+/* what the image of a Stopped context says of the peer of this QP */
+static int says(int fd, uint32_t qpn)
+{
+	const struct rxe_migr_rec_qp *rec;
+	struct migr_image img;
+	struct migr_error err;
+	int ended = -1;
+	size_t length;
+	void *image;
+
+	MUST(!migr_cmd_dump(fd, &image, &length, &err));
+	MUST(!migr_image_parse(image, length, &img, &err));
+	for (unsigned int i = 0; i < img.count; i++) {
+		rec = (const void *)img.records[i];
+		if (rec->rec.type == RXE_MIGR_QP && rec->qpn == qpn)
+			ended = rec->peer_ended;
+	}
+	migr_image_free(&img);
+	free(image);
+	return ended;
+}
+
+/* a STOP that succeeds, and its end */
+static void stop_says(int fd, uint32_t qpn, uint32_t timeout_ms, int ended)
+{
+	struct rxe_migr_status st;
+
+	if (EXPECT(migr_cmd_stop(fd, 0, timeout_ms, &st), 0))
+		return;
+	EXPECT(says(fd, qpn), ended);
+	close(st.guard_fd);
+}
+
+/* the QP is in RTR, and its peer still at the end of their life before */
+static void next_life(struct rig *rig)
+{
+	struct side a = {}, b = {};
+	struct rxe_migr_status st;
+	struct ibv_qp_attr attr;
+
+	open_pair(rig, &a, &b);
+	end(a.qp[0]);
+	end(b.qp[0]);
+	qp_reset(a.qp[0]);
+	attr = rc_attr(&rig->gid, 1, b.qp[0]->qp_num);
+	attr.rq_psn = attr.sq_psn = PSN;
+	MUST(!rc_to_rtr(a.qp[0], &attr));
+	if (!EXPECT(migr_cmd_stop(a.ctx->cmd_fd, 0, 300, &st), -ETIMEDOUT))
+		close(st.guard_fd);
+	qp_reset(b.qp[0]);
+	qp_connect(rig, b.qp[0], a.qp[0]->qp_num, PSN, PSN);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 0);
+	MUST(!rc_to_rts(a.qp[0], &attr));
+	exchange(&a, &b);
+	exchange(&b, &a);
+	side_close(&a);
+	side_close(&b);
+}
+
+/* the peer has ended, and then is Stopped; or the other way round */
+static void stopped(struct rig *rig, bool ended_before)
+{
+	double until = fuzz_now() + 20;
+	struct side a = {}, b = {};
+	struct rxe_migr_status st;
+	long paused;
+
+	open_pair(rig, &a, &b);
+	paused = rig_counter(rig, "migr_qp_paused");
+	if (ended_before)
+		end(b.qp[0]);
+	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
+	if (!ended_before) {
+		while (rig_counter(rig, "migr_qp_paused") == paused)
+			MUST(fuzz_now() < until);
+		end(b.qp[0]);
+	}
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, ended_before);
+	close(st.guard_fd);
+	side_close(&a);
+	side_close(&b);
+}
+
+static void restore(struct rig *rig, struct copy *c)
+{
+	struct rxe_migr_status st;
+
+	copy_open(rig, c);
+	copy_create(rig, c);
+	EXPECT(refill_cq(c->fd, rig->cq->rec.handle), 0);
+	EXPECT(refill_srq(c->fd, rig->srq->rec.handle), 0);
+	for (int i = 0; i < N_QPS; i++)
+		EXPECT(refill_qp(c->fd, rig->qp[i]->rec.handle), 0);
+	EXPECT(migr_cmd_attach(c->fd, &st), 0);
+	EXPECT(migr_cmd_resume(c->fd, &st), 0);
+}
+
+/* the QP has been restored, and its peer is connected to it again */
+static void came_back(const struct rig *rig)
+{
+	const struct rxe_migr_rec_qp *rec;
+	struct rig own = *rig;
+	struct side s = {};
+	struct copy c;
+
+	own.peer = (struct side){};
+	open_pair(&own, &s, &own.peer);
+	end(own.peer.qp[0]);
+	rig_take(&own, &s);
+	rec = own.qp[0];
+	EXPECT(rec->peer_ended, 1);
+	qp_reset(own.peer.qp[0]);
+	restore(&own, &c);
+	stop_says(c.fd, rec->qpn, 300, 1);
+	qp_connect(&own, own.peer.qp[0], rec->qpn, rec->resp_psn,
+		   rec->comp_psn);
+	stop_says(c.fd, rec->qpn, 0, 0);
+	/* if that is silent again, it may be for another reason */
+	qp_reset(own.peer.qp[0]);
+	EXPECT(migr_cmd_stop(c.fd, 0, 300, &(struct rxe_migr_status){}),
+	       -ETIMEDOUT);
+	copy_close(&c);
+	side_close(&own.peer);
+	migr_image_free(&own.img);
+	free(own.image);
+}
+
+void attack_ended(struct rig *rig)
+{
+	next_life(rig);
+	stopped(rig, true);
+	stopped(rig, false);
+	came_back(rig);
+}
