@@ -62,6 +62,7 @@ struct rxe_migr_wanted {
  * @new_psn: first PSN that had not been sent then
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
+ * @stopped_alive: STOPPED when it was not in ERR, so peers were told to wait
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
  * @peer_ended: of a restored QP: its peer was in ERR at the dump, and has shown
@@ -86,6 +87,7 @@ struct rxe_migr_qp {
 	u32			new_psn;
 	u8			peer;
 	u8			before;
+	bool			stopped_alive;
 	bool			probed;
 	bool			refilled;
 	bool			peer_ended;

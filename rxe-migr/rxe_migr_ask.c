@@ -54,17 +54,6 @@ u32 rxe_migr_exchanged(struct rxe_qp *qp)
 	return n;
 }
 
-/* has the peer said that it is Stopped? Then there may be an image of it */
-static bool was_told_to_wait(struct rxe_qp *qp)
-{
-	u8 state = READ_ONCE(qp->migr);
-
-	if (state == RXE_MIGR_STOPPED)
-		state = to_migr_qp(qp)->before;
-
-	return state == RXE_MIGR_PAUSED || state == RXE_MIGR_TRYING;
-}
-
 /*
  * Is the peer a QP of this device that has come to its end, in ERR? It answers
  * nobody any more, be it asked or resumed to, so neither is done. But one with
@@ -93,7 +82,7 @@ static bool peer_has_ended(struct rxe_qp *qp)
 		qp_type(qp) == IB_QPT_RC && qp_type(peer) == IB_QPT_RC &&
 		rxe_migr_exchanged(qp) &&
 		(READ_ONCE(peer->migr) != RXE_MIGR_STOPPED ||
-		 !was_told_to_wait(qp)) &&
+		 !to_migr_qp(peer)->stopped_alive) &&
 		peer->attr.dest_qp_num == qp_num(qp) &&
 		!memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) &&
 		!memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid));
@@ -157,6 +146,9 @@ static void begin_asking(struct rxe_qp *qp)
 			m->probed = false;
 		if (qp->migr == RXE_MIGR_ASKING)
 			m->peer = RXE_MIGR_PEER_UNKNOWN;
+		else if (m->peer == RXE_MIGR_PEER_ENDED)
+			/* as of the last STOP; it had said NAK_STOPPED before */
+			m->peer = RXE_MIGR_PEER_CAPABLE;
 		m->nonce = get_random_u32();
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -172,7 +164,7 @@ static void end_asking(struct rxe_qp *qp)
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	mutex_lock(&m->lock);
-	if (!m->probed || rxe_migr_peer_ok(m->peer))
+	if (!m->probed || m->peer == RXE_MIGR_PEER_CAPABLE || peer_has_ended(qp))
 		rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
 	mutex_unlock(&m->lock);
 }
@@ -242,10 +234,13 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	 * be newer than the one that the peer has accepted.
 	 */
 	mutex_lock(&m->lock);
-	if (qp->migr != RXE_MIGR_RESUMING &&
-	    (peer_has_ended(qp) ||
-	     (m->peer == RXE_MIGR_PEER_UNKNOWN && peer_had_ended(m))))
-		note_peer(m, RXE_MIGR_PEER_ENDED);
+	if (qp->migr != RXE_MIGR_RESUMING) {
+		if (peer_has_ended(qp))
+			note_peer(m, RXE_MIGR_PEER_ENDED);
+		else if (peer_had_ended(m)) /* if it has not answered just now */
+			cmpxchg(&m->peer, RXE_MIGR_PEER_UNKNOWN,
+				RXE_MIGR_PEER_ENDED);
+	}
 	peer = qp->migr == RXE_MIGR_RESUMING ? RXE_MIGR_PEER_UNKNOWN : m->peer;
 	mutex_unlock(&m->lock);
 

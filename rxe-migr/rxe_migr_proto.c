@@ -267,8 +267,11 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 	switch (qp->migr) {
 	case RXE_MIGR_STOPPED:
 		/* only to a peer that understands it */
-		if (request && capable && rxe_migr_connected(qp))
+		if (request && capable && rxe_migr_connected(qp)) {
+			if (m->peer == RXE_MIGR_PEER_ENDED) /* it is back */
+				rxe_migr_answered(m, true);
 			rxe_migr_send_nak(qp);
+		}
 		rxe_migr_count(qp, RXE_CNT_MIGR_STOPPED_DROPPED);
 		goto drop;
 	case RXE_MIGR_ASKING:
@@ -277,7 +280,8 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		 * UC never have it: there RESUME_ACK answers.
 		 */
 		if (qp_type(qp) == IB_QPT_RC &&
-		    m->peer != RXE_MIGR_PEER_CAPABLE)
+		    m->peer != RXE_MIGR_PEER_CAPABLE &&
+		    (capable || m->peer != RXE_MIGR_PEER_ENDED))
 			rxe_migr_answered(m, capable);
 		if (!request && qp_state(qp) < IB_QPS_RTS)
 			goto drop;

@@ -200,8 +200,10 @@ void rxe_migr_stop(struct rxe_qp *qp)
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	before = qp->migr;
-	if (__rxe_migr_change(qp, RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_STOPPED))
+	if (__rxe_migr_change(qp, RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_STOPPED)) {
 		m->before = before;
+		m->stopped_alive = qp_state(qp) != IB_QPS_ERR;
+	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
 

@@ -118,6 +118,28 @@ static void stopped(struct rig *rig, bool ended_before)
 	side_close(&b);
 }
 
+/* the peer runs on after it was Stopped, has ended, and is Stopped again */
+static void ran_on(struct rig *rig)
+{
+	double until = fuzz_now() + 20;
+	struct side a = {}, b = {};
+	struct rxe_migr_status st;
+	long paused;
+
+	open_pair(rig, &a, &b);
+	paused = rig_counter(rig, "migr_qp_paused");
+	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
+	while (rig_counter(rig, "migr_qp_paused") == paused)
+		MUST(fuzz_now() < until);
+	close(st.guard_fd);
+	end(b.qp[0]);
+	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
+	close(st.guard_fd);
+	side_close(&a);
+	side_close(&b);
+}
+
 static void restore(struct rig *rig, struct copy *c)
 {
 	struct rxe_migr_status st;
@@ -167,5 +189,6 @@ void attack_ended(struct rig *rig)
 	next_life(rig);
 	stopped(rig, true);
 	stopped(rig, false);
+	ran_on(rig);
 	came_back(rig);
 }
