@@ -86,7 +86,7 @@ case "$*" in
 esac
 END
 
-# A dump ends the container, and fails if it is to. What waits at a door has no image.
+# A dump ends the container, and fails if it is to. What waits at a door gives up.
 tool runc <<'END'
 #!/bin/bash
 name=${*: -1} do=
@@ -106,7 +106,11 @@ end()
 	kill -KILL "$pid"
 	while [ -n "$(tr '\0' . <"/proc/$pid/cmdline")" ]; do sleep 0.05; done
 } 2>/dev/null
-[ -z "${MIGR_CTR_DOOR-}" ] || exit 1
+if [ -n "${MIGR_CTR_DOOR-}" ]; then
+	echo ready >"$MIGR_CTR_DOOR/says"
+	read -r _ <"$MIGR_CTR_DOOR/go"
+	exit 1
+fi
 case $do in
 run | restore)
 	rm -f "$HOUSE/plugged"
@@ -174,6 +178,22 @@ say "and of one that is to come here"
 ! printf '%s\n' 10.20.0.143 / 10.10.0.143@2 {} | migr-ctr receive two 2>/dev/null ||
 	fail "two have it"
 is_at 2 10.10.0.143
+only 10.10.0.143
+
+say "a place for one that does not get its address"
+mv "$tmp/bin/migr-gid" "$tmp/bin/real-gid"
+tool migr-gid <<'END'
+#!/bin/bash
+[ "$1" != take ] && exec real-gid "$@"
+END
+mkdir -p "$tmp/sent/image"
+touch "$tmp/sent/whole"
+! {
+	printf '%s\n' 10.20.0.143 / 10.10.0.200@3 {}
+	for f in image whole; do tar -C "$tmp/sent" -cf - $f; done
+} | migr-ctr receive two >"$tmp/said" 2>/dev/null || fail "it is restored"
+grep -qx transfer "$tmp/said" || fail "it has not arrived"
+mv "$tmp/bin/real-gid" "$tmp/bin/migr-gid"
 only 10.10.0.143
 
 say "one that got it first of two who have asked whether it is free"
