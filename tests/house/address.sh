@@ -207,7 +207,7 @@ say "who is ended while another one has the turn"
 # shellcheck disable=SC2016 # for sh
 flock "$tmp/migr-gid" sh -c 'until [ -e "$HOUSE/turn" ]; do sleep 0.05; done' &
 until ! flock -n "$tmp/migr-gid" true; do sleep 0.05; done
-create 10.10.0.143@3 two 2>/dev/null &
+migr-ctr create --rdma 10.10.0.143@3 two 10.20.0.143 -- true 2>/dev/null &
 until pgrep -f "$tmp/bin/real-gid take" >/dev/null; do sleep 0.05; done
 kill $!
 touch "$tmp/turn"
