@@ -94,22 +94,32 @@ static void next_life(struct rig *rig)
 	side_close(&b);
 }
 
-/* the peer has ended, and then is Stopped; or the other way round */
-static void stopped(struct rig *rig, bool ended_before)
+/* the peer is Stopped, and has said so; returns the guard */
+static int pause_by(const struct rig *rig, const struct side *peer)
 {
 	double until = fuzz_now() + 20;
-	struct side a = {}, b = {};
 	struct rxe_migr_status st;
 	long paused;
 
-	open_pair(rig, &a, &b);
 	paused = rig_counter(rig, "migr_qp_paused");
-	if (ended_before)
+	MUST(!migr_cmd_stop(peer->ctx->cmd_fd, 0, 0, &st));
+	while (rig_counter(rig, "migr_qp_paused") == paused)
+		MUST(fuzz_now() < until);
+	return st.guard_fd;
+}
+
+/* the peer has ended, and then is Stopped; or the other way round */
+static void stopped(struct rig *rig, bool ended_before)
+{
+	struct side a = {}, b = {};
+	struct rxe_migr_status st;
+
+	open_pair(rig, &a, &b);
+	if (ended_before) {
 		end(b.qp[0]);
-	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
-	if (!ended_before) {
-		while (rig_counter(rig, "migr_qp_paused") == paused)
-			MUST(fuzz_now() < until);
+		MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
+	} else {
+		st.guard_fd = pause_by(rig, &b);
 		end(b.qp[0]);
 	}
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, ended_before);
@@ -121,17 +131,11 @@ static void stopped(struct rig *rig, bool ended_before)
 /* the peer runs on after it was Stopped, has ended, and is Stopped again */
 static void ran_on(struct rig *rig)
 {
-	double until = fuzz_now() + 20;
 	struct side a = {}, b = {};
 	struct rxe_migr_status st;
-	long paused;
 
 	open_pair(rig, &a, &b);
-	paused = rig_counter(rig, "migr_qp_paused");
-	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
-	while (rig_counter(rig, "migr_qp_paused") == paused)
-		MUST(fuzz_now() < until);
-	close(st.guard_fd);
+	close(pause_by(rig, &b));
 	end(b.qp[0]);
 	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
