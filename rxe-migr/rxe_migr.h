@@ -62,7 +62,8 @@ struct rxe_migr_wanted {
  * @new_psn: first PSN that had not been sent then
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
- * @stopped_alive: STOPPED when it was not in ERR, so peers were told to wait
+ * @stopped_alive: STOPPED when it was not in ERR, so peers were told to wait; or
+ *                 in another life of it, since it was STOPPED
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
  * @peer_ended: of a restored QP: its peer was in ERR at the dump, and has shown
@@ -229,6 +230,8 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m);
 int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
+void rxe_migr_heard(struct rxe_migr_qp *m);
+bool rxe_migr_peer_is_back(struct rxe_migr_qp *m);
 u32 rxe_migr_exchanged(struct rxe_qp *qp);
 bool rxe_migr_peer_ended(struct rxe_qp *qp);
 

@@ -36,6 +36,19 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 }
 
 /**
+ * rxe_migr_heard - a capable peer has shown that it lives
+ * @m: QP, maybe one whose peer was taken for ended
+ *
+ * Context: any
+ */
+void rxe_migr_heard(struct rxe_migr_qp *m)
+{
+	if (cmpxchg(&m->peer, RXE_MIGR_PEER_ENDED, RXE_MIGR_PEER_CAPABLE) ==
+	    RXE_MIGR_PEER_ENDED)
+		m->peer_ended = false;
+}
+
+/**
  * rxe_migr_exchanged - how much has this life of the connection seen?
  * @qp: connected QP
  *
@@ -54,41 +67,68 @@ u32 rxe_migr_exchanged(struct rxe_qp *qp)
 	return n;
 }
 
+/* what this device knows of a QP's peer */
+enum fate {
+	FATE_NOT_HERE,
+	FATE_ALIVE,
+	FATE_HAS_ENDED,
+};
+
 /*
- * Is the peer a QP of this device that has come to its end, in ERR? It answers
- * nobody any more, be it asked or resumed to, so neither is done. But one with
- * which nothing has been exchanged yet may just be on its way to this connection
- * from the last one of the same numbers; and a UC QP needs no PSN to come back.
- * And of one that was Stopped before it ended the image lives on.
+ * Is the peer a QP of this device, and has it come to its end, in ERR? There it
+ * answers nobody any more, be it asked or resumed to, so neither is done. But one
+ * with which nothing has been exchanged yet may just be on its way to this
+ * connection from the last one of the same numbers; and a UC QP needs no PSN to
+ * come back. And of one that was Stopped before it ended the image lives on.
  *
  * Context: m->lock held
  */
-static bool peer_has_ended(struct rxe_qp *qp)
+static enum fate fate_of_peer(struct rxe_qp *qp)
 {
 	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
+	enum fate fate = FATE_NOT_HERE;
 	struct rxe_pool_elem *elem;
 	union ib_gid sgid, peer_sgid;
 	struct rxe_qp *peer;
-	bool ended;
 
 	elem = rxe_migr_get(&rxe->qp_pool, qp->attr.dest_qp_num);
 	if (!elem)
-		return false;
+		return fate;
 
 	peer = elem->obj;
 	rxe_migr_sgid(&qp->pri_av, sgid.raw);
 	rxe_migr_sgid(&peer->pri_av, peer_sgid.raw);
-	ended = qp_state(peer) == IB_QPS_ERR &&
-		qp_type(qp) == IB_QPT_RC && qp_type(peer) == IB_QPT_RC &&
-		rxe_migr_exchanged(qp) &&
-		(READ_ONCE(peer->migr) != RXE_MIGR_STOPPED ||
-		 !to_migr_qp(peer)->stopped_alive) &&
-		peer->attr.dest_qp_num == qp_num(qp) &&
-		!memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) &&
-		!memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid));
+	if (qp_type(qp) != IB_QPT_RC || qp_type(peer) != IB_QPT_RC ||
+	    peer->attr.dest_qp_num != qp_num(qp) ||
+	    memcmp(&peer_sgid, qp->pri_av.grh.dgid.raw, sizeof(sgid)) ||
+	    memcmp(&sgid, peer->pri_av.grh.dgid.raw, sizeof(sgid)))
+		; /* it is another one's */
+	else if (rxe_migr_connected(peer))
+		fate = FATE_ALIVE;
+	else if (qp_state(peer) == IB_QPS_ERR && rxe_migr_exchanged(qp) &&
+		 (READ_ONCE(peer->migr) != RXE_MIGR_STOPPED ||
+		  !to_migr_qp(peer)->stopped_alive))
+		fate = FATE_HAS_ENDED;
 	rxe_put(peer);
 
-	return ended;
+	return fate;
+}
+
+static bool peer_has_ended(struct rxe_qp *qp)
+{
+	return fate_of_peer(qp) == FATE_HAS_ENDED;
+}
+
+/**
+ * rxe_migr_peer_is_back - has STOP taken a peer for ended that lives again?
+ * @m: QP
+ *
+ * Context: m->lock held
+ */
+bool rxe_migr_peer_is_back(struct rxe_migr_qp *m)
+{
+	return READ_ONCE(m->peer) == RXE_MIGR_PEER_ENDED &&
+	       fate_of_peer(&m->qp) == FATE_ALIVE;
 }
 
 /*
@@ -131,23 +171,30 @@ static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
 
 /*
  * RUNNING QPs become ASKING, if they are not since the last time; m->lock, so
- * that none is HELD meanwhile
+ * that none is HELD meanwhile. A peer that had ended on this device at the last
+ * STOP need not be asked, even if nothing is left of it: but it is if it has come
+ * back, or if it was the image that said so.
  */
 static void begin_asking(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	unsigned long flags;
+	bool ended;
 
 	mutex_lock(&m->lock);
+	ended = m->peer == RXE_MIGR_PEER_ENDED && !m->peer_ended &&
+		fate_of_peer(qp) != FATE_ALIVE;
 	spin_lock_irqsave(&qp->state_lock, flags);
 	if (rxe_migr_connected(qp)) {
 		if (__rxe_migr_change(qp, RXE_MIGR_IN(RUNNING),
 				      RXE_MIGR_ASKING))
 			m->probed = false;
-		if (qp->migr == RXE_MIGR_ASKING)
+		if (ended)
+			; /* and stays so */
+		else if (qp->migr == RXE_MIGR_ASKING)
 			m->peer = RXE_MIGR_PEER_UNKNOWN;
 		else if (m->peer == RXE_MIGR_PEER_ENDED)
-			/* as of the last STOP; it had said NAK_STOPPED before */
+			/* it had said NAK_STOPPED before */
 			m->peer = RXE_MIGR_PEER_CAPABLE;
 		m->nonce = get_random_u32();
 	}
@@ -157,14 +204,16 @@ static void begin_asking(struct rxe_qp *qp)
 
 /*
  * The answer to a probe may still be on its way, and of one that is not capable
- * it must not be believed: see rxe_migr_ignores()
+ * it must not be believed: see rxe_migr_ignores(). And of one that is taken for
+ * ended by its silence any word is heard.
  */
 static void end_asking(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	mutex_lock(&m->lock);
-	if (!m->probed || m->peer == RXE_MIGR_PEER_CAPABLE || peer_has_ended(qp))
+	if ((!m->probed && m->peer != RXE_MIGR_PEER_ENDED) ||
+	    m->peer == RXE_MIGR_PEER_CAPABLE || peer_has_ended(qp))
 		rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
 	mutex_unlock(&m->lock);
 }

@@ -690,6 +690,22 @@ static void dump_context(struct out *out, struct ib_ucontext *uc,
 	hdr->count = out->count;
 }
 
+static int chk_qp_stopped(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	int err = 0;
+
+	mutex_lock(&m->lock);
+	if (qp->migr != RXE_MIGR_STOPPED)
+		err = -EINVAL;
+	else if (rxe_migr_connected(qp) && (!rxe_migr_peer_ok(m->peer) ||
+					    rxe_migr_peer_is_back(m)))
+		err = -EAGAIN;	/* another one than STOP has asked */
+	mutex_unlock(&m->lock);
+
+	return err;
+}
+
 /* is the context one that STOP would accept, every QP stopped? */
 static int chk_stopped(struct ib_ucontext *uc)
 {
@@ -701,13 +717,8 @@ static int chk_stopped(struct ib_ucontext *uc)
 	err = rxe_migr_collect(uc, &qps, &n);
 	if (err)
 		return err;
-	for (i = 0; i < n && !err; i++) {
-		if (qps[i]->migr != RXE_MIGR_STOPPED)
-			err = -EINVAL;
-		else if (rxe_migr_connected(qps[i]) &&
-			 !rxe_migr_peer_ok(to_migr_qp(qps[i])->peer))
-			err = -EAGAIN;	/* another one than STOP has asked */
-	}
+	for (i = 0; i < n && !err; i++)
+		err = chk_qp_stopped(qps[i]);
 	if (!err && rxe_migr_chk_context(uc, qps, n, &st))
 		err = -EAGAIN;
 	rxe_migr_release(qps, n);

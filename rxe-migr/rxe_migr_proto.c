@@ -267,10 +267,10 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 	switch (qp->migr) {
 	case RXE_MIGR_STOPPED:
 		/* only to a peer that understands it */
-		if (request && capable && rxe_migr_connected(qp)) {
-			if (m->peer == RXE_MIGR_PEER_ENDED) /* it is back */
-				rxe_migr_answered(m, true);
-			rxe_migr_send_nak(qp);
+		if (capable && rxe_migr_connected(qp)) {
+			rxe_migr_heard(m);
+			if (request)
+				rxe_migr_send_nak(qp);
 		}
 		rxe_migr_count(qp, RXE_CNT_MIGR_STOPPED_DROPPED);
 		goto drop;
@@ -493,6 +493,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 
 		/* both ends migrate: the peer will try again */
 		if (!held) {
+			rxe_migr_heard(m);
 			rxe_migr_send_nak(qp);
 			return;
 		}

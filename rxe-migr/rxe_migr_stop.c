@@ -153,6 +153,7 @@ static void forget_all(struct rxe_migr_qp *m)
 	__rxe_migr_change(qp, RXE_MIGR_NOT_IN(RUNNING) &
 			      RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_RUNNING);
 	m->before = RXE_MIGR_RUNNING;
+	m->stopped_alive = true;
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->peer_epoch = 0;
 	m->peer_ended = false;

@@ -94,17 +94,23 @@ static void next_life(struct rig *rig)
 	side_close(&b);
 }
 
+/* until one more QP is Paused than these */
+static void wait_paused(const struct rig *rig, long paused)
+{
+	double until = fuzz_now() + 20;
+
+	while (rig_counter(rig, "migr_qp_paused") == paused)
+		MUST(fuzz_now() < until);
+}
+
 /* the peer is Stopped, and has said so; returns the guard */
 static int pause_by(const struct rig *rig, const struct side *peer)
 {
-	double until = fuzz_now() + 20;
+	long paused = rig_counter(rig, "migr_qp_paused");
 	struct rxe_migr_status st;
-	long paused;
 
-	paused = rig_counter(rig, "migr_qp_paused");
 	MUST(!migr_cmd_stop(peer->ctx->cmd_fd, 0, 0, &st));
-	while (rig_counter(rig, "migr_qp_paused") == paused)
-		MUST(fuzz_now() < until);
+	wait_paused(rig, paused);
 	return st.guard_fd;
 }
 
@@ -139,6 +145,78 @@ static void ran_on(struct rig *rig)
 	end(b.qp[0]);
 	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
+	close(st.guard_fd);
+	side_close(&a);
+	side_close(&b);
+}
+
+/* what had ended at the last STOP is gone, and need not be waited for */
+static void gone(struct rig *rig)
+{
+	struct side a = {}, b = {};
+
+	open_pair(rig, &a, &b);
+	end(b.qp[0]);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
+	side_close(&b);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 300, 1);
+	side_close(&a);
+}
+
+/* to where its peer is, which has sent so many packets and received none */
+static void connect_again(const struct rig *rig, const struct side *s,
+			  const struct side *peer, uint32_t sent)
+{
+	qp_reset(s->qp[0]);
+	qp_connect(rig, s->qp[0], peer->qp[0]->qp_num, PSN, PSN + sent);
+}
+
+/* the peer had ended when this side was Stopped, and then is back, silently or not */
+static void is_back(struct rig *rig, bool speaks)
+{
+	struct side a = {}, b = {};
+	struct rxe_migr_status st;
+	struct migr_error err;
+	void *image = NULL;
+	size_t length;
+	long told;
+
+	open_pair(rig, &a, &b);
+	end(b.qp[0]);
+	MUST(!migr_cmd_stop(a.ctx->cmd_fd, 0, 0, &st));
+	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 1);
+	told = rig_counter(rig, "migr_qp_paused");
+	connect_again(rig, &b, &a, 1);
+	if (speaks) {
+		MUST(!qp_post_send(&b, 0));
+		wait_paused(rig, told);
+		EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 0);
+	} else {
+		EXPECT(migr_cmd_dump(a.ctx->cmd_fd, &image, &length, &err),
+		       -EAGAIN);
+		free(image);
+	}
+	close(st.guard_fd);
+	side_close(&a);
+	side_close(&b);
+}
+
+/* the peer is Stopped at the end of a life, and then begins and ends another one */
+static void lives_on(struct rig *rig)
+{
+	struct side a = {}, b = {};
+	struct rxe_migr_status st;
+	long told;
+
+	open_pair(rig, &a, &b);
+	end(b.qp[0]);
+	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
+	connect_again(rig, &b, &a, 1);
+	told = rig_counter(rig, "migr_qp_paused");
+	MUST(!qp_post_send(&a, 0));
+	wait_paused(rig, told);
+	end(b.qp[0]);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 0);
 	close(st.guard_fd);
 	side_close(&a);
 	side_close(&b);
@@ -194,5 +272,9 @@ void attack_ended(struct rig *rig)
 	stopped(rig, true);
 	stopped(rig, false);
 	ran_on(rig);
+	gone(rig);
+	is_back(rig, false);
+	is_back(rig, true);
+	lives_on(rig);
 	came_back(rig);
 }
