@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Extended completion queues
+ */
+#include "shadow.h"
+
+static struct ibv_cq_ex *real_ex(struct ibv_cq_ex *ex)
+{
+	return (struct ibv_cq_ex *)container_of(ex, struct shadow_cq, ex)->real;
+}
+
+/* What is there to be read without a function, once there is a completion. */
+static int found(struct ibv_cq_ex *ex, const struct ibv_cq_ex *r, int err)
+{
+	ex->status = r->status;
+	ex->wr_id = r->wr_id;
+	return err;
+}
+
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct ibv_cq_ex *r = real_ex(ex);
+
+	return found(ex, r, r->start_poll(r, attr));
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+	struct ibv_cq_ex *r = real_ex(ex);
+
+	return found(ex, r, r->next_poll(r));
+}
+
+static void end_poll(struct ibv_cq_ex *ex)
+{
+	struct ibv_cq_ex *r = real_ex(ex);
+
+	r->end_poll(r);
+}
+
+#define READERS(F)                         \
+	F(enum ibv_wc_opcode, read_opcode) \
+	F(uint32_t, read_vendor_err)       \
+	F(uint32_t, read_byte_len)         \
+	F(__be32, read_imm_data)           \
+	F(uint32_t, read_qp_num)           \
+	F(uint32_t, read_src_qp)           \
+	F(unsigned int, read_wc_flags)     \
+	F(uint32_t, read_slid)             \
+	F(uint8_t, read_sl)                \
+	F(uint8_t, read_dlid_path_bits)    \
+	F(uint64_t, read_completion_ts)    \
+	F(uint16_t, read_cvlan)            \
+	F(uint32_t, read_flow_tag)         \
+	F(uint64_t, read_completion_wallclock_ns)
+
+#define READER(type, name)                         \
+	static type name(struct ibv_cq_ex *ex)     \
+	{                                          \
+		struct ibv_cq_ex *r = real_ex(ex); \
+                                                   \
+		return r->name(r);                 \
+	}
+READERS(READER)
+#undef READER
+
+static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *tm_info)
+{
+	struct ibv_cq_ex *r = real_ex(ex);
+
+	r->read_tm_info(r, tm_info);
+}
+
+/* A provider offers the readers of what has been asked for. */
+void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *r)
+{
+	struct ibv_cq_ex *ex = &cq->ex;
+
+	ex->comp_mask = r->comp_mask;
+	ex->start_poll = start_poll;
+	ex->next_poll = next_poll;
+	ex->end_poll = end_poll;
+#define OFFER(type, name) ex->name = r->name ? name : NULL;
+	READERS(OFFER)
+#undef OFFER
+	ex->read_tm_info = r->read_tm_info ? read_tm_info : NULL;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A shadow device is a copy of what verbs.h shows of the real one. Behind that,
+ * providers look for their functions, as mlx5dv_is_supported() does, and find none: so
+ * they say that the device is none of theirs, and applications take plain verbs.
+ */
+#include "device.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* more than libibverbs' struct verbs_device has behind struct ibv_device */
+#define HIDDEN_BYTES 256
+
+struct shadow_device {
+	struct ibv_device device;
+	char hidden[HIDDEN_BYTES]; /* zeros */
+	struct ibv_device *real;
+	atomic_uint refs;
+	struct shadow_device *next;
+};
+
+/*
+ * Those there are, each real one once. A real device stays in libibverbs' list while a
+ * list of ours has it, or a context; and so does its shadow.
+ */
+static struct shadow_device *devices;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What ibv_get_device_list() gives; the application has @device. */
+struct list {
+	struct ibv_device **real;
+	struct ibv_device *device[];
+};
+
+/* ibv_import_device() asks libibverbs for its list through the interposed name. */
+static _Thread_local bool importing;
+
+struct ibv_device *device_of(struct shadow_device *device)
+{
+	return &device->device;
+}
+
+struct shadow_device *to_device(struct ibv_device *device)
+{
+	struct shadow_device *d;
+
+	pthread_mutex_lock(&lock);
+	for (d = devices; d && &d->device != device; d = d->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return d;
+}
+
+struct ibv_device *real_device(struct ibv_device *device)
+{
+	struct shadow_device *d = to_device(device);
+
+	return d ? d->real : device;
+}
+
+struct shadow_device *shadow_device_get(struct shadow_device *device)
+{
+	atomic_fetch_add(&device->refs, 1);
+	return device;
+}
+
+void shadow_device_put(struct shadow_device *device)
+{
+	struct shadow_device **d;
+
+	pthread_mutex_lock(&lock);
+	if (atomic_fetch_sub(&device->refs, 1) == 1) {
+		for (d = &devices; *d != device; d = &(*d)->next)
+			;
+		*d = device->next;
+		free(device);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* the shadow of this device, with a reference, or NULL for want of memory */
+static struct shadow_device *shadow_of(struct ibv_device *dev)
+{
+	struct shadow_device *d;
+
+	pthread_mutex_lock(&lock);
+	for (d = devices; d && d->real != dev; d = d->next)
+		;
+	if (d) {
+		shadow_device_get(d);
+	} else {
+		d = calloc(1, sizeof(*d));
+		if (d) {
+			d->device = *dev;
+			d->real = dev;
+			atomic_init(&d->refs, 1);
+			d->next = devices;
+			devices = d;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return d;
+}
+
+static void free_list(struct list *list)
+{
+	for (size_t i = 0; list->device[i]; i++)
+		shadow_device_put(to_device(list->device[i]));
+	real()->ibv_free_device_list(list->real);
+	free(list);
+}
+
+struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct shadow_device *d;
+	struct ibv_device **dev;
+	struct list *list;
+	int n;
+
+	if (importing)
+		return real()->ibv_get_device_list(num_devices);
+
+	if (num_devices)
+		*num_devices = 0;
+	dev = real()->ibv_get_device_list(&n);
+	if (!dev)
+		return NULL;
+	list = calloc(1, sizeof(*list) + ((size_t)n + 1) * sizeof(*dev));
+	if (!list) {
+		real()->ibv_free_device_list(dev);
+		errno = ENOMEM;
+		return NULL;
+	}
+	list->real = dev;
+	for (int i = 0; i < n; i++) {
+		d = shadow_of(dev[i]);
+		if (!d) {
+			free_list(list);
+			errno = ENOMEM;
+			return NULL;
+		}
+		list->device[i] = &d->device;
+	}
+	if (num_devices)
+		*num_devices = n;
+	return list->device;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	if (importing)
+		real()->ibv_free_device_list(list);
+	else
+		free_list((struct list *)((char *)list -
+					  offsetof(struct list, device)));
+}
+
+struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	struct ibv_context *ctx;
+
+	importing = true;
+	ctx = real()->ibv_import_device(cmd_fd);
+	importing = false;
+	return ctx;
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	return real()->ibv_get_device_guid(real_device(device));
+}
+
+int ibv_get_device_index(struct ibv_device *device)
+{
+	return real()->ibv_get_device_index(real_device(device));
+}

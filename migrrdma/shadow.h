@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Shadow objects: what the application has in its hands. Each begins with the object
+ * of verbs.h, has the number and keys that the application knows, and points to the
+ * real one, which the provider has made. Applications read some members, so these are
+ * copies; nothing else of the shadow reaches libibverbs or a provider.
+ *
+ * libibverbs also calls its own functions through the names that this library
+ * interposes, with real objects. These pass through: is_shadow() tells them apart.
+ */
+#ifndef MIGRRDMA_SHADOW_H
+#define MIGRRDMA_SHADOW_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "device.h"
+#include "real.h"
+
+#define container_of(pointer, type, member) \
+	((type *)((char *)(pointer) - offsetof(type, member)))
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+struct shadow_context {
+	struct shadow_device *device;
+	struct ibv_context *real;
+	struct verbs_context *real_verbs; /* of @real */
+
+	pthread_mutex_t lock;
+	unsigned int mws;      /* memory windows there are */
+	struct shadow_qp *qps; /* all of them */
+
+	struct verbs_context
+		verbs; /* last, as its last member is the public one */
+};
+
+struct shadow_channel {
+	struct ibv_comp_channel channel;
+	struct ibv_comp_channel *real;
+};
+
+struct shadow_pd {
+	struct ibv_pd pd;
+	struct ibv_pd *real;
+
+	/* of a parent domain that allocates by itself */
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size,
+		       size_t alignment, uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
+		     uint64_t resource_type);
+	void *pd_context;
+};
+
+struct shadow_mr {
+	struct ibv_mr mr;
+	struct ibv_mr *real;
+};
+
+struct shadow_mw {
+	struct ibv_mw mw;
+	struct ibv_mw *real;
+};
+
+struct shadow_ah {
+	struct ibv_ah ah;
+	struct ibv_ah *real;
+};
+
+struct shadow_cq {
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex;
+	};
+	struct ibv_cq *real; /* of which cq_context is this shadow */
+	int (*poll)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+};
+
+struct shadow_srq {
+	struct ibv_srq srq;
+	struct ibv_srq *real; /* of which srq_context is this shadow */
+	int (*post_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr);
+};
+
+/* why work requests cannot be handed on as they are */
+enum {
+	SLOW_AH = 1, /* they name address handles */
+	SLOW_MW = 2, /* they may name memory windows */
+};
+
+struct shadow_qp {
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex;
+	};
+	struct ibv_qp *real; /* of which qp_context is this shadow */
+	struct ibv_qp_ex *real_ex;
+	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			 struct ibv_send_wr **bad_wr);
+	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr);
+	_Atomic unsigned char slow;
+
+	struct shadow_qp *next, **link; /* of the context */
+};
+
+/* context.c: what a shadow context's ops.poll_cq is, and no other's */
+int shadow_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+
+static inline bool is_shadow(const struct ibv_context *ctx)
+{
+	return ctx->ops.poll_cq == shadow_poll_cq;
+}
+
+static inline struct shadow_context *to_context(struct ibv_context *ctx)
+{
+	return container_of(ctx, struct shadow_context, verbs.context);
+}
+
+/*
+ * TO_SHADOW(type, member) - to_TYPE() of what the application gives; real_TYPE() of it,
+ * which is itself if it is real, or none
+ */
+#define TO_SHADOW(type, member)                                              \
+	static inline struct shadow_##type *to_##type(                       \
+		struct ibv_##member *obj)                                    \
+	{                                                                    \
+		return container_of(obj, struct shadow_##type, type);        \
+	}                                                                    \
+	static inline struct ibv_##member *real_##type(                      \
+		struct ibv_##member *obj)                                    \
+	{                                                                    \
+		return obj && is_shadow(obj->context) ? to_##type(obj)->real \
+						      : obj;                 \
+	}
+TO_SHADOW(channel, comp_channel)
+TO_SHADOW(pd, pd)
+TO_SHADOW(mr, mr)
+TO_SHADOW(mw, mw)
+TO_SHADOW(ah, ah)
+TO_SHADOW(cq, cq)
+TO_SHADOW(srq, srq)
+TO_SHADOW(qp, qp)
+#undef TO_SHADOW
+
+static inline struct ibv_context *real_context(struct ibv_context *ctx)
+{
+	return is_shadow(ctx) ? to_context(ctx)->real : ctx;
+}
+
+/* Shadows of real objects, or these themselves if there is none; NULL of NULL */
+static inline struct ibv_cq *shadow_of_cq(struct ibv_cq *cq)
+{
+	return cq ? cq->cq_context : NULL;
+}
+
+static inline struct ibv_srq *shadow_of_srq(struct ibv_srq *srq)
+{
+	return srq ? srq->srq_context : NULL;
+}
+
+/*
+ * The constructors of each file, for a context's tables. They get shadows only, and
+ * there is such a function of the real context.
+ */
+struct ibv_pd *
+shadow_alloc_parent_domain(struct ibv_context *ctx,
+			   struct ibv_parent_domain_init_attr *attr);
+int shadow_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+		     uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge);
+struct ibv_mr *shadow_alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mr *shadow_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+				uint64_t dm_offset, size_t length,
+				unsigned int access);
+struct ibv_mw *shadow_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int shadow_dealloc_mw(struct ibv_mw *mw);
+int shadow_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
+		   struct ibv_mw_bind *bind);
+struct ibv_cq_ex *shadow_create_cq_ex(struct ibv_context *ctx,
+				      struct ibv_cq_init_attr_ex *attr);
+int shadow_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+struct ibv_srq *shadow_create_srq_ex(struct ibv_context *ctx,
+				     struct ibv_srq_init_attr_ex *attr);
+int shadow_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+int shadow_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr);
+int shadow_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op,
+			struct ibv_ops_wr **bad_op);
+struct ibv_qp *shadow_create_qp_ex(struct ibv_context *ctx,
+				   struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *shadow_open_qp(struct ibv_context *ctx,
+			      struct ibv_qp_open_attr *attr);
+int shadow_modify_qp_rate_limit(struct ibv_qp *qp,
+				struct ibv_qp_rate_limit_attr *attr);
+int shadow_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr);
+int shadow_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr);
+
+/* mw.c: the real window of a bind to come, which is to have this key */
+struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw);
+/* mw.c: the same of what is bound */
+struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
+
+/* qp.c: from now on QPs of this context have to look for memory windows, or not */
+void qps_mind_mws(struct shadow_context *ctx, bool mind);
+
+/* qp_ex.c, cq_ex.c: the functions of extended objects */
+void shadow_qp_ex_init(struct shadow_qp *qp, struct ibv_qp_ex *real);
+void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *real);
+
+#endif
