@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What tests must not leave behind on a node: RDMA objects of a process, whether
-# it lives or not, references to the modules, threads of theirs; a bad line,
+# it lives or not, references to the modules, threads of theirs; a bad line, the layer,
 # containers, their networks and addresses, rules for packets (the empty tables of
 # iptables are nobody's).
 # Objects of the kernel are listed with its modules' names in brackets. What is
@@ -26,6 +26,7 @@ left_behind='
 		tc qdisc show 2>/dev/null | grep -w netem
 		[ ! -e /sys/module/nf_tables ] || nft list tables |
 			grep -vwE "filter|nat|mangle|raw|security"
+		[ ! -e /etc/ld.so.preload ] || echo "the layer is on"
 		ls /var/lib/migr-ctr 2>/dev/null | sed "s/^/container: /"
 		ls /run/netns 2>/dev/null | sed "s/^/network namespace: /"
 		for m in /sys/class/net/c-*; do

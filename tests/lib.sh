@@ -192,3 +192,26 @@ finish()
 
 trap finish EXIT
 trap 'exit 143' HUP INT TERM
+
+# ---- the layer ------------------------------------------------------------
+
+layer=/opt/migr/lib/libmigrrdma.so
+
+# From now on whatever starts on these nodes has verbs from the layer. It is known that
+# it has only when a program says so.
+layer_on() # NODE...
+{
+	local n
+
+	for n in "$@"; do
+		at_end ask "$n" 'rm -f /etc/ld.so.preload'
+		on "$n" "echo $layer >/etc/ld.so.preload
+			LD_DEBUG=bindings ibv_devinfo 2>&1 |
+			grep -q 'ibv_devinfo .* $layer .* symbol .ibv_open_device.'" ||
+			fail "the layer of $n is not there"
+	done
+}
+
+# LAYER="NODE...": any test under it
+# shellcheck disable=SC2086 # words
+[ -z "${LAYER-}" ] || layer_on $LAYER
