@@ -109,15 +109,3 @@ mpi_over_rdma() # NODE: more than a rank that says hello, and less than it has t
 	mpi_sends "$1"
 	[ $packets -ge 20 ] || fail "this is not RDMA"
 }
-
-# job_script NAME LINE...: a program of every node
-job_script()
-{
-	local dir
-
-	dir=$(mktemp -d)
-	printf '%s\n' '#!/bin/sh' "${@:2}" >"$dir/$1"
-	chmod +x "$dir/$1"
-	"$lab" cp "$dir/$1" all:/usr/local/bin
-	rm -r "$dir"
-}

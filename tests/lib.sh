@@ -136,6 +136,18 @@ ctr_delete_mine()
 	wait "${pids[@]}" || true
 }
 
+# job_script NAME LINE...: a program of every node
+job_script()
+{
+	local dir
+
+	dir=$(mktemp -d)
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"$dir/$1"
+	chmod +x "$dir/$1"
+	"$lab" cp "$dir/$1" all:/usr/local/bin
+	rm -r "$dir"
+}
+
 # ---- the end --------------------------------------------------------------
 
 # at_end CMD...: whatever happens; the last one said is the first one done
