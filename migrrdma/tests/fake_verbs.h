@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * libibverbs and a provider without hardware. It knows which of its objects are
+ * alive, and ends the program when it gets anything else, as when a shadow
+ * leaks through.
+ */
+#ifndef FAKE_VERBS_H
+#define FAKE_VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+enum {
+	FAKE_DEVICES = 3,
+	FAKE_PORTS = 2,
+	FAKE_POSTED = 64
+};
+
+enum fake_kind {
+	FAKE_LIST,
+	FAKE_DEVICE,
+	FAKE_CONTEXT,
+	FAKE_PD,
+	FAKE_TD,
+	FAKE_MR,
+	FAKE_MW,
+	FAKE_AH,
+	FAKE_CHANNEL,
+	FAKE_CQ,
+	FAKE_SRQ,
+	FAKE_QP,
+	FAKE_WQ,
+	FAKE_RWQ,
+	FAKE_XRCD,
+	FAKE_DM,
+	FAKE_COUNTERS,
+	FAKE_FLOW,
+	FAKE_ACTION,
+};
+
+/** fake_newest - the last object made of this kind that is still alive, or NULL
+ */
+void *fake_newest(enum fake_kind kind);
+
+/** fake_alive - how many there are */
+unsigned int fake_alive(enum fake_kind kind);
+
+/**
+ * fake_fail - let the next call fail, once
+ * @call: the name of a function of libibverbs, or of a member of a table
+ * @err: what it fails with
+ */
+void fake_fail(const char *call, int err);
+
+/** fake_end - end the program unless all objects are gone and all failures were
+ * had */
+void fake_end(void);
+
+/* Arguments as numbers, eight at most */
+#define FAKE_U(x) ((uint64_t)(uintptr_t)(x))
+#define FAKE_U1(a) FAKE_U(a)
+#define FAKE_U2(a, ...) FAKE_U(a), FAKE_U1(__VA_ARGS__)
+#define FAKE_U3(a, ...) FAKE_U(a), FAKE_U2(__VA_ARGS__)
+#define FAKE_U4(a, ...) FAKE_U(a), FAKE_U3(__VA_ARGS__)
+#define FAKE_U5(a, ...) FAKE_U(a), FAKE_U4(__VA_ARGS__)
+#define FAKE_U6(a, ...) FAKE_U(a), FAKE_U5(__VA_ARGS__)
+#define FAKE_U7(a, ...) FAKE_U(a), FAKE_U6(__VA_ARGS__)
+#define FAKE_U8(a, ...) FAKE_U(a), FAKE_U7(__VA_ARGS__)
+#define FAKE_PICK(a, b, c, d, e, f, g, h, n, ...) FAKE_U##n
+#define FAKE_ARGS(...)                                                       \
+	((const uint64_t[8]){ FAKE_PICK(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, \
+					0)(__VA_ARGS__) })
+
+/** fake_saw - was there such a call since the last question, lately with these?
+ */
+bool fake_saw(const char *call, const uint64_t args[8]);
+#define SAW(call, ...) CHECK(fake_saw(call, FAKE_ARGS(__VA_ARGS__)))
+
+/* What pointers among the arguments have led to, of the last call of each kind
+ */
+struct fake_last {
+	struct ibv_qp_init_attr_ex qp;
+	struct ibv_qp_open_attr open;
+	struct ibv_srq_init_attr_ex srq;
+	struct ibv_cq_init_attr_ex cq;
+	struct ibv_wq_init_attr wq;
+	struct ibv_parent_domain_init_attr pd;
+	struct ibv_mw_bind bind;
+	struct ibv_mw_bind_info info;
+	uint32_t mw_rkey; /* of the window, as it is bound */
+};
+extern struct fake_last fake_last;
+
+/* What names of devices begin with, when they appear; "fake" */
+extern const char *fake_prefix;
+
+/* Called with each context before it is given out */
+extern void (*fake_prepare)(struct verbs_context *ctx);
+
+/* Called while a device is imported, between the two calls that libibverbs
+ * makes */
+extern void (*fake_importing)(void);
+
+/* Requests that were accepted, since fake_forget(), and calls that brought them
+ */
+struct fake_posted {
+	void *queue;
+	struct ibv_send_wr send;
+	struct ibv_recv_wr recv;
+	struct ibv_ops_wr op;
+	uint32_t mw_rkey;
+};
+extern struct fake_posted fake_posted[FAKE_POSTED];
+extern unsigned int fake_nposted, fake_posts;
+extern unsigned int fake_most; /* requests in one call */
+
+/**
+ * fake_forget - forget what was posted
+ * @bad: the number of the request, counted from here, that fails, or -1
+ * @tell: does bad_wr say so, or is it left NULL?
+ */
+void fake_forget(int bad, bool tell);
+
+/** fake_complete - a completion for a real CQ */
+void fake_complete(struct ibv_cq *real, const struct ibv_wc *wc);
+
+/* Events of real objects */
+void fake_cq_event(struct ibv_cq *real);
+void fake_async_event(struct ibv_context *real,
+		      const struct ibv_async_event *event);
+
+/** fake_parent_alloc - let the allocator of a real parent domain work, as
+ * providers do */
+void *fake_parent_alloc(struct ibv_pd *real, size_t size, size_t align,
+			uint64_t type);
+void fake_parent_free(struct ibv_pd *real, void *ptr, uint64_t type);
+
+/** fake_dv_is_supported - is it a device of this provider? as
+ * mlx5dv_is_supported() */
+bool fake_dv_is_supported(struct ibv_device *device);
+
+#endif
