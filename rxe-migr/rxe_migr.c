@@ -376,16 +376,40 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_STOP)(struct uverbs_attr_bundle *attrs
 	return err;
 }
 
-/* once more before the QPs go: what STOP told the peers may be lost */
-static void tell_peers(struct ib_ucontext *uc)
+static bool peer_is_back(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	bool back;
+
+	mutex_lock(&m->lock);
+	back = qp->migr == RXE_MIGR_STOPPED && rxe_migr_connected(qp) &&
+	       rxe_migr_peer_is_back(m);
+	mutex_unlock(&m->lock);
+
+	return back;
+}
+
+/*
+ * Tell peers once more before the QPs go: what STOP told them may be lost. The dump was
+ * long ago, and would be wrong about a peer that has come back since.
+ */
+static int tell_peers(struct ib_ucontext *uc)
 {
 	struct rxe_qp **qps;
-	unsigned int n;
+	unsigned int n, i;
+	int err;
 
-	if (rxe_migr_collect(uc, &qps, &n))
-		return;
-	rxe_migr_tell_peers(qps, n);
+	err = rxe_migr_collect(uc, &qps, &n);
+	if (err)
+		return err;
+	for (i = 0; i < n && !err; i++)
+		if (peer_is_back(qps[i]))
+			err = -EAGAIN;
+	if (!err)
+		rxe_migr_tell_peers(qps, n);
 	rxe_migr_release(qps, n);
+
+	return err;
 }
 
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)
@@ -403,14 +427,13 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *att
 	muc = to_migr_uc(uc);
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
+	err = tell_peers(uc);
 	spin_lock(&links_lock);
-	if (muc->stopped)
-		muc->guard->committed = true;
-	else
+	if (!muc->stopped)
 		err = -EINVAL;
+	else if (!err)
+		muc->guard->committed = true;
 	spin_unlock(&links_lock);
-	if (!err)
-		tell_peers(uc);
 	mutex_unlock(&muc->lock);
 
 	return err;

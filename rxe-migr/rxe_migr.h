@@ -66,9 +66,10 @@ struct rxe_migr_wanted {
  *                 in another life of it, since it was STOPPED
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
- * @peer_ended: of a restored QP: its peer was in ERR at the dump, and has shown
- *              no life since
- * @exchanged: of a restored QP: with the peer, until the dump
+ * @peer_ended: its peer was in ERR at the last STOP, or at the dump of a restored
+ *              QP, and has shown no life since
+ * @exchanged: with that peer, until then
+ * @dumped_ended: since it was STOPPED an image was made that says so
  */
 struct rxe_migr_qp {
 	struct rxe_qp		qp;
@@ -92,6 +93,7 @@ struct rxe_migr_qp {
 	bool			probed;
 	bool			refilled;
 	bool			peer_ended;
+	bool			dumped_ended;
 	u32			exchanged;
 };
 

@@ -44,8 +44,10 @@ void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
 void rxe_migr_heard(struct rxe_migr_qp *m)
 {
 	if (cmpxchg(&m->peer, RXE_MIGR_PEER_ENDED, RXE_MIGR_PEER_CAPABLE) ==
-	    RXE_MIGR_PEER_ENDED)
+	    RXE_MIGR_PEER_ENDED) {
 		m->peer_ended = false;
+		rxe_migr_schedule(m, 0); /* to tell it again that this QP is Stopped */
+	}
 }
 
 /**
@@ -120,20 +122,34 @@ static bool peer_has_ended(struct rxe_qp *qp)
 }
 
 /**
- * rxe_migr_peer_is_back - has STOP taken a peer for ended that lives again?
- * @m: QP
+ * rxe_migr_peer_is_back - was a peer taken for ended, and lives again?
+ * @m: Stopped QP, connected
+ *
+ * By STOP, or by DUMP, whose image says that nobody is to be sent RESUME.
  *
  * Context: m->lock held
  */
 bool rxe_migr_peer_is_back(struct rxe_migr_qp *m)
 {
-	return READ_ONCE(m->peer) == RXE_MIGR_PEER_ENDED &&
-	       fate_of_peer(&m->qp) == FATE_ALIVE;
+	u8 peer = READ_ONCE(m->peer);
+
+	if (peer == RXE_MIGR_PEER_ENDED)
+		return fate_of_peer(&m->qp) == FATE_ALIVE;
+	return m->dumped_ended && !peer_has_ended(&m->qp);
+}
+
+/* It is in ERR on this device. Context: m->lock held */
+static void note_ended(struct rxe_migr_qp *m)
+{
+	m->peer_ended = true;
+	m->exchanged = rxe_migr_exchanged(&m->qp);
+	note_peer(m, RXE_MIGR_PEER_ENDED);
 }
 
 /*
- * Had the peer of a restored QP ended, and has nothing been heard of it since? It
- * may be on its way back, so it is asked, but it may be silent.
+ * Had the peer ended, as the last STOP has found or the image said, and has nothing
+ * been heard of it since? It may be on its way back, so it is asked, but it may be
+ * silent.
  */
 static bool peer_had_ended(struct rxe_migr_qp *m)
 {
@@ -171,30 +187,23 @@ static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
 
 /*
  * RUNNING QPs become ASKING, if they are not since the last time; m->lock, so
- * that none is HELD meanwhile. A peer that had ended on this device at the last
- * STOP need not be asked, even if nothing is left of it: but it is if it has come
- * back, or if it was the image that said so.
+ * that none is HELD meanwhile
  */
 static void begin_asking(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	unsigned long flags;
-	bool ended;
 
 	mutex_lock(&m->lock);
-	ended = m->peer == RXE_MIGR_PEER_ENDED && !m->peer_ended &&
-		fate_of_peer(qp) != FATE_ALIVE;
 	spin_lock_irqsave(&qp->state_lock, flags);
 	if (rxe_migr_connected(qp)) {
 		if (__rxe_migr_change(qp, RXE_MIGR_IN(RUNNING),
 				      RXE_MIGR_ASKING))
 			m->probed = false;
-		if (ended)
-			; /* and stays so */
-		else if (qp->migr == RXE_MIGR_ASKING)
+		if (qp->migr == RXE_MIGR_ASKING)
 			m->peer = RXE_MIGR_PEER_UNKNOWN;
 		else if (m->peer == RXE_MIGR_PEER_ENDED)
-			/* it had said NAK_STOPPED before */
+			/* as of the last STOP; it had said NAK_STOPPED before */
 			m->peer = RXE_MIGR_PEER_CAPABLE;
 		m->nonce = get_random_u32();
 	}
@@ -266,7 +275,7 @@ static void ask_peer(struct rxe_qp *qp, bool patient)
 	mutex_lock(&m->lock);
 	if (qp->migr == RXE_MIGR_ASKING) {
 		if (peer_has_ended(qp))
-			note_peer(m, RXE_MIGR_PEER_ENDED);
+			note_ended(m);
 		else
 			__ask_peer(qp, patient);
 	}
@@ -285,7 +294,7 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	mutex_lock(&m->lock);
 	if (qp->migr != RXE_MIGR_RESUMING) {
 		if (peer_has_ended(qp))
-			note_peer(m, RXE_MIGR_PEER_ENDED);
+			note_ended(m);
 		else if (peer_had_ended(m)) /* if it has not answered just now */
 			cmpxchg(&m->peer, RXE_MIGR_PEER_UNKNOWN,
 				RXE_MIGR_PEER_ENDED);

@@ -494,6 +494,7 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec->events_reported = events;
 	rec->last_wqe = qp->last_wqe;
 	rec->peer_ended = rxe_migr_peer_ended(qp);
+	to_migr_qp(qp)->dumped_ended = rec->peer_ended;
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)

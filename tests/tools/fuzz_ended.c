@@ -192,11 +192,13 @@ static void is_back(struct rig *rig, bool speaks)
 		wait_paused(rig, told);
 		EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 0);
 	} else {
+		EXPECT(migr_cmd_commit(a.ctx->cmd_fd), -EAGAIN);
 		EXPECT(migr_cmd_dump(a.ctx->cmd_fd, &image, &length, &err),
 		       -EAGAIN);
 		free(image);
 	}
 	close(st.guard_fd);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 2000, 0);
 	side_close(&a);
 	side_close(&b);
 }
