@@ -3,9 +3,9 @@
  * Contexts: their tables of functions, which inline verbs go through, their events, and
  * what is asked of a device.
  */
+#include "control.h"
 #include "shadow.h"
-
-#include <string.h>
+#include "suspend.h"
 
 /* --- tables --- */
 
@@ -191,6 +191,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	s->device = shadow_device_get(d);
 	s->real_verbs = verbs_get_ctx(s->real);
 	pthread_mutex_init(&s->lock, NULL);
+	TAILQ_INIT(&s->qps);
+	TAILQ_INIT(&s->cqs);
 
 	ctx = &s->verbs.context;
 	ctx->device = device;
@@ -199,6 +201,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	ctx->num_comp_vectors = s->real->num_comp_vectors;
 	pthread_mutex_init(&ctx->mutex, NULL);
 	init_tables(s);
+	control_start();
+	suspend_add_context(s);
 	return ctx;
 }
 
@@ -209,11 +213,14 @@ int ibv_close_device(struct ibv_context *ctx)
 
 	if (!is_shadow(ctx))
 		return real()->ibv_close_device(ctx);
-	err = real()->ibv_close_device(real_context(ctx));
-	if (err)
-		return err;
-
 	s = to_context(ctx);
+	suspend_remove_context(s);
+	err = real()->ibv_close_device(s->real);
+	if (err) {
+		suspend_add_context(s);
+		return err;
+	}
+
 	pthread_mutex_destroy(&ctx->mutex);
 	pthread_mutex_destroy(&s->lock);
 	shadow_device_put(s->device);

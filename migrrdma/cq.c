@@ -2,7 +2,10 @@
 /*
  * Completion queues and channels
  */
+#include "control.h"
+#include "section.h"
 #include "shadow.h"
+#include "taken.h"
 
 /* --- channels --- */
 
@@ -58,6 +61,23 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 
 /* --- completion queues --- */
 
+/*
+ * Entries more than asked for, for markers; a device may be at its limit. The application
+ * learns what there is in all, as it would of one that is rounded up.
+ */
+#define MARKERS 16
+
+/* Between ibv_start_poll() and its end a thread may hold it, and destroy a QP. */
+static void init_recursive(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 static struct shadow_cq *new_cq(struct ibv_context *ctx)
 {
 	struct shadow_cq *s = calloc(1, sizeof(*s));
@@ -69,14 +89,39 @@ static struct shadow_cq *new_cq(struct ibv_context *ctx)
 	s->cq.context = ctx;
 	pthread_mutex_init(&s->cq.mutex, NULL);
 	pthread_cond_init(&s->cq.cond, NULL);
+	init_recursive(&s->lock);
+	LIST_INIT(&s->marked);
 	return s;
 }
 
 static void free_cq(struct shadow_cq *s)
 {
+	taken_clear(s);
+	free(s->current);
+	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->cq.cond);
 	pthread_mutex_destroy(&s->cq.mutex);
 	free(s);
+}
+
+static void link_cq(struct shadow_cq *s)
+{
+	struct shadow_context *c = to_context(s->cq.context);
+
+	pthread_mutex_lock(&c->lock);
+	TAILQ_INSERT_TAIL(&c->cqs, s, entry);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* In a section that begins before anybody else may have the lock */
+static void unlink_cq(struct shadow_cq *s)
+{
+	struct shadow_context *c = to_context(s->cq.context);
+
+	pthread_mutex_lock(&c->lock);
+	section_begin();
+	TAILQ_REMOVE(&c->cqs, s, entry);
+	pthread_mutex_unlock(&c->lock);
 }
 
 static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq,
@@ -92,7 +137,8 @@ static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq,
 	s->cq.channel = channel;
 	s->cq.cq_context = cq_context;
 	s->cq.handle = cq->handle;
-	s->cq.cqe = cq->cqe;
+	s->cq.cqe = cq->cqe - s->spare;
+	link_cq(s);
 	return &s->cq;
 }
 
@@ -109,8 +155,14 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 	s = new_cq(ctx);
 	if (!s)
 		return NULL;
-	cq = real()->ibv_create_cq(real_context(ctx), cqe, s,
+	s->spare = control_is_on() && cqe > 0 ? MARKERS : 0;
+	cq = real()->ibv_create_cq(real_context(ctx), cqe + s->spare, s,
 				   real_channel(channel), comp_vector);
+	if (!cq && s->spare) {
+		s->spare = 0;
+		cq = real()->ibv_create_cq(real_context(ctx), cqe, s,
+					   real_channel(channel), comp_vector);
+	}
 	return made_cq(s, cq, cq_context, channel);
 }
 
@@ -128,7 +180,14 @@ struct ibv_cq_ex *shadow_create_cq_ex(struct ibv_context *ctx,
 	a.channel = real_channel(attr->channel);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
 		a.parent_domain = real_pd(attr->parent_domain);
+	s->spare = control_is_on() && attr->cqe ? MARKERS : 0;
+	a.cqe += (uint32_t)s->spare;
 	cq = c->real_verbs->create_cq_ex(c->real, &a);
+	if (!cq && s->spare) {
+		s->spare = 0;
+		a.cqe = attr->cqe;
+		cq = c->real_verbs->create_cq_ex(c->real, &a);
+	}
 	if (!made_cq(s, ibv_cq_ex_to_cq(cq), attr->cq_context, attr->channel))
 		return NULL;
 	shadow_cq_ex_init(s, cq);
@@ -137,34 +196,87 @@ struct ibv_cq_ex *shadow_create_cq_ex(struct ibv_context *ctx,
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	int err = real()->ibv_resize_cq(real_cq(cq), cqe);
+	struct shadow_cq *s = to_cq(cq);
+	struct shadow_context *c;
+	int err;
 
-	if (is_shadow(cq->context))
-		cq->cqe = to_cq(cq)->real->cqe;
+	if (!is_shadow(cq->context))
+		return real()->ibv_resize_cq(cq, cqe);
+
+	c = to_context(cq->context);
+	pthread_mutex_lock(&c->lock); /* not while the layer polls it */
+	err = real()->ibv_resize_cq(s->real, cqe + s->spare);
+	cq->cqe = s->real->cqe - s->spare;
+	pthread_mutex_unlock(&c->lock);
 	return err;
 }
 
 int shadow_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	return to_context(cq->context)
-		->real_verbs->modify_cq(to_cq(cq)->real, attr);
+	struct shadow_context *c = to_context(cq->context);
+	int err;
+
+	pthread_mutex_lock(&c->lock);
+	err = c->real_verbs->modify_cq(to_cq(cq)->real, attr);
+	pthread_mutex_unlock(&c->lock);
+	return err;
 }
 
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
-	bool shadow = is_shadow(cq->context);
-	int err = real()->ibv_destroy_cq(real_cq(cq));
+	struct shadow_cq *s = to_cq(cq);
+	int err;
 
-	if (!err && shadow)
-		free_cq(to_cq(cq));
+	if (!is_shadow(cq->context))
+		return real()->ibv_destroy_cq(cq);
+
+	/* Nobody takes from it any more; who is about to suspend waits for the end. */
+	unlink_cq(s);
+	err = real()->ibv_destroy_cq(s->real);
+	section_end();
+	if (err)
+		link_cq(s);
+	else
+		free_cq(s);
 	return err;
+}
+
+/* a thread's first poll, and those of which the layer has completions; within a section */
+static __attribute__((noinline)) int
+poll_slow(struct shadow_cq *s, int num_entries, struct ibv_wc *wc)
+{
+	int n;
+
+	if (atomic_load(&s->slow)) {
+		pthread_mutex_lock(&s->lock);
+		n = taken_poll(s, num_entries, wc);
+		pthread_mutex_unlock(&s->lock);
+	} else {
+		n = s->poll(s->real, num_entries, wc);
+	}
+	section_end();
+	return n;
+}
+
+static __attribute__((noinline)) int
+poll_first(struct shadow_cq *s, int num_entries, struct ibv_wc *wc)
+{
+	section_enlist();
+	return poll_slow(s, num_entries, wc);
 }
 
 int shadow_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	struct shadow_cq *s = to_cq(cq);
+	int n;
 
-	return s->poll(s->real, num_entries, wc);
+	if (unlikely(!section_enter()))
+		return poll_first(s, num_entries, wc);
+	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire)))
+		return poll_slow(s, num_entries, wc);
+	n = s->poll(s->real, num_entries, wc);
+	section_end();
+	return n;
 }
 
 int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only)

@@ -2,26 +2,66 @@
 /*
  * Extended completion queues
  */
+#include <sched.h>
+
+#include "section.h"
 #include "shadow.h"
+#include "taken.h"
 
 static struct ibv_cq_ex *real_ex(struct ibv_cq_ex *ex)
 {
 	return (struct ibv_cq_ex *)container_of(ex, struct shadow_cq, ex)->real;
 }
 
-/* What is there to be read without a function, once there is a completion. */
+/* What is there to be read without a function, if there is a completion. */
 static int found(struct ibv_cq_ex *ex, const struct ibv_cq_ex *r, int err)
 {
+	if (err)
+		return err;
 	ex->status = r->status;
 	ex->wr_id = r->wr_id;
+	return 0;
+}
+
+static int start_slow(struct shadow_cq *s, struct ibv_poll_cq_attr *attr)
+{
+	int err = EAGAIN;
+
+	pthread_mutex_lock(&s->lock);
+	if (atomic_load(&s->slow) & CQ_BATCHES)
+		err = taken_start(s, attr);
+	else
+		taken_settle(s);
+	if (err)
+		pthread_mutex_unlock(&s->lock);
 	return err;
 }
 
+/*
+ * What is between start and end is one section. While threads are in batches of the
+ * provider's, those of the layer wait.
+ */
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
+	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
 	struct ibv_cq_ex *r = real_ex(ex);
+	int err;
 
-	return found(ex, r, r->start_poll(r, attr));
+	for (;;) {
+		section_begin();
+		if (likely(!atomic_load_explicit(&s->slow,
+						 memory_order_acquire)))
+			break;
+		section_end();
+		err = start_slow(s, attr);
+		if (err != EAGAIN)
+			return err;
+		sched_yield();
+	}
+	err = found(ex, r, r->start_poll(r, attr));
+	if (err)
+		section_end();
+	return err;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
@@ -36,6 +76,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	struct ibv_cq_ex *r = real_ex(ex);
 
 	r->end_poll(r);
+	section_end();
 }
 
 #define READERS(F)                         \
@@ -84,4 +125,7 @@ void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *r)
 	READERS(OFFER)
 #undef OFFER
 	ex->read_tm_info = r->read_tm_info ? read_tm_info : NULL;
+	cq->tells_more = r->read_completion_ts ||
+			 r->read_completion_wallclock_ns || r->read_cvlan ||
+			 r->read_flow_tag || r->read_tm_info;
 }

@@ -88,6 +88,7 @@ shadow_alloc_parent_domain(struct ibv_context *ctx,
 	if (!s)
 		return NULL;
 	a.pd = real_pd(attr->pd);
+	s->has_td = attr->td;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
 		s->pd_context = attr->pd_context;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {

@@ -32,16 +32,16 @@ struct ibv_mw *shadow_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 int shadow_dealloc_mw(struct ibv_mw *mw)
 {
 	struct shadow_context *c = to_context(mw->context);
-	int err = c->real->ops.dealloc_mw(to_mw(mw)->real);
+	int err;
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&c->lock);
-	if (!--c->mws)
+	pthread_mutex_lock(&c->lock); /* not while a bind of it is collected */
+	err = c->real->ops.dealloc_mw(to_mw(mw)->real);
+	if (!err && !--c->mws)
 		qps_mind_mws(c, false);
 	pthread_mutex_unlock(&c->lock);
-	free(to_mw(mw));
-	return 0;
+	if (!err)
+		free(to_mw(mw));
+	return err;
 }
 
 struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info)
@@ -68,12 +68,16 @@ struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw)
 int shadow_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		   struct ibv_mw_bind *bind)
 {
+	struct shadow_context *c = to_context(mw->context);
 	struct shadow_mw *s = to_mw(mw);
 	struct ibv_mw_bind b = *bind;
 	int err;
 
 	b.bind_info = real_bind_info(&bind->bind_info);
+	pthread_mutex_lock(
+		&c->lock); /* it posts: not while the QP is suspended */
 	err = s->real->context->ops.bind_mw(real_qp(qp), s->real, &b);
 	mw->rkey = s->real->rkey;
+	pthread_mutex_unlock(&c->lock);
 	return err;
 }

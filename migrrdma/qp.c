@@ -2,22 +2,28 @@
 /*
  * Queue pairs
  */
+#include "control.h"
+#include "section.h"
+#include "sendq.h"
 #include "shadow.h"
+#include "suspend.h"
 
 /* --- of a context --- */
 
 static void mind_mws(struct shadow_qp *qp, bool mind)
 {
 	if (mind)
-		qp->slow |= SLOW_MW;
+		atomic_fetch_or(&qp->slow, SLOW_MW);
 	else
-		qp->slow &= (unsigned char)~SLOW_MW;
+		atomic_fetch_and(&qp->slow, (unsigned char)~SLOW_MW);
 }
 
 void qps_mind_mws(struct shadow_context *c, bool mind)
 {
-	for (struct shadow_qp *qp = c->qps; qp; qp = qp->next)
-		mind_mws(qp, mind);
+	struct shadow_qp *qp;
+
+	TAILQ_FOREACH(qp, &c->qps, entry)
+	mind_mws(qp, mind);
 }
 
 static void link_qp(struct shadow_qp *s)
@@ -26,22 +32,18 @@ static void link_qp(struct shadow_qp *s)
 
 	pthread_mutex_lock(&c->lock);
 	mind_mws(s, c->mws);
-	s->next = c->qps;
-	s->link = &c->qps;
-	if (s->next)
-		s->next->link = &s->next;
-	c->qps = s;
+	TAILQ_INSERT_TAIL(&c->qps, s, entry);
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* In a section that begins before anybody else may have the lock */
 static void unlink_qp(struct shadow_qp *s)
 {
 	struct shadow_context *c = to_context(s->qp.context);
 
 	pthread_mutex_lock(&c->lock);
-	*s->link = s->next;
-	if (s->next)
-		s->next->link = s->link;
+	section_begin();
+	TAILQ_REMOVE(&c->qps, s, entry);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -58,11 +60,14 @@ static struct shadow_qp *new_qp(struct ibv_context *ctx)
 	s->qp.context = ctx;
 	pthread_mutex_init(&s->qp.mutex, NULL);
 	pthread_cond_init(&s->qp.cond, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	STAILQ_INIT(&s->sendq);
 	return s;
 }
 
 static void free_qp(struct shadow_qp *s)
 {
+	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->qp.cond);
 	pthread_mutex_destroy(&s->qp.mutex);
 	free(s);
@@ -81,10 +86,11 @@ static struct ibv_qp *made_qp(struct shadow_qp *s, struct ibv_qp *qp)
 	s->post_recv = qp->context->ops.post_recv;
 	s->qp.handle = qp->handle;
 	s->qp.qp_num = qp->qp_num;
+	s->real_num = qp->qp_num;
 	s->qp.state = qp->state;
 	s->qp.qp_type = qp->qp_type;
 	if (qp->qp_type == IBV_QPT_UD)
-		s->slow = SLOW_AH;
+		atomic_init(&s->slow, SLOW_AH);
 	ex = real()->ibv_qp_to_qp_ex(qp);
 	if (ex)
 		shadow_qp_ex_init(s, ex);
@@ -120,7 +126,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	s->qp.pd = pd;
 	MAKE_REAL(&a, attr, s);
 	qp = real()->ibv_create_qp(real_pd(pd), &a);
-	attr->cap = a.cap; /* what it has become */
+	s->cap = attr->cap = a.cap; /* what it has become */
 	return made_qp(s, qp);
 }
 
@@ -139,8 +145,12 @@ struct ibv_qp *shadow_create_qp_ex(struct ibv_context *ctx,
 		s->qp.pd = attr->pd;
 		a.pd = real_pd(attr->pd);
 	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		s->queues_not = attr->send_ops_flags &
+				(IBV_QP_EX_WITH_TSO | IBV_QP_EX_WITH_FLUSH |
+				 IBV_QP_EX_WITH_ATOMIC_WRITE);
 	qp = c->real_verbs->create_qp_ex(c->real, &a);
-	attr->cap = a.cap;
+	s->cap = attr->cap = a.cap;
 	return made_qp(s, qp);
 }
 
@@ -168,22 +178,58 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	if (!is_shadow(qp->context))
 		return real()->ibv_destroy_qp(qp);
 
-	err = real()->ibv_destroy_qp(s->real);
-	if (err)
-		return err;
+	/* Who is about to suspend waits for the end of it, and does not find it. */
 	unlink_qp(s);
+	err = real()->ibv_destroy_qp(s->real);
+	if (!err)
+		suspend_forget_marker(s);
+	section_end();
+	if (err) {
+		link_qp(s);
+		return err;
+	}
+	sendq_clear(s);
 	free_qp(s);
 	return 0;
 }
 
 /* --- modify and query --- */
 
+/* Peers' markers are WRITEs; the application sees what it has asked for. */
+static bool takes_markers(const struct shadow_qp *qp)
+{
+	return control_is_on() && qp_has_sends(qp);
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
-	int err = real()->ibv_modify_qp(real_qp(qp), attr, attr_mask);
+	struct shadow_context *c;
+	struct ibv_qp_attr a;
+	struct shadow_qp *s;
+	int err;
 
-	if (is_shadow(qp->context))
-		qp->state = to_qp(qp)->real->state;
+	if (!is_shadow(qp->context))
+		return real()->ibv_modify_qp(qp, attr, attr_mask);
+
+	s = to_qp(qp);
+	c = to_context(qp->context);
+	if (!control_is_on()) {
+		err = real()->ibv_modify_qp(s->real, attr, attr_mask);
+		qp->state = s->real->state;
+		return err;
+	}
+
+	a = *attr;
+	if (takes_markers(s))
+		a.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	pthread_mutex_lock(&c->lock); /* not while it is suspended */
+	err = real()->ibv_modify_qp(s->real, &a, attr_mask);
+	qp->state = s->real->state;
+	if (!err && attr_mask & IBV_QP_ACCESS_FLAGS)
+		s->access = attr->qp_access_flags;
+	if (!err && qp->state == IBV_QPS_RESET)
+		suspend_forget_marker(s);
+	pthread_mutex_unlock(&c->lock);
 	return err;
 }
 
@@ -191,18 +237,21 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
 	int err = real()->ibv_query_qp(real_qp(qp), attr, attr_mask, init_attr);
+	struct shadow_qp *s = to_qp(qp);
 
 	if (!is_shadow(qp->context))
 		return err;
 
-	qp->state = to_qp(qp)->real->state;
-	if (!err) {
-		init_attr->qp_context = qp->qp_context;
-		init_attr->send_cq = qp->send_cq;
-		init_attr->recv_cq = qp->recv_cq;
-		init_attr->srq = qp->srq;
-	}
-	return err;
+	qp->state = s->real->state;
+	if (err)
+		return err;
+	if (!(s->access & IBV_ACCESS_REMOTE_WRITE) && takes_markers(s))
+		attr->qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_WRITE;
+	init_attr->qp_context = qp->qp_context;
+	init_attr->send_cq = qp->send_cq;
+	init_attr->recv_cq = qp->recv_cq;
+	init_attr->srq = qp->srq;
+	return 0;
 }
 
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
@@ -282,14 +331,56 @@ static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
 	return err;
 }
 
+int qp_post_real(struct shadow_qp *s, struct ibv_send_wr *wr,
+		 struct ibv_send_wr **bad_wr)
+{
+	if (atomic_load(&s->slow) & (SLOW_AH | SLOW_MW))
+		return post_copies(s, wr, bad_wr);
+	return s->post_send(s->real, wr, bad_wr);
+}
+
+/* a thread's first post, and those that need more than the provider; within a section */
+static __attribute__((noinline)) int post_slow(struct shadow_qp *s,
+					       struct ibv_send_wr *wr,
+					       struct ibv_send_wr **bad_wr)
+{
+	int err;
+
+	if (!(atomic_load(&s->slow) & SLOW_SUSPENDED)) {
+		err = qp_post_real(s, wr, bad_wr);
+	} else {
+		pthread_mutex_lock(&s->lock);
+		if (atomic_load(&s->slow) & SLOW_SUSPENDED)
+			err = sendq_add(s, wr, bad_wr);
+		else
+			err = qp_post_real(s, wr, bad_wr);
+		pthread_mutex_unlock(&s->lock);
+	}
+	section_end();
+	return err;
+}
+
+static __attribute__((noinline)) int post_first(struct shadow_qp *s,
+						struct ibv_send_wr *wr,
+						struct ibv_send_wr **bad_wr)
+{
+	section_enlist();
+	return post_slow(s, wr, bad_wr);
+}
+
 int shadow_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
 	struct shadow_qp *s = to_qp(qp);
+	int err;
 
-	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed)))
-		return post_copies(s, wr, bad_wr);
-	return s->post_send(s->real, wr, bad_wr);
+	if (unlikely(!section_enter()))
+		return post_first(s, wr, bad_wr);
+	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire)))
+		return post_slow(s, wr, bad_wr);
+	err = s->post_send(s->real, wr, bad_wr);
+	section_end();
+	return err;
 }
 
 int shadow_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,

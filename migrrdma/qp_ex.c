@@ -2,6 +2,10 @@
 /*
  * Work requests that are built call by call: ibv_wr_*()
  */
+#include <sched.h>
+
+#include "section.h"
+#include "sendq.h"
 #include "shadow.h"
 
 static struct ibv_qp_ex *real_ex(struct ibv_qp_ex *ex)
@@ -171,18 +175,40 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 
 /* --- a batch of them --- */
 
+/*
+ * All of a batch is one section. While other threads are in batches of the provider's,
+ * those of the layer wait.
+ */
 static void wr_start(struct ibv_qp_ex *ex)
 {
-	struct ibv_qp_ex *r = real_ex(ex);
+	struct shadow_qp *qp = container_of(ex, struct shadow_qp, ex);
+	struct ibv_qp_ex *r = qp->real_ex;
 
+	for (;;) {
+		section_begin();
+		if (likely(!(atomic_load_explicit(&qp->slow,
+						  memory_order_acquire) &
+			     SLOW_SUSPENDED)))
+			break;
+		section_end();
+		pthread_mutex_lock(&qp->lock);
+		if (atomic_load(&qp->slow) & SLOW_BATCHES) {
+			sendq_start_batch(qp);
+			return;
+		}
+		pthread_mutex_unlock(&qp->lock);
+		sched_yield();
+	}
 	r->wr_start(r);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct ibv_qp_ex *r = real_ex(ex);
+	int err = r->wr_complete(r);
 
-	return r->wr_complete(r);
+	section_end();
+	return err;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
@@ -190,6 +216,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	struct ibv_qp_ex *r = real_ex(ex);
 
 	r->wr_abort(r);
+	section_end();
 }
 
 /* A provider offers what has been asked for. */

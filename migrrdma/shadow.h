@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "device.h"
 #include "real.h"
@@ -31,9 +32,12 @@ struct shadow_context {
 	struct ibv_context *real;
 	struct verbs_context *real_verbs; /* of @real */
 
-	pthread_mutex_t lock;
-	unsigned int mws;      /* memory windows there are */
-	struct shadow_qp *qps; /* all of them */
+	TAILQ_ENTRY(shadow_context) entry;
+
+	pthread_mutex_t lock; /* held while the process is suspended */
+	unsigned int mws;     /* memory windows there are */
+	TAILQ_HEAD(, shadow_qp) qps;
+	TAILQ_HEAD(, shadow_cq) cqs;
 
 	struct verbs_context
 		verbs; /* last, as its last member is the public one */
@@ -54,6 +58,7 @@ struct shadow_pd {
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
 		     uint64_t resource_type);
 	void *pd_context;
+	bool has_td; /* the parent domain has a thread domain */
 };
 
 struct shadow_mr {
@@ -71,6 +76,12 @@ struct shadow_ah {
 	struct ibv_ah *real;
 };
 
+/* why a CQ cannot be polled as it is */
+enum {
+	CQ_SLOW = 1,	/* the layer has completions, or may have */
+	CQ_BATCHES = 2, /* and gives those of ibv_start_poll(), too */
+};
+
 struct shadow_cq {
 	union {
 		struct ibv_cq cq;
@@ -78,6 +89,22 @@ struct shadow_cq {
 	};
 	struct ibv_cq *real; /* of which cq_context is this shadow */
 	int (*poll)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+	_Atomic unsigned char slow; /* is any of what follows to be looked at? */
+
+	/*
+	 * The lock is held by who looks. Of QPs of which the completion of a marker is
+	 * to come, of completions that have been taken; and is everything taken?
+	 */
+	pthread_mutex_t lock;
+	int spare; /* entries that the application has not asked for */
+	int markers;
+	LIST_HEAD(, shadow_qp) marked;
+	struct taken *taken, *current;
+	size_t first_taken, n_taken, room_taken;
+	bool draining;
+	bool tells_more; /* than struct ibv_wc has */
+
+	TAILQ_ENTRY(shadow_cq) entry;
 };
 
 struct shadow_srq {
@@ -89,8 +116,10 @@ struct shadow_srq {
 
 /* why work requests cannot be handed on as they are */
 enum {
-	SLOW_AH = 1, /* they name address handles */
-	SLOW_MW = 2, /* they may name memory windows */
+	SLOW_AH = 1,	    /* they name address handles */
+	SLOW_MW = 2,	    /* they may name memory windows */
+	SLOW_SUSPENDED = 4, /* they are collected */
+	SLOW_BATCHES = 8,   /* those of ibv_wr_*(), too */
 };
 
 struct shadow_qp {
@@ -106,8 +135,32 @@ struct shadow_qp {
 			 struct ibv_recv_wr **bad_wr);
 	_Atomic unsigned char slow;
 
-	struct shadow_qp *next, **link; /* of the context */
+	uint32_t real_num;     /* also when the real one is destroyed */
+	struct ibv_qp_cap cap; /* as the application knows it */
+	unsigned int access;   /* the flags that it has set */
+	bool queues_not;       /* it may post what cannot be collected */
+
+	pthread_mutex_t lock; /* of what is collected */
+	STAILQ_HEAD(, pending) sendq;
+	unsigned int pendings; /* in it */
+	struct {
+		STAILQ_HEAD(, pending) all;
+		struct pending *last;
+		unsigned int n;
+		int err;
+	} batch;
+
+	LIST_ENTRY(shadow_qp) marked; /* with the CQ's lock */
+	bool is_marked, was_marked;
+
+	TAILQ_ENTRY(shadow_qp) entry;
 };
+
+/* can it have requests whose end nobody sees? */
+static inline bool qp_has_sends(const struct shadow_qp *qp)
+{
+	return qp->qp.qp_type == IBV_QPT_RC || qp->qp.qp_type == IBV_QPT_UC;
+}
 
 /* context.c: what a shadow context's ops.poll_cq is, and no other's */
 int shadow_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
@@ -207,6 +260,10 @@ int shadow_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw);
 /* mw.c: the same of what is bound */
 struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
+
+/* qp.c: give the provider requests of real objects instead of these */
+int qp_post_real(struct shadow_qp *qp, struct ibv_send_wr *wr,
+		 struct ibv_send_wr **bad_wr);
 
 /* qp.c: from now on QPs of this context have to look for memory windows, or not */
 void qps_mind_mws(struct shadow_context *ctx, bool mind);

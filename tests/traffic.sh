@@ -11,6 +11,7 @@ mix_files='-P /run/mix.progress -O /run/mix.json'
 # What waits longer is stuck, and says so: sooner than whoever waits for it.
 mix_patience="-D $(seconds 80)"
 mix_ends=()
+mix_env='' # of rc_mix, as words for env(1)
 mix_watched=n2 # the progress of this end is looked at
 
 mix_kill() # NODE...
@@ -24,7 +25,7 @@ mix_kill() # NODE...
 
 mix_launch() # NODE ARGUMENT...
 {
-	on "$1" "setsid sh -c 'rc_mix ${device[$1]:+-d ${device[$1]}} \
+	on "$1" "setsid sh -c 'env $mix_env rc_mix ${device[$1]:+-d ${device[$1]}} \
 		$mix_files ${*:2} >/run/mix.log 2>&1
 		echo \$? >/run/mix.exit' </dev/null >/dev/null 2>&1 &"
 }

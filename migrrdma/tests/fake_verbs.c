@@ -155,6 +155,7 @@ struct call {
 	uint64_t args[8];
 	bool seen;
 	int fail;
+	unsigned int fails; /* how often yet */
 	struct call *next;
 };
 
@@ -181,8 +182,17 @@ static struct call *call_of(const char *name)
 
 void fake_fail(const char *name, int err)
 {
+	fake_fail_times(name, err, 1);
+}
+
+void fake_fail_times(const char *name, int err, unsigned int times)
+{
+	struct call *c;
+
 	pthread_mutex_lock(&lock);
-	call_of(name)->fail = err;
+	c = call_of(name);
+	c->fail = err;
+	c->fails = times;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -196,7 +206,8 @@ static int enter(const char *name, const uint64_t args[8])
 	memcpy(c->args, args, sizeof(c->args));
 	c->seen = true;
 	err = c->fail;
-	c->fail = 0;
+	if (err && !--c->fails)
+		c->fail = 0;
 	pthread_mutex_unlock(&lock);
 	if (err)
 		errno = err;
@@ -1134,6 +1145,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 {
 	OWN(CONTEXT, ctx);
 	OWN_OR_NULL(CHANNEL, channel);
+	KEEP(cqs, fake_last.cqs + 1);
 	ENTER_OR(NULL, ctx, cqe, channel, comp_vector);
 	return ibv_cq_ex_to_cq(&new_cq(ctx, cqe, cq_context, channel)->ex);
 }
@@ -1235,6 +1247,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *ctx,
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
 		OWN(PD, attr->parent_domain);
 	KEEP(cq, *attr);
+	KEEP(cqs, fake_last.cqs + 1);
 	ENTER_OR(NULL, ctx);
 	cq = new_cq(ctx, (int)attr->cqe, attr->cq_context, attr->channel);
 	cq->extended = true;
@@ -1450,6 +1463,320 @@ static void check_wr(const struct ibv_qp *qp, const struct ibv_send_wr *wr)
 		}                               \
 	} while (0)
 
+/* --- a provider that works --- */
+
+enum {
+	BATCH = 32
+};
+
+struct fake_qp {
+	struct ibv_qp_ex ex;
+	bool extended;
+
+	struct ibv_qp_cap cap;
+	bool sq_sig_all;
+	unsigned int access;
+	struct fake_sent **sent; /* all there were */
+	unsigned int n, room, finished, fulls;
+	int refuse; /* the number of the one to refuse, or -1 */
+	int refuse_err;
+
+	pthread_mutex_t batch_lock; /* from start to complete or abort */
+	struct fake_sent batch[BATCH];
+	unsigned int in_batch;
+};
+
+static bool works;
+void (*fake_posted_hook)(struct ibv_qp *real, const struct fake_sent *sent);
+
+void fake_work(void)
+{
+	works = true;
+}
+
+/* with the lock */
+static unsigned int completions_of(const void *cq)
+{
+	unsigned int n = 0;
+
+	for (struct item *i = completions; i; i = i->next)
+		n += i->of == cq;
+	return n;
+}
+
+unsigned int fake_completions(const struct ibv_cq *real)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&lock);
+	n = completions_of(real);
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+/* with the lock */
+static void put_completion(struct ibv_cq *cq, const struct ibv_wc *wc)
+{
+	struct item **end = &completions, *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		die("no memory");
+	if (completions_of(cq) >= (unsigned int)cq->cqe)
+		die("CQ %p is overrun", (void *)cq);
+	i->of = cq;
+	i->wc = *wc;
+	while (*end)
+		end = &(*end)->next;
+	*end = i;
+}
+
+unsigned int fake_sends(const struct ibv_qp *real)
+{
+	unsigned int n;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	n = ((const struct fake_qp *)real)->n;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+unsigned int fake_waiting(const struct ibv_qp *real)
+{
+	const struct fake_qp *f = (const struct fake_qp *)real;
+	unsigned int n;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	n = f->n - f->finished;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+unsigned int fake_fulls(const struct ibv_qp *real)
+{
+	unsigned int n;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	n = ((const struct fake_qp *)real)->fulls;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+const struct fake_sent *fake_sent(const struct ibv_qp *real, unsigned int n)
+{
+	const struct fake_qp *f = (const struct fake_qp *)real;
+	const struct fake_sent *sent;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	sent = n < f->n ? f->sent[n] : NULL;
+	pthread_mutex_unlock(&lock);
+	return sent;
+}
+
+static enum ibv_wc_opcode opcode_of(enum ibv_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return IBV_WC_RDMA_WRITE;
+	case IBV_WR_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return IBV_WC_COMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return IBV_WC_FETCH_ADD;
+	case IBV_WR_BIND_MW:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+unsigned int fake_finish(struct ibv_qp *real, unsigned int most,
+			 enum ibv_wc_status status)
+{
+	struct fake_qp *f = (struct fake_qp *)real;
+	struct fake_sent *sent;
+	struct ibv_wc wc;
+	unsigned int n;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	for (n = 0; n < most && f->finished < f->n; n++) {
+		sent = f->sent[f->finished++];
+		wc = (struct ibv_wc){ .wr_id = sent->wr.wr_id,
+				      .status = status,
+				      .opcode = opcode_of(sent->wr.opcode),
+				      .qp_num = real->qp_num };
+		if (sent->signaled || status != IBV_WC_SUCCESS)
+			put_completion(real->send_cq, &wc);
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+void fake_received(struct ibv_qp *real, uint64_t wr_id, uint32_t byte_len)
+{
+	struct ibv_wc wc = { .wr_id = wr_id,
+			     .opcode = IBV_WC_RECV,
+			     .byte_len = byte_len,
+			     .qp_num = real->qp_num };
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	put_completion(real->recv_cq, &wc);
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_refuse(struct ibv_qp *real, unsigned int n, int err)
+{
+	struct fake_qp *f = (struct fake_qp *)real;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	f->refuse = (int)(f->n + n);
+	f->refuse_err = err;
+	pthread_mutex_unlock(&lock);
+}
+
+static struct fake_sent copy_of(const struct ibv_send_wr *wr)
+{
+	struct fake_sent sent = { .wr = *wr };
+	const struct ibv_sge *sge = wr->sg_list;
+
+	if (wr->num_sge < 0 || wr->num_sge > FAKE_SGES)
+		die("post_send: %d SGEs", wr->num_sge);
+	for (int i = 0; i < wr->num_sge; i++) {
+		sent.sge[i] = sge[i];
+		if (!(wr->send_flags & IBV_SEND_INLINE))
+			continue;
+		if (sge[i].length > FAKE_INLINE - sent.bytes)
+			die("post_send: too much inline data");
+		memcpy(sent.data + sent.bytes, (void *)(uintptr_t)sge[i].addr,
+		       sge[i].length);
+		sent.bytes += sge[i].length;
+	}
+	if (wr->opcode == IBV_WR_BIND_MW)
+		sent.mw_rkey = wr->bind_mw.mw->rkey;
+	sent.wr.next = NULL;
+	sent.wr.sg_list = NULL;
+	return sent;
+}
+
+/* with the lock */
+static int enqueue(struct fake_qp *f, const struct fake_sent *sent)
+{
+	struct fake_sent *copy;
+
+	if ((int)f->n == f->refuse) {
+		f->refuse = -1;
+		return f->refuse_err;
+	}
+	if (f->n - f->finished >= f->cap.max_send_wr) {
+		f->fulls++;
+		return ENOMEM;
+	}
+	if (f->n == f->room) {
+		f->room = f->room ? 2 * f->room : 16;
+		f->sent = realloc(f->sent, f->room * sizeof(f->sent[0]));
+	}
+	copy = malloc(sizeof(*copy));
+	if (!f->sent || !copy)
+		die("no memory");
+	*copy = *sent;
+	copy->signaled =
+		f->sq_sig_all || sent->wr.send_flags & IBV_SEND_SIGNALED;
+	f->sent[f->n++] = copy;
+	return 0;
+}
+
+static int work(struct fake_qp *f, struct ibv_send_wr *wr,
+		struct ibv_send_wr **bad_wr)
+{
+	struct fake_sent sent;
+	int err;
+
+	for (; wr; wr = wr->next) {
+		sent = copy_of(wr);
+		pthread_mutex_lock(&lock);
+		err = enqueue(f, &sent);
+		pthread_mutex_unlock(&lock);
+		if (err) {
+			*bad_wr = wr;
+			return err;
+		}
+		if (fake_posted_hook)
+			fake_posted_hook(&f->ex.qp_base, &sent);
+	}
+	return 0;
+}
+
+static void start_batch(struct ibv_qp_ex *ex)
+{
+	struct fake_qp *f = (struct fake_qp *)ex;
+
+	if (works) {
+		pthread_mutex_lock(&f->batch_lock);
+		f->in_batch = 0;
+	}
+}
+
+static void add_to_batch(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
+{
+	struct fake_qp *f = (struct fake_qp *)ex;
+	struct fake_sent *sent;
+
+	if (!works)
+		return;
+	if (f->in_batch == BATCH)
+		die("a batch of too many");
+	sent = &f->batch[f->in_batch++];
+	*sent = (struct fake_sent){ .wr = *wr };
+	sent->wr.wr_id = ex->wr_id;
+	sent->wr.send_flags = ex->wr_flags;
+}
+
+static void set_batch_sge(struct ibv_qp_ex *ex, const struct ibv_sge *sge)
+{
+	struct fake_qp *f = (struct fake_qp *)ex;
+
+	if (works) {
+		f->batch[f->in_batch - 1].sge[0] = *sge;
+		f->batch[f->in_batch - 1].wr.num_sge = 1;
+	}
+}
+
+static int end_batch(struct ibv_qp_ex *ex, bool post)
+{
+	struct fake_qp *f = (struct fake_qp *)ex;
+	int err = 0;
+
+	if (!works)
+		return 0;
+	pthread_mutex_lock(&lock);
+	if (post && f->in_batch > f->cap.max_send_wr - (f->n - f->finished))
+		err = ENOMEM;
+	for (unsigned int i = 0; post && !err && i < f->in_batch; i++)
+		err = enqueue(f, &f->batch[i]);
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&f->batch_lock);
+	return err;
+}
+
+static void free_work(struct ibv_qp *qp)
+{
+	struct fake_qp *f = (struct fake_qp *)qp;
+
+	for (unsigned int i = 0; i < f->n; i++)
+		free(f->sent[i]);
+	free(f->sent);
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
@@ -1460,6 +1787,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		if (w->opcode == IBV_WR_BIND_MW)
 			KEEP(mw_rkey, w->bind_mw.mw->rkey);
 	}
+	if (works)
+		return work((struct fake_qp *)qp, wr, bad_wr);
 	POST_ALL(qp, wr, bad_wr, send);
 	return 0;
 }
@@ -1493,11 +1822,6 @@ static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr,
 
 /* --- QPs --- */
 
-struct fake_qp {
-	struct ibv_qp_ex ex;
-	bool extended;
-};
-
 static struct fake_qp *new_qp(struct ibv_context *ctx,
 			      const struct ibv_qp_init_attr_ex *attr)
 {
@@ -1514,6 +1838,10 @@ static struct fake_qp *new_qp(struct ibv_context *ctx,
 	qp->state = IBV_QPS_RESET;
 	qp->handle = new_handle();
 	qp->qp_num = 0x10000 + qp->handle;
+	f->cap = attr->cap;
+	f->sq_sig_all = attr->sq_sig_all;
+	f->refuse = -1;
+	pthread_mutex_init(&f->batch_lock, NULL);
 	return f;
 }
 
@@ -1545,8 +1873,10 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	memcpy(&ex, attr, sizeof(*attr));
 	ex.pd = pd;
 	KEEP(qp, ex);
+	KEEP(qps, fake_last.qps + 1);
 	grow_cap(&attr->cap);
 	ENTER_OR(NULL, pd);
+	ex.cap = attr->cap;
 	return &new_qp(pd->context, &ex)->ex.qp_base;
 }
 
@@ -1601,6 +1931,9 @@ static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey,
 			  uint64_t remote_addr)
 {
 	BEGIN(ex, rkey, remote_addr);
+	add_to_batch(ex,
+		     &(struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE,
+					    .wr.rdma = { remote_addr, rkey } });
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey,
@@ -1612,6 +1945,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey,
 static void wr_send(struct ibv_qp_ex *ex)
 {
 	BEGIN(ex, 0);
+	add_to_batch(ex, &(struct ibv_send_wr){ .opcode = IBV_WR_SEND });
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
@@ -1669,6 +2003,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 		       uint32_t length)
 {
 	GO_ON(ex, lkey, addr, length);
+	set_batch_sge(ex, &(struct ibv_sge){ addr, length, lkey });
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
@@ -1680,18 +2015,23 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	GO_ON(ex);
+	start_batch(ex);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
+	int err, failure;
+
 	OWN(QP, ex);
-	ENTER_ERR(ex);
-	return 0;
+	failure = ENTER(ex);
+	err = end_batch(ex, !failure);
+	return failure ? failure : err;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
 	GO_ON(ex);
+	end_batch(ex, false);
 }
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *ctx,
@@ -1709,6 +2049,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *ctx,
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		OWN(RWQ, attr->rwq_ind_tbl);
 	KEEP(qp, *attr);
+	KEEP(qps, fake_last.qps + 1);
 	grow_cap(&attr->cap);
 	ENTER_OR(NULL, ctx);
 	f = new_qp(ctx, attr);
@@ -1777,8 +2118,11 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	OWN(QP, qp);
 	ENTER_ERR(qp, attr, attr_mask);
+	KEEP(modify, *attr);
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
+	if (attr_mask & IBV_QP_ACCESS_FLAGS)
+		((struct fake_qp *)qp)->access = attr->qp_access_flags;
 	return 0;
 }
 
@@ -1788,6 +2132,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 	OWN(QP, qp);
 	ENTER_ERR(qp, attr, attr_mask, init_attr);
 	attr->qp_state = qp->state;
+	attr->qp_access_flags = ((struct fake_qp *)qp)->access;
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = qp->qp_context,
 		.send_cq = qp->send_cq,
@@ -1848,6 +2193,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	OWN(QP, qp);
 	ENTER_ERR(qp);
+	free_work(qp);
 	DESTROY(QP, qp);
 	return 0;
 }

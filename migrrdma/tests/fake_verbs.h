@@ -55,6 +55,9 @@ unsigned int fake_alive(enum fake_kind kind);
  */
 void fake_fail(const char *call, int err);
 
+/** fake_fail_times - let that many fail */
+void fake_fail_times(const char *call, int err, unsigned int times);
+
 /** fake_end - end the program unless all objects are gone and all failures were
  * had */
 void fake_end(void);
@@ -91,6 +94,8 @@ struct fake_last {
 	struct ibv_mw_bind bind;
 	struct ibv_mw_bind_info info;
 	uint32_t mw_rkey; /* of the window, as it is bound */
+	struct ibv_qp_attr modify;
+	unsigned int cqs, qps; /* that were tried to be made */
 };
 extern struct fake_last fake_last;
 
@@ -126,6 +131,61 @@ void fake_forget(int bad, bool tell);
 
 /** fake_complete - a completion for a real CQ */
 void fake_complete(struct ibv_cq *real, const struct ibv_wc *wc);
+
+/*
+ * From fake_work() on the provider works: requests are copied with all they point to,
+ * and wait in send queues of the QPs' capacity until they are finished. It ends the
+ * program when a CQ has no room for a completion.
+ */
+enum {
+	FAKE_SGES = 40,
+	FAKE_INLINE = 256
+};
+
+struct fake_sent {
+	struct ibv_send_wr wr; /* without pointers to other requests and SGEs */
+	struct ibv_sge sge[FAKE_SGES];
+	char data[FAKE_INLINE]; /* that was inline, of all SGEs */
+	size_t bytes;
+	uint32_t mw_rkey; /* of the window, when the provider got it */
+	bool signaled;
+};
+
+void fake_work(void);
+
+/** fake_sent - the nth request of a QP since it was made, or NULL */
+const struct fake_sent *fake_sent(const struct ibv_qp *real, unsigned int n);
+
+/** fake_sends - how many there were */
+unsigned int fake_sends(const struct ibv_qp *real);
+
+/** fake_waiting - how many of them are not finished */
+unsigned int fake_waiting(const struct ibv_qp *real);
+
+/**
+ * fake_finish - finish the oldest requests that wait, in their order
+ * @status: of all of them; failed ones have a completion always
+ *
+ * Return: how many there were to be finished, @most at most
+ */
+unsigned int fake_finish(struct ibv_qp *real, unsigned int most,
+			 enum ibv_wc_status status);
+
+/** fake_received - a receive completes */
+void fake_received(struct ibv_qp *real, uint64_t wr_id, uint32_t byte_len);
+
+/** fake_refuse - refuse the nth request from now on of a QP, once; 0 is the next */
+void fake_refuse(struct ibv_qp *real, unsigned int n, int err);
+
+/** fake_fulls - requests that were refused as the queue was full */
+unsigned int fake_fulls(const struct ibv_qp *real);
+
+/** fake_completions - how many a CQ has that nobody has polled */
+unsigned int fake_completions(const struct ibv_cq *real);
+
+/* Called when a QP has got a request, with no lock held */
+extern void (*fake_posted_hook)(struct ibv_qp *real,
+				const struct fake_sent *sent);
 
 /* Events of real objects */
 void fake_cq_event(struct ibv_cq *real);

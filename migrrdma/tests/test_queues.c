@@ -87,7 +87,9 @@ static void test_cq(void)
 	MUST(channel);
 	real_channel = fake_newest(FAKE_CHANNEL);
 	fake_fail("ibv_create_cq", ENOMEM);
+	fake_last.cqs = 0;
 	FAILS_WITH(ENOMEM, ibv_create_cq(ctx, 5, &own, channel, 1));
+	CHECK(fake_last.cqs == 1); /* nothing is left out in a second try */
 	c = ibv_create_cq(ctx, 5, &own, channel, 1);
 	SAW("ibv_create_cq", real_ctx, 5, real_channel, 1);
 	use_cq(c, channel);
@@ -102,6 +104,7 @@ static void test_cq(void)
 	ex = ibv_create_cq_ex(ctx, &attr);
 	MUST(ex);
 	SAW("create_cq_ex", real_ctx);
+	CHECK(fake_last.cq.cqe == 7);
 	CHECK(!memcmp(&attr, &before, sizeof(attr)));
 	CHECK(ex->comp_mask == 0x70);
 	use_cq(ibv_cq_ex_to_cq(ex), NULL);
@@ -271,6 +274,13 @@ static void use_qp(struct ibv_qp *qp, struct ibv_pd *of, bool queues)
 	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == EINVAL);
 	CHECK(qp->state == IBV_QPS_INIT);
 
+	/* nobody asks this process to be suspended: access is as it was given */
+	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
+	CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS));
+	SAW("ibv_modify_qp", real, &attr, IBV_QP_ACCESS_FLAGS);
+	CHECK(fake_last.modify.qp_access_flags == IBV_ACCESS_REMOTE_READ);
+	CHECK(attr.qp_access_flags == IBV_ACCESS_REMOTE_READ);
+
 	/* it has got there by itself */
 	real->state = IBV_QPS_ERR;
 	CHECK(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
@@ -331,10 +341,13 @@ static void test_qp(void)
 
 	puts("QPs");
 	fake_fail("ibv_create_qp", ENOMEM);
+	fake_last.qps = 0;
 	FAILS_WITH(ENOMEM, ibv_create_qp(pd, &attr));
+	CHECK(fake_last.qps == 1);
 	attr = before;
 	qp = ibv_create_qp(pd, &attr);
 	SAW("ibv_create_qp", real_pd);
+	CHECK(!memcmp(&fake_last.qp.cap, &before.cap, sizeof(before.cap)));
 	CHECK(fake_last.qp.send_cq == real_cq);
 	CHECK(fake_last.qp.recv_cq == real_cq);
 	CHECK(fake_last.qp.srq == real_srq && fake_last.qp.sq_sig_all == 1);

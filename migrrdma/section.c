@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "section.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+_Thread_local struct section own_section = { .depth = SECTION_UNKNOWN };
+
+static struct section *sections;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static bool is_on; /* before that nobody waits */
+
+/* at the end of a thread, unless it was the one that ends the process */
+static void delist(void *section)
+{
+	struct section *s = section;
+
+	pthread_mutex_lock(&lock);
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	pthread_mutex_unlock(&lock);
+	/* other destructors may use verbs, too */
+	s->depth = SECTION_UNKNOWN;
+}
+
+/* a child has only the thread that made it */
+static void in_child(void)
+{
+	struct section *s = &own_section;
+
+	pthread_mutex_init(&lock, NULL);
+	sections = NULL;
+	if (s->depth >= 0) {
+		s->next = NULL;
+		s->link = &sections;
+		sections = s;
+	}
+}
+
+void section_enlist(void)
+{
+	struct section *s = &own_section;
+
+	if (!is_on) {
+		s->depth = 1;
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	s->next = sections;
+	s->link = &sections;
+	if (s->next)
+		s->next->link = &s->next;
+	sections = s;
+	s->depth = 1;
+	pthread_mutex_unlock(&lock);
+	pthread_setspecific(key, s);
+}
+
+static int membarrier(int command)
+{
+	return (int)syscall(SYS_membarrier, command, 0, 0);
+}
+
+int sections_init(void)
+{
+	int err;
+
+	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+		return errno;
+	err = pthread_key_create(&key, delist);
+	if (!err)
+		err = pthread_atfork(NULL, NULL, in_child);
+	is_on = !err;
+	return err;
+}
+
+bool sections_wait(uint64_t deadline)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+	static unsigned int wait; /* which one this is */
+	struct section *s;
+	bool left;
+
+	wait++;
+	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	for (;;) {
+		left = false;
+		pthread_mutex_lock(&lock);
+		for (s = sections; s; s = s->next) {
+			if (__atomic_load_n(&s->depth, __ATOMIC_ACQUIRE) <= 0)
+				s->ended = wait;
+			left |= s->ended != wait;
+		}
+		pthread_mutex_unlock(&lock);
+		if (!left)
+			return true;
+		if (clock_ns() > deadline)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}

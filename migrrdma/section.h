@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Read-side sections: within one, what a thread has found in a shadow stays as it is.
+ * They cost a thread some instructions on memory of its own. Who changes something
+ * waits until all sections have ended that may know it from before; that one makes all
+ * threads pass a barrier by membarrier(2), so that they need none.
+ */
+#ifndef MIGRRDMA_SECTION_H
+#define MIGRRDMA_SECTION_H
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct section {
+	/*
+	 * Of nesting; far below 0 before the first one. Others read it. The thread itself
+	 * changes it in one instruction, for which C has no atomic that is not locked.
+	 */
+	int depth;
+	unsigned int ended; /* the last wait that has found it ended */
+	struct section *next, **link;
+};
+
+#define SECTION_UNKNOWN INT_MIN
+
+extern _Thread_local struct section own_section;
+
+/* make the others know this thread, and begin its first section */
+void section_enlist(void);
+
+/* begin a section, unless it is the thread's first one */
+static inline bool section_enter(void)
+{
+	own_section.depth++;
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(own_section.depth > 0, 1);
+}
+
+static inline void section_begin(void)
+{
+	if (!section_enter())
+		section_enlist();
+}
+
+/* what the section did comes before its end, for who waits for that */
+static inline void section_end(void)
+{
+	atomic_thread_fence(memory_order_release);
+	own_section.depth--;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/**
+ * sections_init - before the first section of a process in which there is to be
+ *		   sections_wait()
+ *
+ * Return: 0 or an errno
+ */
+int sections_init(void);
+
+/**
+ * sections_wait - wait for sections that may not have seen what was changed before
+ * @deadline: in ns of CLOCK_MONOTONIC
+ *
+ * One caller at a time. A thread is waited for until it is met between two sections,
+ * so what was changed should keep them short.
+ *
+ * Return: true, or false if there still is one
+ */
+bool sections_wait(uint64_t deadline);
+
+#endif

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "suspend.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "clock.h"
+#include "control.h"
+#include "section.h"
+#include "sendq.h"
+#include "taken.h"
+
+/* contexts of this process; the lock is held while it is suspended, like theirs */
+static TAILQ_HEAD(, shadow_context) contexts = TAILQ_HEAD_INITIALIZER(contexts);
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* one suspension or resumption at a time */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static bool suspended;
+
+#define EACH(ctx, obj, list)                 \
+	TAILQ_FOREACH(ctx, &contexts, entry) \
+	TAILQ_FOREACH(obj, &(ctx)->list, entry)
+
+void suspend_add_context(struct shadow_context *ctx)
+{
+	pthread_mutex_lock(&contexts_lock);
+	TAILQ_INSERT_TAIL(&contexts, ctx, entry);
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+void suspend_remove_context(struct shadow_context *ctx)
+{
+	pthread_mutex_lock(&contexts_lock);
+	TAILQ_REMOVE(&contexts, ctx, entry);
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+/* --- markers --- */
+
+/* what ids of ours begin with, and no application's: 40 bits at random */
+static uint64_t cookie;
+
+static void make_cookie(void)
+{
+	while (!cookie) {
+		if (getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie))
+			cookie = clock_ns();
+		cookie &= 0xffffffffff;
+	}
+}
+
+static void unmark(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+
+	LIST_REMOVE(qp, marked);
+	qp->is_marked = false;
+	cq->markers--;
+}
+
+/* Not every CQ tells the QP of a completion. */
+bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
+{
+	struct shadow_qp *qp;
+
+	if (!cookie || wr_id >> 24 != cookie)
+		return false;
+	LIST_FOREACH(qp, &cq->marked, marked)
+	if (qp->real_num == (wr_id & 0xffffff)) {
+		unmark(qp);
+		break;
+	}
+	return true;
+}
+
+/*
+ * A signaled WRITE of no bytes, which needs no key (IBA C9-88), completes when all that
+ * was posted before it has. In a full queue there is room for it when something has
+ * completed that was: who posts nothing signaled any more cannot go on itself.
+ *
+ * Context: the CQ's lock is held
+ */
+static int post_marker(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = cookie << 24 | qp->real_num,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	int err;
+
+	/* one of a suspension before says nothing of what was posted since */
+	if (qp->is_marked || cq->markers >= cq->spare)
+		return EBUSY;
+	err = qp->post_send(qp->real, &wr, &bad);
+	if (!err) {
+		LIST_INSERT_HEAD(&cq->marked, qp, marked);
+		qp->is_marked = true;
+		cq->markers++;
+	}
+	return err;
+}
+
+void suspend_forget_marker(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq;
+
+	if (!qp->qp.send_cq || !control_is_on())
+		return;
+	cq = to_cq(qp->qp.send_cq);
+	pthread_mutex_lock(&cq->lock);
+	if (qp->is_marked)
+		taken_fill(cq);
+	if (qp->is_marked)
+		unmark(qp);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* --- suspend --- */
+
+static int refuse(struct suspension *s, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(s->reason, sizeof(s->reason), format, args);
+	va_end(args);
+	return err;
+}
+
+/* Can it be suspended, if it is in a state in which it sends? */
+static int check(const struct shadow_qp *qp, struct suspension *s)
+{
+	const char *why = NULL;
+
+	if (qp->real->state != IBV_QPS_RTS ||
+	    qp->qp.qp_type == IBV_QPT_XRC_RECV)
+		return 0;
+	if (!qp_has_sends(qp))
+		why = "is of a type that cannot";
+	else if (!to_cq(qp->qp.send_cq)->spare)
+		why = "has a CQ without room for markers";
+	else if (qp->queues_not)
+		why = "may post what cannot be queued";
+	else if (to_pd(qp->qp.pd)->has_td)
+		why = "is in a thread domain";
+	if (why)
+		return refuse(s, EOPNOTSUPP, "QP 0x%06x %s", qp->qp.qp_num,
+			      why);
+	return 0;
+}
+
+static bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
+{
+	const struct timespec until = { .tv_sec =
+						(time_t)(deadline / 1000000000),
+					.tv_nsec =
+						(long)(deadline % 1000000000) };
+
+	return !pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+}
+
+static void unlock_contexts(struct shadow_context *end)
+{
+	struct shadow_context *c;
+
+	TAILQ_FOREACH(c, &contexts, entry)
+	{
+		if (c == end)
+			break;
+		pthread_mutex_unlock(&c->lock);
+	}
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+static bool lock_contexts(uint64_t deadline)
+{
+	struct shadow_context *c;
+
+	if (!lock_until(&contexts_lock, deadline))
+		return false;
+	TAILQ_FOREACH(c, &contexts, entry)
+	if (!lock_until(&c->lock, deadline)) {
+		unlock_contexts(c);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * All that are connected and can send; polls look at what the layer has from now on. An
+ * application may hold a CQ between ibv_start_poll() and its end, if it was flagged
+ * before, and may wait for us there.
+ */
+static bool set_flags(uint64_t deadline, struct suspension *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	struct shadow_cq *cq;
+
+	EACH(c, cq, cqs)
+	{
+		if (!lock_until(&cq->lock, deadline))
+			return false;
+		cq->draining = true;
+		atomic_fetch_or(&cq->slow, CQ_SLOW);
+		pthread_mutex_unlock(&cq->lock);
+	}
+	EACH(c, qp, qps)
+	if (qp->real->state == IBV_QPS_RTS && qp_has_sends(qp)) {
+		atomic_fetch_or(&qp->slow, SLOW_SUSPENDED);
+		qp->was_marked = false;
+		s->qps++;
+	}
+	return true;
+}
+
+/* No thread is in a batch of the provider's any more: batches of ours may begin. */
+static void let_batches(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	struct shadow_cq *cq;
+
+	EACH(c, cq, cqs)
+	atomic_fetch_or(&cq->slow, CQ_BATCHES);
+	EACH(c, qp, qps)
+	if (qp->slow & SLOW_SUSPENDED)
+		atomic_fetch_or(&qp->slow, SLOW_BATCHES);
+}
+
+/* Post a marker where there is none yet. Is there more to do? */
+static bool mark(struct shadow_qp *qp, uint64_t deadline, struct suspension *s)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+
+	if (!lock_until(&cq->lock, deadline))
+		return true;
+	qp->was_marked = !post_marker(qp);
+	s->markers += qp->was_marked;
+	pthread_mutex_unlock(&cq->lock);
+	return !qp->was_marked;
+}
+
+/* The same, and take what has completed. */
+static bool drain_some(uint64_t deadline, struct suspension *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	struct shadow_cq *cq;
+	bool more = false;
+
+	EACH(c, qp, qps)
+	if (qp->slow & SLOW_SUSPENDED && !qp->was_marked)
+		more |= mark(qp, deadline, s);
+	EACH(c, cq, cqs)
+	{
+		if (!lock_until(&cq->lock, deadline))
+			return true;
+		taken_fill(cq);
+		more |= cq->markers;
+		pthread_mutex_unlock(&cq->lock);
+	}
+	return more;
+}
+
+static void pause_us(long us)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
+}
+
+static int drain(uint64_t deadline, struct suspension *s)
+{
+	struct shadow_context *c;
+	struct shadow_cq *cq;
+
+	while (drain_some(deadline, s)) {
+		if (clock_ns() > deadline)
+			return refuse(s, ETIMEDOUT,
+				      "send queues are not drained");
+		pause_us(20);
+	}
+	EACH(c, cq, cqs)
+	s->taken += (unsigned int)cq->n_taken;
+	return 0;
+}
+
+/* --- resume --- */
+
+/*
+ * The first one was accepted when it was posted, so what is wrong now is said by its
+ * completion: behind those of what was posted before it, of something of which the
+ * provider finds out only later that it is wrong. The QP's lock is held.
+ */
+static int fail(struct shadow_qp *qp)
+{
+	struct ibv_sge nowhere = { .length = 1, .lkey = UINT32_MAX };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = sendq_first(qp),
+		.sg_list = &nowhere,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	int err = qp->post_send(qp->real, &wr, &bad);
+
+	if (!err)
+		sendq_drop(qp);
+	return err;
+}
+
+/* Is all posted that was collected? A queue may be full of what was posted before. */
+static bool resume_qp(struct shadow_qp *qp)
+{
+	int err;
+
+	/* a batch may have it, in a thread that waits for us */
+	if (pthread_mutex_trylock(&qp->lock))
+		return false;
+	do {
+		err = sendq_post(qp);
+	} while (err && err != ENOMEM && !fail(qp));
+	if (!err)
+		atomic_fetch_and(&qp->slow, (unsigned char)~(SLOW_SUSPENDED |
+							     SLOW_BATCHES));
+	pthread_mutex_unlock(&qp->lock);
+	return !err;
+}
+
+static bool resume_cq(struct shadow_cq *cq, bool ends)
+{
+	if (pthread_mutex_trylock(&cq->lock))
+		return false;
+	taken_fill(cq); /* which makes room in send queues */
+	cq->draining = !ends;
+	pthread_mutex_unlock(&cq->lock);
+	return true;
+}
+
+static bool resume_some(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	struct shadow_cq *cq;
+	bool all = true;
+
+	EACH(c, qp, qps)
+	if (qp->slow & SLOW_SUSPENDED)
+		all &= resume_qp(qp);
+	EACH(c, cq, cqs)
+	if (cq->draining && !resume_cq(cq, all))
+		all = false;
+	return all;
+}
+
+/* with the contexts locked; they are not in the end, nor from time to time */
+static void resume_all(void)
+{
+	while (!resume_some()) {
+		unlock_contexts(NULL);
+		pause_us(1000);
+		lock_contexts(UINT64_MAX / 2);
+	}
+	unlock_contexts(NULL);
+	suspended = false;
+}
+
+static int do_suspend(uint64_t deadline, struct suspension *s)
+{
+	uint64_t begin = clock_ns();
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	int err;
+
+	make_cookie();
+	if (!lock_contexts(deadline))
+		return refuse(s, ETIMEDOUT, "a verb does not return");
+	EACH(c, qp, qps)
+	{
+		err = check(qp, s);
+		if (err) {
+			unlock_contexts(NULL);
+			return err;
+		}
+	}
+
+	suspended = true;
+	if (!set_flags(deadline, s) || !sections_wait(deadline)) {
+		resume_all();
+		return refuse(s, ETIMEDOUT,
+			      "a thread is within a batch of verbs");
+	}
+	let_batches();
+	s->wait_ns = clock_ns() - begin;
+	err = drain(deadline, s);
+	s->drain_ns = clock_ns() - begin - s->wait_ns;
+	if (err)
+		resume_all();
+	return err;
+}
+
+int layer_suspend(unsigned int timeout_ms, struct suspension *s)
+{
+	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
+	int err;
+
+	*s = (struct suspension){};
+	pthread_mutex_lock(&turn);
+	err = suspended ? refuse(s, EBUSY, "it is suspended")
+			: do_suspend(deadline, s);
+	pthread_mutex_unlock(&turn);
+	return err;
+}
+
+int layer_resume(void)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&turn);
+	if (suspended)
+		resume_all();
+	else
+		err = EINVAL;
+	pthread_mutex_unlock(&turn);
+	return err;
+}
+
+/* --- fork --- */
+
+/* It has one thread, and nobody to suspend it or to resume. */
+void suspend_in_child(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	pthread_mutex_init(&contexts_lock, NULL);
+	pthread_mutex_init(&turn, NULL);
+	suspended = false;
+	TAILQ_FOREACH(c, &contexts, entry)
+	pthread_mutex_init(&c->lock, NULL);
+	EACH(c, qp, qps)
+	atomic_fetch_and(&qp->slow,
+			 (unsigned char)~(SLOW_SUSPENDED | SLOW_BATCHES));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Suspension: no queue pair of the process has a request under way, and what the
+ * application posts meanwhile waits here. It is not disturbed (MigrRDMA, section 3.4).
+ */
+#ifndef MIGRRDMA_SUSPEND_H
+#define MIGRRDMA_SUSPEND_H
+
+#include "shadow.h"
+
+/* what a suspension has found */
+struct suspension {
+	unsigned int qps; /* suspended: in RTS, of a type that has a send queue */
+	unsigned int markers; /* that had to be waited for */
+	unsigned int taken;   /* completions that the application has not yet */
+	uint64_t wait_ns;     /* for threads in verbs */
+	uint64_t drain_ns;    /* for send queues */
+	char reason[128];     /* why not */
+};
+
+/**
+ * layer_suspend - suspend all queue pairs of the process, and wait until they are drained
+ * @timeout_ms: budget; when it is over the process runs on as before
+ * @s: receives what was found
+ *
+ * Until layer_resume(), verbs that create, destroy or modify QPs and CQs wait.
+ * Their peers must be under the layer, too: a marker is a WRITE of no bytes.
+ *
+ * Return: 0; EBUSY if they are suspended, EOPNOTSUPP if one of them cannot be,
+ * ETIMEDOUT; with a reason
+ */
+int layer_suspend(unsigned int timeout_ms, struct suspension *s);
+
+/**
+ * layer_resume - post what has been collected, and let posts through again
+ *
+ * Return: 0, or EINVAL if nothing is suspended
+ */
+int layer_resume(void);
+
+/* contexts make themselves known, and no longer */
+void suspend_add_context(struct shadow_context *ctx);
+void suspend_remove_context(struct shadow_context *ctx);
+
+/* the QP has been destroyed, or is in RESET: none of its completions is to come */
+void suspend_forget_marker(struct shadow_qp *qp);
+
+/* is it the completion of a marker? Then it is noted. The CQ's lock is held. */
+bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id);
+
+/* in a process that has just been forked */
+void suspend_in_child(void);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Completions that the layer has taken from a real CQ and the application has not: they
+ * come first. The layer's own are among them no more.
+ */
+#ifndef MIGRRDMA_TAKEN_H
+#define MIGRRDMA_TAKEN_H
+
+#include "shadow.h"
+
+/**
+ * taken_fill - take all that the real CQ has
+ * @cq: CQ, its lock held
+ *
+ * Return: 0, ENOMEM, or what the provider says
+ */
+int taken_fill(struct shadow_cq *cq);
+
+/**
+ * taken_poll - what ibv_poll_cq() does while there are some
+ * @cq: CQ, its lock held
+ *
+ * Return: as ibv_poll_cq()
+ */
+int taken_poll(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc);
+
+/** taken_start - what ibv_start_poll() does meanwhile; the lock is held till its end */
+int taken_start(struct shadow_cq *cq, struct ibv_poll_cq_attr *attr);
+
+/** taken_settle - back to the real CQ, if nothing of the layer's is to come */
+void taken_settle(struct shadow_cq *cq);
+
+/** taken_clear - forget all of them */
+void taken_clear(struct shadow_cq *cq);
+
+#endif
