@@ -11,6 +11,8 @@
 
 images=$tmp/images
 toolbox=false # whose guests do not run
+kvm=$tmp/kvm  # which the host need not have
+: >"$kvm"
 mkdir "$images"
 answer() { accel | tail -n 1; }
 
@@ -21,8 +23,7 @@ echo "kvm $(cat /proc/sys/kernel/random/boot_id)" >"$images/accel"
 [ "$(answer)" = kvm ] || fail "it is asked again"
 
 say "but not when it was not there, nor for long when time was up"
-kvm=$tmp/kvm
-rm "$images/accel"
+rm "$images/accel" "$kvm"
 [ "$(answer)" = tcg ] || fail "there is none"
 : >"$kvm"
 toolbox=$tmp/guest
