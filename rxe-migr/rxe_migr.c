@@ -383,7 +383,7 @@ static bool peer_is_back(struct rxe_qp *qp)
 
 	mutex_lock(&m->lock);
 	back = qp->migr == RXE_MIGR_STOPPED && rxe_migr_connected(qp) &&
-	       rxe_migr_peer_is_back(m);
+	       rxe_migr_peer_is_back(m, true);
 	mutex_unlock(&m->lock);
 
 	return back;

@@ -233,7 +233,7 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
 void rxe_migr_heard(struct rxe_migr_qp *m);
-bool rxe_migr_peer_is_back(struct rxe_migr_qp *m);
+bool rxe_migr_peer_is_back(struct rxe_migr_qp *m, bool dumped);
 u32 rxe_migr_exchanged(struct rxe_qp *qp);
 bool rxe_migr_peer_ended(struct rxe_qp *qp);
 

@@ -124,18 +124,17 @@ static bool peer_has_ended(struct rxe_qp *qp)
 /**
  * rxe_migr_peer_is_back - was a peer taken for ended, and lives again?
  * @m: Stopped QP, connected
- *
- * By STOP, or by DUMP, whose image says that nobody is to be sent RESUME.
+ * @dumped: there is an image that may say so, and nobody is to be sent RESUME then
  *
  * Context: m->lock held
  */
-bool rxe_migr_peer_is_back(struct rxe_migr_qp *m)
+bool rxe_migr_peer_is_back(struct rxe_migr_qp *m, bool dumped)
 {
 	u8 peer = READ_ONCE(m->peer);
 
 	if (peer == RXE_MIGR_PEER_ENDED)
 		return fate_of_peer(&m->qp) == FATE_ALIVE;
-	return m->dumped_ended && !peer_has_ended(&m->qp);
+	return dumped && m->dumped_ended && !peer_has_ended(&m->qp);
 }
 
 /* It is in ERR on this device. Context: m->lock held */

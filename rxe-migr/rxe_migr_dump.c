@@ -691,7 +691,7 @@ static void dump_context(struct out *out, struct ib_ucontext *uc,
 	hdr->count = out->count;
 }
 
-static int chk_qp_stopped(struct rxe_qp *qp)
+static int chk_qp_stopped(struct rxe_qp *qp, bool dumped)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	int err = 0;
@@ -700,7 +700,7 @@ static int chk_qp_stopped(struct rxe_qp *qp)
 	if (qp->migr != RXE_MIGR_STOPPED)
 		err = -EINVAL;
 	else if (rxe_migr_connected(qp) && (!rxe_migr_peer_ok(m->peer) ||
-					    rxe_migr_peer_is_back(m)))
+					    rxe_migr_peer_is_back(m, dumped)))
 		err = -EAGAIN;	/* another one than STOP has asked */
 	mutex_unlock(&m->lock);
 
@@ -708,7 +708,7 @@ static int chk_qp_stopped(struct rxe_qp *qp)
 }
 
 /* is the context one that STOP would accept, every QP stopped? */
-static int chk_stopped(struct ib_ucontext *uc)
+static int chk_stopped(struct ib_ucontext *uc, bool dumped)
 {
 	struct rxe_migr_status st;
 	struct rxe_qp **qps;
@@ -719,7 +719,7 @@ static int chk_stopped(struct ib_ucontext *uc)
 	if (err)
 		return err;
 	for (i = 0; i < n && !err; i++)
-		err = chk_qp_stopped(qps[i]);
+		err = chk_qp_stopped(qps[i], dumped);
 	if (!err && rxe_migr_chk_context(uc, qps, n, &st))
 		err = -EAGAIN;
 	rxe_migr_release(qps, n);
@@ -752,7 +752,7 @@ int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 	u32 objects;
 	int err;
 
-	err = chk_stopped(uc);
+	err = chk_stopped(uc, false);
 	if (err)
 		return err;
 
@@ -782,7 +782,7 @@ int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 	else if (out.changed || out.used > out.room || out.objects != objects)
 		err = -EAGAIN;
 	else
-		err = chk_stopped(uc);
+		err = chk_stopped(uc, true);
 	if (!err)
 		err = rxe_migr_sign((void *)out.buf);
 	if (err)
