@@ -376,42 +376,6 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_STOP)(struct uverbs_attr_bundle *attrs
 	return err;
 }
 
-static bool peer_is_back(struct rxe_qp *qp)
-{
-	struct rxe_migr_qp *m = to_migr_qp(qp);
-	bool back;
-
-	mutex_lock(&m->lock);
-	back = qp->migr == RXE_MIGR_STOPPED && rxe_migr_connected(qp) &&
-	       rxe_migr_peer_is_back(m, true);
-	mutex_unlock(&m->lock);
-
-	return back;
-}
-
-/*
- * Tell peers once more before the QPs go: what STOP told them may be lost. The dump was
- * long ago, and would be wrong about a peer that has come back since.
- */
-static int tell_peers(struct ib_ucontext *uc)
-{
-	struct rxe_qp **qps;
-	unsigned int n, i;
-	int err;
-
-	err = rxe_migr_collect(uc, &qps, &n);
-	if (err)
-		return err;
-	for (i = 0; i < n && !err; i++)
-		if (peer_is_back(qps[i]))
-			err = -EAGAIN;
-	if (!err)
-		rxe_migr_tell_peers(qps, n);
-	rxe_migr_release(qps, n);
-
-	return err;
-}
-
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
@@ -427,7 +391,7 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *att
 	muc = to_migr_uc(uc);
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
-	err = tell_peers(uc);
+	err = rxe_migr_commit_qps(uc);
 	spin_lock(&links_lock);
 	if (!muc->stopped)
 		err = -EINVAL;

@@ -241,6 +241,7 @@ bool rxe_migr_peer_ended(struct rxe_qp *qp);
 void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
+int rxe_migr_commit_qps(struct ib_ucontext *uc);
 void rxe_migr_unstop_qp(struct rxe_qp *qp);
 int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata);
