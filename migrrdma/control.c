@@ -45,7 +45,7 @@ static long budget(const char *line)
 	long ms;
 
 	if (strncmp(line, word, sizeof(word) - 1) ||
-	    !isdigit(line[sizeof(word) - 1]))
+	    !isdigit((unsigned char)line[sizeof(word) - 1]))
 		return -1;
 	errno = 0;
 	ms = strtol(line + sizeof(word) - 1, &end, 10);

@@ -62,8 +62,8 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 /* --- completion queues --- */
 
 /*
- * Entries more than asked for, for markers; a device may be at its limit. The application
- * learns what there is in all, as it would of one that is rounded up.
+ * Entries more than asked for, for markers, of which the application does not know; a
+ * device may be at its limit.
  */
 #define MARKERS 16
 

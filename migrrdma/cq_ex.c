@@ -79,30 +79,14 @@ static void end_poll(struct ibv_cq_ex *ex)
 	section_end();
 }
 
-#define READERS(F)                         \
-	F(enum ibv_wc_opcode, read_opcode) \
-	F(uint32_t, read_vendor_err)       \
-	F(uint32_t, read_byte_len)         \
-	F(__be32, read_imm_data)           \
-	F(uint32_t, read_qp_num)           \
-	F(uint32_t, read_src_qp)           \
-	F(unsigned int, read_wc_flags)     \
-	F(uint32_t, read_slid)             \
-	F(uint8_t, read_sl)                \
-	F(uint8_t, read_dlid_path_bits)    \
-	F(uint64_t, read_completion_ts)    \
-	F(uint16_t, read_cvlan)            \
-	F(uint32_t, read_flow_tag)         \
-	F(uint64_t, read_completion_wallclock_ns)
-
-#define READER(type, name)                         \
-	static type name(struct ibv_cq_ex *ex)     \
-	{                                          \
-		struct ibv_cq_ex *r = real_ex(ex); \
-                                                   \
-		return r->name(r);                 \
+#define READER(type, name, member)                    \
+	static type read_##name(struct ibv_cq_ex *ex) \
+	{                                             \
+		struct ibv_cq_ex *r = real_ex(ex);    \
+						      \
+		return r->read_##name(r);             \
 	}
-READERS(READER)
+CQ_READERS(READER)
 #undef READER
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *tm_info)
@@ -121,8 +105,9 @@ void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *r)
 	ex->start_poll = start_poll;
 	ex->next_poll = next_poll;
 	ex->end_poll = end_poll;
-#define OFFER(type, name) ex->name = r->name ? name : NULL;
-	READERS(OFFER)
+#define OFFER(type, name, member) \
+	ex->read_##name = r->read_##name ? read_##name : NULL;
+	CQ_READERS(OFFER)
 #undef OFFER
 	ex->read_tm_info = r->read_tm_info ? read_tm_info : NULL;
 	cq->tells_more = r->read_completion_ts ||

@@ -146,7 +146,7 @@ struct ibv_qp *shadow_create_qp_ex(struct ibv_context *ctx,
 		a.pd = real_pd(attr->pd);
 	}
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		s->queues_not = attr->send_ops_flags &
+		s->unqueueable = attr->send_ops_flags &
 				(IBV_QP_EX_WITH_TSO | IBV_QP_EX_WITH_FLUSH |
 				 IBV_QP_EX_WITH_ATOMIC_WRITE);
 	qp = c->real_verbs->create_qp_ex(c->real, &a);

@@ -138,7 +138,7 @@ struct shadow_qp {
 	uint32_t real_num;     /* also when the real one is destroyed */
 	struct ibv_qp_cap cap; /* as the application knows it */
 	unsigned int access;   /* the flags that it has set */
-	bool queues_not;       /* it may post what cannot be collected */
+	bool unqueueable;      /* it may post what cannot be collected */
 
 	pthread_mutex_t lock; /* of what is collected */
 	STAILQ_HEAD(, pending) sendq;
@@ -267,6 +267,23 @@ int qp_post_real(struct shadow_qp *qp, struct ibv_send_wr *wr,
 
 /* qp.c: from now on QPs of this context have to look for memory windows, or not */
 void qps_mind_mws(struct shadow_context *ctx, bool mind);
+
+/* F(TYPE, reader, member of struct taken): what is read of a completion, one by one */
+#define CQ_READERS(F)                                 \
+	F(enum ibv_wc_opcode, opcode, wc.opcode)      \
+	F(uint32_t, vendor_err, wc.vendor_err)        \
+	F(uint32_t, byte_len, wc.byte_len)            \
+	F(__be32, imm_data, wc.imm_data)              \
+	F(uint32_t, qp_num, wc.qp_num)                \
+	F(uint32_t, src_qp, wc.src_qp)                \
+	F(unsigned int, wc_flags, wc.wc_flags)        \
+	F(uint32_t, slid, wc.slid)                    \
+	F(uint8_t, sl, wc.sl)                         \
+	F(uint8_t, dlid_path_bits, wc.dlid_path_bits) \
+	F(uint64_t, completion_ts, completion_ts)     \
+	F(uint16_t, cvlan, cvlan)                     \
+	F(uint32_t, flow_tag, flow_tag)               \
+	F(uint64_t, completion_wallclock_ns, completion_wallclock_ns)
 
 /* qp_ex.c, cq_ex.c: the functions of extended objects */
 void shadow_qp_ex_init(struct shadow_qp *qp, struct ibv_qp_ex *real);

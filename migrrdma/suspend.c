@@ -12,6 +12,8 @@
 #include "sendq.h"
 #include "taken.h"
 
+#define FOREVER (UINT64_MAX / 2) /* of a deadline */
+
 /* contexts of this process; the lock is held while it is suspended, like theirs */
 static TAILQ_HEAD(, shadow_context) contexts = TAILQ_HEAD_INITIALIZER(contexts);
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -144,7 +146,7 @@ static int check(const struct shadow_qp *qp, struct suspension *s)
 		why = "is of a type that cannot";
 	else if (!to_cq(qp->qp.send_cq)->spare)
 		why = "has a CQ without room for markers";
-	else if (qp->queues_not)
+	else if (qp->unqueueable)
 		why = "may post what cannot be queued";
 	else if (to_pd(qp->qp.pd)->has_td)
 		why = "is in a thread domain";
@@ -363,7 +365,7 @@ static void resume_all(void)
 	while (!resume_some()) {
 		unlock_contexts(NULL);
 		pause_us(1000);
-		lock_contexts(UINT64_MAX / 2);
+		lock_contexts(FOREVER);
 	}
 	unlock_contexts(NULL);
 	suspended = false;

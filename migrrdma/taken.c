@@ -200,28 +200,12 @@ static void end_poll(struct ibv_cq_ex *ex)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-#define READERS(F)                                    \
-	F(enum ibv_wc_opcode, opcode, wc.opcode)      \
-	F(uint32_t, vendor_err, wc.vendor_err)        \
-	F(uint32_t, byte_len, wc.byte_len)            \
-	F(__be32, imm_data, wc.imm_data)              \
-	F(uint32_t, qp_num, wc.qp_num)                \
-	F(uint32_t, src_qp, wc.src_qp)                \
-	F(unsigned int, wc_flags, wc.wc_flags)        \
-	F(uint32_t, slid, wc.slid)                    \
-	F(uint8_t, sl, wc.sl)                         \
-	F(uint8_t, dlid_path_bits, wc.dlid_path_bits) \
-	F(uint64_t, completion_ts, completion_ts)     \
-	F(uint16_t, cvlan, cvlan)                     \
-	F(uint32_t, flow_tag, flow_tag)               \
-	F(uint64_t, completion_wallclock_ns, completion_wallclock_ns)
-
 #define READER(type, name, member)                    \
 	static type read_##name(struct ibv_cq_ex *ex) \
 	{                                             \
 		return of(ex)->current->member;       \
 	}
-READERS(READER)
+CQ_READERS(READER)
 #undef READER
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *tm_info)
@@ -250,7 +234,7 @@ int taken_start(struct shadow_cq *cq, struct ibv_poll_cq_attr *attr)
 #define OFFER(type, name, member) \
 	if (ex->read_##name)      \
 		ex->read_##name = read_##name;
-	READERS(OFFER)
+	CQ_READERS(OFFER)
 #undef OFFER
 	if (ex->read_tm_info)
 		ex->read_tm_info = read_tm_info;

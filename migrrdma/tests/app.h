@@ -5,8 +5,18 @@
 #ifndef APP_H
 #define APP_H
 
+#include <unistd.h>
+
 #include "../../tests/check.h"
 #include "fake_verbs.h"
+
+#define WAIT(cond)                                         \
+	do {                                               \
+		for (int i_ = 0; !(cond); i_++) {          \
+			MUST(i_ < 200000); /* some 20 s */ \
+			usleep(100);                       \
+		}                                          \
+	} while (0)
 
 /* errno is @err after @expr is NULL */
 #define FAILS_WITH(err, expr)                                            \

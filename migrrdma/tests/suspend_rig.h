@@ -19,14 +19,6 @@ enum {
 	LONG = 20000 /* ms, more than a test takes */
 };
 
-#define WAIT(cond)                                         \
-	do {                                               \
-		for (int i_ = 0; !(cond); i_++) {          \
-			MUST(i_ < 200000); /* some 20 s */ \
-			usleep(100);                       \
-		}                                          \
-	} while (0)
-
 #define EX_OPS                                                            \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
 	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |             \

@@ -19,14 +19,6 @@ enum {
 
 #define LONG (clock_ns() + 20 * 1000000000ULL)
 
-#define WAIT(cond)                                         \
-	do {                                               \
-		for (int i_ = 0; !(cond); i_++) {          \
-			MUST(i_ < 200000); /* some 20 s */ \
-			usleep(100);                       \
-		}                                          \
-	} while (0)
-
 /* a thread that is in so many sections as it is told */
 struct reader {
 	pthread_t thread;
