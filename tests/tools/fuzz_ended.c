@@ -150,7 +150,7 @@ static void ran_on(struct rig *rig)
 	side_close(&b);
 }
 
-/* what had ended at the last STOP is gone, and need not be waited for */
+/* what had ended at the last STOP is gone, and may be silent when it is asked */
 static void gone(struct rig *rig)
 {
 	struct side a = {}, b = {};
