@@ -2,7 +2,7 @@
 /*
  * Read-side sections: who is waited for
  */
-#include "../../tests/check.h"
+#include "app.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
