@@ -376,6 +376,21 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_STOP)(struct uverbs_attr_bundle *attrs
 	return err;
 }
 
+/*
+ * Tell peers once more before the QPs go: what STOP told them may be lost, as may this.
+ * There is no way back, so nothing here can fail.
+ */
+static void tell_peers(struct ib_ucontext *uc)
+{
+	struct rxe_qp **qps;
+	unsigned int n;
+
+	if (rxe_migr_collect(uc, &qps, &n))
+		return;
+	rxe_migr_tell_peers(qps, n);
+	rxe_migr_release(qps, n);
+}
+
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
@@ -391,13 +406,14 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *att
 	muc = to_migr_uc(uc);
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
-	err = rxe_migr_commit_qps(uc);
 	spin_lock(&links_lock);
-	if (!muc->stopped)
-		err = -EINVAL;
-	else if (!err)
+	if (muc->stopped)
 		muc->guard->committed = true;
+	else
+		err = -EINVAL;
 	spin_unlock(&links_lock);
+	if (!err)
+		tell_peers(uc);
 	mutex_unlock(&muc->lock);
 
 	return err;

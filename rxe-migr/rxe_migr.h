@@ -62,14 +62,12 @@ struct rxe_migr_wanted {
  * @new_psn: first PSN that had not been sent then
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
- * @stopped_alive: STOPPED when it was not in ERR, so peers were told to wait; or
- *                 in another life of it, since it was STOPPED
+ * @dumped_alive: since it was STOPPED an image was made of it, not in ERR
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
- * @peer_ended: its peer was in ERR at the last STOP, or at the dump of a restored
- *              QP, and has shown no life since
+ * @peer_ended: its peer was in ERR at the last STOP or DUMP, or at the dump of a
+ *              restored QP, and has shown no life since
  * @exchanged: with that peer, until then
- * @dumped_ended: since it was STOPPED an image was made that says so
  */
 struct rxe_migr_qp {
 	struct rxe_qp		qp;
@@ -89,11 +87,10 @@ struct rxe_migr_qp {
 	u32			new_psn;
 	u8			peer;
 	u8			before;
-	bool			stopped_alive;
+	bool			dumped_alive;
 	bool			probed;
 	bool			refilled;
 	bool			peer_ended;
-	bool			dumped_ended;
 	u32			exchanged;
 };
 
@@ -233,7 +230,6 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
 void rxe_migr_heard(struct rxe_migr_qp *m);
-bool rxe_migr_peer_is_back(struct rxe_migr_qp *m, bool dumped);
 u32 rxe_migr_exchanged(struct rxe_qp *qp);
 bool rxe_migr_peer_ended(struct rxe_qp *qp);
 
@@ -241,7 +237,6 @@ bool rxe_migr_peer_ended(struct rxe_qp *qp);
 void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
-int rxe_migr_commit_qps(struct ib_ucontext *uc);
 void rxe_migr_unstop_qp(struct rxe_qp *qp);
 int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata);
@@ -323,9 +318,9 @@ u32 rxe_migr_get_srq_events(struct ib_srq *srq);
 void rxe_migr_set_srq_events(struct ib_srq *srq, u32 async);
 void *rxe_migr_channel(struct ib_cq *cq);
 void *rxe_migr_file_channel(struct ib_uobject *uobj);
-int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max);
+int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max, u32 *crc);
 int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
-			      struct rxe_migr_event *events, int max);
+			      struct rxe_migr_event *events, int max, u32 *crc);
 bool rxe_migr_is_default_async(struct ib_uverbs_file *ufile,
 			       struct ib_uobject *uobj);
 void rxe_migr_put_port_event(struct ib_uverbs_file *ufile,

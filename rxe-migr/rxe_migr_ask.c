@@ -81,7 +81,7 @@ enum fate {
  * answers nobody any more, be it asked or resumed to, so neither is done. But one
  * with which nothing has been exchanged yet may just be on its way to this
  * connection from the last one of the same numbers; and a UC QP needs no PSN to
- * come back. And of one that was Stopped before it ended the image lives on.
+ * come back. And of one that was dumped before it ended the image lives on.
  *
  * Context: m->lock held
  */
@@ -109,7 +109,7 @@ static enum fate fate_of_peer(struct rxe_qp *qp)
 		fate = FATE_ALIVE;
 	else if (qp_state(peer) == IB_QPS_ERR && rxe_migr_exchanged(qp) &&
 		 (READ_ONCE(peer->migr) != RXE_MIGR_STOPPED ||
-		  !to_migr_qp(peer)->stopped_alive))
+		  !READ_ONCE(to_migr_qp(peer)->dumped_alive)))
 		fate = FATE_HAS_ENDED;
 	rxe_put(peer);
 
@@ -119,22 +119,6 @@ static enum fate fate_of_peer(struct rxe_qp *qp)
 static bool peer_has_ended(struct rxe_qp *qp)
 {
 	return fate_of_peer(qp) == FATE_HAS_ENDED;
-}
-
-/**
- * rxe_migr_peer_is_back - was a peer taken for ended, and lives again?
- * @m: Stopped QP, connected
- * @dumped: there is an image that may say so, and nobody is to be sent RESUME then
- *
- * Context: m->lock held
- */
-bool rxe_migr_peer_is_back(struct rxe_migr_qp *m, bool dumped)
-{
-	u8 peer = READ_ONCE(m->peer);
-
-	if (peer == RXE_MIGR_PEER_ENDED)
-		return fate_of_peer(&m->qp) == FATE_ALIVE;
-	return dumped && m->dumped_ended && !peer_has_ended(&m->qp);
 }
 
 /* It is in ERR on this device. Context: m->lock held */
@@ -201,9 +185,6 @@ static void begin_asking(struct rxe_qp *qp)
 			m->probed = false;
 		if (qp->migr == RXE_MIGR_ASKING)
 			m->peer = RXE_MIGR_PEER_UNKNOWN;
-		else if (m->peer == RXE_MIGR_PEER_ENDED)
-			/* as of the last STOP; it had said NAK_STOPPED before */
-			m->peer = RXE_MIGR_PEER_CAPABLE;
 		m->nonce = get_random_u32();
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -284,7 +265,7 @@ static void ask_peer(struct rxe_qp *qp, bool patient)
 static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
-	u8 peer;
+	u8 peer = READ_ONCE(m->peer);
 
 	/*
 	 * Who resumes in vain is one restore too many, but the next one would
@@ -294,9 +275,9 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	if (qp->migr != RXE_MIGR_RESUMING) {
 		if (peer_has_ended(qp))
 			note_ended(m);
-		else if (peer_had_ended(m)) /* if it has not answered just now */
-			cmpxchg(&m->peer, RXE_MIGR_PEER_UNKNOWN,
-				RXE_MIGR_PEER_ENDED);
+		else if (peer_had_ended(m) && !rxe_migr_peer_ok(peer))
+			/* unless it has answered just now; without the bit anybody may */
+			cmpxchg(&m->peer, peer, RXE_MIGR_PEER_ENDED);
 	}
 	peer = qp->migr == RXE_MIGR_RESUMING ? RXE_MIGR_PEER_UNKNOWN : m->peer;
 	mutex_unlock(&m->lock);
@@ -319,15 +300,27 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
  * rxe_migr_peer_ended - has the peer of a QP come to its end?
  * @qp: Stopped QP
  *
+ * Also if that was after STOP; and not if the peer is there again, which STOP has not
+ * asked, but it is a QP of this driver.
+ *
  * Context: process; m->lock held
  * Return: true if nobody is to be sent RESUME
  */
 bool rxe_migr_peer_ended(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
+	enum fate fate;
 
-	return rxe_migr_connected(qp) &&
-	       (m->peer == RXE_MIGR_PEER_ENDED || peer_has_ended(qp));
+	if (!rxe_migr_connected(qp))
+		return false;
+
+	fate = fate_of_peer(qp);
+	if (fate == FATE_HAS_ENDED)
+		note_ended(m);
+	else if (fate == FATE_ALIVE)
+		rxe_migr_heard(m);
+
+	return READ_ONCE(m->peer) == RXE_MIGR_PEER_ENDED;
 }
 
 /**

@@ -161,8 +161,10 @@ static void dump_pd(struct out *out, void *obj, struct ib_uobject *uobj)
 static void dump_channel(struct out *out, struct ib_cq *cq, u32 handle)
 {
 	struct rxe_migr_rec_comp_channel *rec;
-	int n = rxe_migr_get_comp_events(cq, NULL, 0);
+	u32 crc, now = 0;
+	int n;
 
+	n = rxe_migr_get_comp_events(cq, NULL, 0, &crc);
 	if (n < 0) {
 		out->changed = true;
 		return;
@@ -171,12 +173,14 @@ static void dump_channel(struct out *out, struct ib_cq *cq, u32 handle)
 	rec = out_record(out, RXE_MIGR_COMP_CHANNEL,
 			 sizeof(*rec) + ALIGN((u64)n * sizeof(u32), 8));
 	out_note(out, &n, sizeof(n));
+	out_note(out, &crc, sizeof(crc));
 	if (!rec)
 		return;
 
 	rec->cq = handle;
 	rec->events = n;
-	if (rxe_migr_get_comp_events(cq, (u32 *)(rec + 1), n) != n)
+	if (rxe_migr_get_comp_events(cq, (u32 *)(rec + 1), n, &now) != n ||
+	    now != crc)
 		out->changed = true;
 }
 
@@ -470,6 +474,8 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec = out_object(out, RXE_MIGR_QP, sizeof(*rec),
 			 n_res * sizeof(*res) + slots_size(&sq_ring) +
 			 slots_size(&rq_ring), uobj);
+	/* in both passes, for peers in this context that come before */
+	WRITE_ONCE(to_migr_qp(qp)->dumped_alive, qp_state(qp) != IB_QPS_ERR);
 	if (!rec)
 		return;
 
@@ -494,7 +500,6 @@ static void put_qp(struct out *out, struct rxe_qp *qp, struct ib_uobject *uobj)
 	rec->events_reported = events;
 	rec->last_wqe = qp->last_wqe;
 	rec->peer_ended = rxe_migr_peer_ended(qp);
-	to_migr_qp(qp)->dumped_ended = rec->peer_ended;
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)
@@ -639,10 +644,13 @@ static void dump_pool(struct out *out, struct rxe_pool *pool,
 
 static void dump_async(struct out *out, struct ib_uverbs_file *ufile)
 {
-	int n = rxe_migr_get_async_events(ufile, NULL, 0);
 	struct rxe_migr_rec_async_fd *rec;
+	u32 crc = 0, now = 0;
+	int n;
 
+	n = rxe_migr_get_async_events(ufile, NULL, 0, &crc);
 	out_note(out, &n, sizeof(n));
+	out_note(out, &crc, sizeof(crc));
 	if (n == -EAGAIN)
 		out->changed = true;
 	if (n < 0)
@@ -654,7 +662,8 @@ static void dump_async(struct out *out, struct ib_uverbs_file *ufile)
 		return;
 
 	rec->events = n;
-	if (rxe_migr_get_async_events(ufile, (void *)(rec + 1), n) != n)
+	if (rxe_migr_get_async_events(ufile, (void *)(rec + 1), n, &now) != n ||
+	    now != crc)
 		out->changed = true;
 }
 
@@ -691,7 +700,7 @@ static void dump_context(struct out *out, struct ib_ucontext *uc,
 	hdr->count = out->count;
 }
 
-static int chk_qp_stopped(struct rxe_qp *qp, bool dumped)
+static int chk_qp_stopped(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	int err = 0;
@@ -699,8 +708,7 @@ static int chk_qp_stopped(struct rxe_qp *qp, bool dumped)
 	mutex_lock(&m->lock);
 	if (qp->migr != RXE_MIGR_STOPPED)
 		err = -EINVAL;
-	else if (rxe_migr_connected(qp) && (!rxe_migr_peer_ok(m->peer) ||
-					    rxe_migr_peer_is_back(m, dumped)))
+	else if (rxe_migr_connected(qp) && !rxe_migr_peer_ok(m->peer))
 		err = -EAGAIN;	/* another one than STOP has asked */
 	mutex_unlock(&m->lock);
 
@@ -708,7 +716,7 @@ static int chk_qp_stopped(struct rxe_qp *qp, bool dumped)
 }
 
 /* is the context one that STOP would accept, every QP stopped? */
-static int chk_stopped(struct ib_ucontext *uc, bool dumped)
+static int chk_stopped(struct ib_ucontext *uc)
 {
 	struct rxe_migr_status st;
 	struct rxe_qp **qps;
@@ -719,7 +727,7 @@ static int chk_stopped(struct ib_ucontext *uc, bool dumped)
 	if (err)
 		return err;
 	for (i = 0; i < n && !err; i++)
-		err = chk_qp_stopped(qps[i], dumped);
+		err = chk_qp_stopped(qps[i]);
 	if (!err && rxe_migr_chk_context(uc, qps, n, &st))
 		err = -EAGAIN;
 	rxe_migr_release(qps, n);
@@ -752,7 +760,7 @@ int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 	u32 objects;
 	int err;
 
-	err = chk_stopped(uc, false);
+	err = chk_stopped(uc);
 	if (err)
 		return err;
 
@@ -782,7 +790,7 @@ int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 	else if (out.changed || out.used > out.room || out.objects != objects)
 		err = -EAGAIN;
 	else
-		err = chk_stopped(uc, true);
+		err = chk_stopped(uc);
 	if (!err)
 		err = rxe_migr_sign((void *)out.buf);
 	if (err)

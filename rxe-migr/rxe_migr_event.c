@@ -10,8 +10,10 @@
  * (rxe-migr/build).
  *
  * An application that runs while it is dumped can read an event between two looks.
- * That changes a count and shortens a queue, and DUMP compares both.
+ * That changes a count, and the events in a queue, and DUMP compares both.
  */
+#include <linux/crc32.h>
+
 #include "core_uverbs.h"
 #include "rxe.h"
 
@@ -87,25 +89,30 @@ void *rxe_migr_file_channel(struct ib_uobject *uobj)
  * @cq: the CQ, with a reference, which has a channel
  * @handles: receives the handles of the CQs that they tell of
  * @max: how many at most
+ * @crc: receives a checksum of all
  *
  * Return: how many there are, or -EAGAIN if one of these CQs is being destroyed:
  * it may have no record, and its events are removed last of all
  */
-int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max)
+int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max, u32 *crc)
 {
 	struct ib_uverbs_event_queue *q = cq->cq_context;
 	struct ib_uverbs_event *event;
 	struct ib_ucq_object *uobj;
 	bool busy = false;
+	u32 handle;
 	int n = 0;
 
+	*crc = 0;
 	spin_lock_irq(&q->lock);
 	list_for_each_entry(event, &q->event_list, list) {
 		uobj = container_of(event->counter, struct ib_ucq_object,
 				    comp_events_reported);
 		busy |= is_being_destroyed(&uobj->uevent.uobject);
+		handle = uobj->uevent.uobject.id;
+		*crc = crc32_le(*crc, (u8 *)&handle, sizeof(handle));
 		if (n++ < max)
-			handles[n - 1] = uobj->uevent.uobject.id;
+			handles[n - 1] = handle;
 	}
 	spin_unlock_irq(&q->lock);
 
@@ -119,12 +126,13 @@ int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max)
  * @ufile: the context's file
  * @events: receives them
  * @max: how many at most
+ * @crc: receives a checksum of all, if there is such a file
  *
  * Return: how many there are, -ENOENT if the file is closed, or was never open, or
  * -EAGAIN as rxe_migr_get_comp_events()
  */
 int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
-			      struct rxe_migr_event *events, int max)
+			      struct rxe_migr_event *events, int max, u32 *crc)
 {
 	struct ib_uverbs_async_event_file *file;
 	struct ib_uverbs_event *event;
@@ -137,20 +145,23 @@ int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 		return -ENOENT;
 
 	spin_lock_irq(&file->ev_queue.lock);
+	*crc = 0;
 	list_for_each_entry(event, &file->ev_queue.event_list, list) {
-		u32 handle = event->desc.async.element;
+		struct rxe_migr_event e = {
+			.type = event->desc.async.event_type,
+			.handle = event->desc.async.element,
+		};
 
 		if (event->counter) {
 			uobj = container_of(event->counter,
 					    struct ib_uevent_object,
 					    events_reported);
 			busy |= is_being_destroyed(&uobj->uobject);
-			handle = uobj->uobject.id;
+			e.handle = uobj->uobject.id;
 		}
-		if (n++ >= max)
-			continue;
-		events[n - 1].type = event->desc.async.event_type;
-		events[n - 1].handle = handle;
+		*crc = crc32_le(*crc, (u8 *)&e, sizeof(e));
+		if (n++ < max)
+			events[n - 1] = e;
 	}
 	if (file->ev_queue.is_closed)
 		n = -ENOENT;

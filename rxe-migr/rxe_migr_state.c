@@ -202,8 +202,7 @@ void rxe_migr_stop(struct rxe_qp *qp)
 	before = qp->migr;
 	if (__rxe_migr_change(qp, RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_STOPPED)) {
 		m->before = before;
-		m->stopped_alive = qp_state(qp) != IB_QPS_ERR;
-		m->dumped_ended = false;
+		m->dumped_alive = false;
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }

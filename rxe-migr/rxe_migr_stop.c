@@ -122,48 +122,6 @@ void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n)
 			rxe_migr_send_nak(qps[i]);
 }
 
-static bool peer_is_back(struct rxe_qp *qp)
-{
-	struct rxe_migr_qp *m = to_migr_qp(qp);
-	bool back;
-
-	mutex_lock(&m->lock);
-	back = qp->migr == RXE_MIGR_STOPPED && rxe_migr_connected(qp) &&
-	       rxe_migr_peer_is_back(m, true);
-	mutex_unlock(&m->lock);
-
-	return back;
-}
-
-/**
- * rxe_migr_commit_qps - tell peers once more before the QPs go
- * @uc: the context
- *
- * What STOP told them may be lost. The dump was long ago, and would be wrong about a
- * peer that has come back since.
- *
- * Context: process; sleeps. The context's lock is held.
- * Return: 0, -EAGAIN if there is such a peer, -ENOMEM
- */
-int rxe_migr_commit_qps(struct ib_ucontext *uc)
-{
-	struct rxe_qp **qps;
-	unsigned int n, i;
-	int err;
-
-	err = rxe_migr_collect(uc, &qps, &n);
-	if (err)
-		return err;
-	for (i = 0; i < n && !err; i++)
-		if (peer_is_back(qps[i]))
-			err = -EAGAIN;
-	if (!err)
-		rxe_migr_tell_peers(qps, n);
-	rxe_migr_release(qps, n);
-
-	return err;
-}
-
 /**
  * rxe_migr_unstop_qp - Stopped to what it was before
  * @qp: QP, with a reference; left alone if it is not Stopped
@@ -195,7 +153,6 @@ static void forget_all(struct rxe_migr_qp *m)
 	__rxe_migr_change(qp, RXE_MIGR_NOT_IN(RUNNING) &
 			      RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_RUNNING);
 	m->before = RXE_MIGR_RUNNING;
-	m->stopped_alive = true;
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->peer_epoch = 0;
 	m->peer_ended = false;

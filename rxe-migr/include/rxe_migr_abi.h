@@ -120,7 +120,6 @@ struct rxe_migr_status {
 /*
  * COMMIT: the image is safe elsewhere and the application will be destroyed;
  * closing the guard no longer means UNSTOP. No attributes. EINVAL: not stopped.
- * EAGAIN: a peer is back that the image says has ended: STOP and DUMP again
  */
 
 /*

@@ -114,27 +114,54 @@ static int pause_by(const struct rig *rig, const struct side *peer)
 	return st.guard_fd;
 }
 
-/* the peer has ended, and then is Stopped; or the other way round */
-static void stopped(struct rig *rig, bool ended_before)
+enum when { BEFORE_STOP, BEFORE_DUMP, AFTER_DUMP };
+
+/* the peer is Stopped, and ends before or after; of one that was dumped an image lives */
+static void stopped(struct rig *rig, enum when ends)
 {
 	struct side a = {}, b = {};
 	struct rxe_migr_status st;
 
 	open_pair(rig, &a, &b);
-	if (ended_before) {
+	if (ends == BEFORE_STOP) {
 		end(b.qp[0]);
 		MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
 	} else {
 		st.guard_fd = pause_by(rig, &b);
+		if (ends == AFTER_DUMP)
+			EXPECT(says(b.ctx->cmd_fd, b.qp[0]->qp_num), 0);
 		end(b.qp[0]);
 	}
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, ended_before);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, ends != AFTER_DUMP);
 	close(st.guard_fd);
 	side_close(&a);
 	side_close(&b);
 }
 
-/* the peer runs on after it was Stopped, has ended, and is Stopped again */
+/* of two QPs of a context one ends when both are Stopped, before they are dumped */
+static void together(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct side s = {};
+
+	side_open(rig, &s);
+	for (int i = 0; i < 2; i++)
+		qp_connect(rig, s.qp[i], s.qp[!i]->qp_num, PSN, PSN);
+	MUST(!qp_post_recv(&s, 0) && !qp_post_send(&s, 1));
+	side_wait(&s, 2);
+	MUST(!qp_post_recv(&s, 1) && !qp_post_send(&s, 0));
+	side_wait(&s, 2);
+	MUST(!migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st));
+	end(s.qp[1]);
+	EXPECT(says(s.ctx->cmd_fd, s.qp[0]->qp_num), 1);
+	close(st.guard_fd);
+	side_close(&s);
+}
+
+/*
+ * The peer runs on after it was Stopped, has ended, and is Stopped again. This side is
+ * Paused all the time, also when the peer is gone.
+ */
 static void ran_on(struct rig *rig)
 {
 	struct side a = {}, b = {};
@@ -146,8 +173,9 @@ static void ran_on(struct rig *rig)
 	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
 	close(st.guard_fd);
-	side_close(&a);
 	side_close(&b);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 300, 1);
+	side_close(&a);
 }
 
 /* what had ended at the last STOP is gone, and may be silent when it is asked */
@@ -159,6 +187,23 @@ static void gone(struct rig *rig)
 	end(b.qp[0]);
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
 	side_close(&b);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 300, 1);
+	side_close(&a);
+}
+
+/* it ends after STOP, and is gone after DUMP: that is what the next STOP is told, too */
+static void gone_since(struct rig *rig)
+{
+	struct side a = {}, b = {};
+	struct rxe_migr_status st;
+
+	open_pair(rig, &a, &b);
+	MUST(!migr_cmd_stop(a.ctx->cmd_fd, 0, 0, &st));
+	end(b.qp[0]);
+	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 1);
+	side_close(&b);
+	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 1);
+	close(st.guard_fd);
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 300, 1);
 	side_close(&a);
 }
@@ -176,9 +221,6 @@ static void is_back(struct rig *rig, bool speaks)
 {
 	struct side a = {}, b = {};
 	struct rxe_migr_status st;
-	struct migr_error err;
-	void *image = NULL;
-	size_t length;
 	long told;
 
 	open_pair(rig, &a, &b);
@@ -190,20 +232,18 @@ static void is_back(struct rig *rig, bool speaks)
 	if (speaks) {
 		MUST(!qp_post_send(&b, 0));
 		wait_paused(rig, told);
-		EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 0);
-	} else {
-		EXPECT(migr_cmd_commit(a.ctx->cmd_fd), -EAGAIN);
-		EXPECT(migr_cmd_dump(a.ctx->cmd_fd, &image, &length, &err),
-		       -EAGAIN);
-		free(image);
 	}
+	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 0);
 	close(st.guard_fd);
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 2000, 0);
 	side_close(&a);
 	side_close(&b);
 }
 
-/* the peer is Stopped at the end of a life, and then begins and ends another one */
+/*
+ * The peer is Stopped at the end of a life, and then begins and ends another one, of which
+ * there is no image
+ */
 static void lives_on(struct rig *rig)
 {
 	struct side a = {}, b = {};
@@ -218,7 +258,7 @@ static void lives_on(struct rig *rig)
 	MUST(!qp_post_send(&a, 0));
 	wait_paused(rig, told);
 	end(b.qp[0]);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 0);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
 	close(st.guard_fd);
 	side_close(&a);
 	side_close(&b);
@@ -271,10 +311,13 @@ static void came_back(const struct rig *rig)
 void attack_ended(struct rig *rig)
 {
 	next_life(rig);
-	stopped(rig, true);
-	stopped(rig, false);
+	stopped(rig, BEFORE_STOP);
+	stopped(rig, BEFORE_DUMP);
+	stopped(rig, AFTER_DUMP);
+	together(rig);
 	ran_on(rig);
 	gone(rig);
+	gone_since(rig);
 	is_back(rig, false);
 	is_back(rig, true);
 	lives_on(rig);

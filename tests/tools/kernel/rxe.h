@@ -111,7 +111,7 @@ struct rxe_migr_qp {
 	unsigned int interval_ms;
 	u32 first_psn, new_psn;
 	u8 peer, before;
-	bool probed, peer_ended, stopped_alive, dumped_ended;
+	bool probed, peer_ended, dumped_alive;
 };
 
 extern unsigned long jiffies;
