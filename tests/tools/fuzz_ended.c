@@ -114,7 +114,11 @@ static int pause_by(const struct rig *rig, const struct side *peer)
 	return st.guard_fd;
 }
 
-enum when { BEFORE_STOP, BEFORE_DUMP, AFTER_DUMP };
+enum when {
+	BEFORE_STOP,
+	BEFORE_DUMP,
+	AFTER_DUMP
+};
 
 /* the peer is Stopped, and ends before or after; of one that was dumped an image lives */
 static void stopped(struct rig *rig, enum when ends)
