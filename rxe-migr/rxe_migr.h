@@ -267,6 +267,7 @@ rxe_migr_next_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec);
 int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile);
 
 /* rxe_migr_restore.c: creation hooks */
+u32 rxe_migr_first(const struct xa_limit *limit);
 int rxe_migr_get_wanted(struct ib_udata *udata, enum rxe_migr_type type,
 			struct rxe_migr_wanted *wanted);
 int rxe_migr_add_at(struct rxe_pool *pool, struct rxe_pool_elem *elem,

@@ -4,6 +4,8 @@
  * create commands, pages for the MRs, and the start of the QPs.
  */
 #include <linux/capability.h>
+#include <linux/math64.h>
+#include <linux/module.h>
 
 #include "rxe.h"
 #include "rxe_queue.h"
@@ -11,6 +13,26 @@
 
 /* larger than any device hands out; keeps a bad image from wearing them out */
 #define MAX_MMAP_OFFSET	(1ULL << 44)
+
+static unsigned int migr_first;
+module_param(migr_first, uint, 0444);
+MODULE_PARM_DESC(migr_first,
+		 "Where in each range of numbers this host begins, in percent, 0 to 99");
+
+/**
+ * rxe_migr_first - the first number of a pool that is given out, if nobody wants another
+ * @limit: of the pool's numbers
+ *
+ * Numbers have to be free where a process moves to: hosts that begin at different ones
+ * seldom give out the same.
+ *
+ * Context: any
+ */
+u32 rxe_migr_first(const struct xa_limit *limit)
+{
+	return limit->min + mul_u64_u32_div(limit->max - limit->min,
+					    min(migr_first, 99U), 100);
+}
 
 static bool is_offset(u64 offset)
 {

@@ -24,11 +24,12 @@ remember() { [ -n "${had[$1]-}" ] || had[$1]=$(module_of "$1"); } # NODE
 # use_module NODE stock|migr|points: nobody may have the device open
 use_module()
 {
-	local load='insmod /opt/migr/rdma_rxe.ko'
+	# shellcheck disable=SC2016 # for the node's shell
+	local load='insmod /opt/migr/rdma_rxe.ko $(cat /run/node/rxe.options)'
 
 	case $2 in
 	stock) load='modprobe rdma_rxe' ;;
-	points) load='insmod /opt/migr/points/rdma_rxe.ko' ;;
+	points) load=${load/migr/migr/points} ;;
 	esac
 	remember "$1"
 	on "$1" "set -e
