@@ -27,7 +27,7 @@ static bool owns_map(struct dump_context *c, struct rp_task *task,
 {
 	const struct rxe_migr_ring *ring;
 
-	if (c->task != task || c->dev.rdev != map->rdev)
+	if (c->task != task || c->dev.rdev != map->rdev || !map->shared)
 		return false;
 	ring = rp_rings_find(&c->rings, map->offset);
 	return ring && ring->mmap_size == map->end - map->start;

@@ -43,6 +43,8 @@ enum rp_kind rp_link_kind(const char *target)
 		return RP_EVENT;
 	if (!strcmp(target, "/memfd:" RP_STANDIN_NAME " (deleted)"))
 		return RP_STANDIN;
+	if (!strcmp(target, "/memfd:" RP_SUSPENDED_NAME " (deleted)"))
+		return RP_SUSPENDED;
 	return RP_OTHER;
 }
 
@@ -55,8 +57,9 @@ bool rp_parse_map(const char *line, struct rp_map *map)
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %lu",
 		   &map->start, &map->end, perms, &map->offset, &inode) != 5)
 		return false;
-	if (perms[3] != 's' || !inode || map->start >= map->end)
+	if (!inode || map->start >= map->end)
 		return false;
+	map->shared = perms[3] == 's';
 	map->prot = (perms[0] == 'r' ? PROT_READ : 0) |
 		    (perms[1] == 'w' ? PROT_WRITE : 0);
 	return true;
@@ -92,7 +95,8 @@ static int scan_fd(struct rp_task *task, int dirfd, const char *name)
 		f.kind = rp_char_kind(st.st_rdev);
 		f.rdev = st.st_rdev;
 	}
-	if (f.kind == RP_OTHER)
+	task->suspended |= f.kind == RP_SUSPENDED;
+	if (f.kind == RP_OTHER || f.kind == RP_SUSPENDED)
 		return 0;
 	p = grow(task->fds, task->nr_fds, sizeof(f));
 	if (!p)

@@ -14,7 +14,9 @@
 #include "migr_cmd.h"
 
 #define RP_NAME "rdma_plugin"		   /* also in CRIU's inventory image */
-#define RP_STANDIN_NAME "rdma_plugin_ring" /* of a memfd */
+/* of memfds */
+#define RP_STANDIN_NAME "rdma_plugin_ring"
+#define RP_SUSPENDED_NAME "libmigrrdma:suspended"
 
 /*
  * ---- log: CRIU exports print_on_level(), but installs no header for it.
@@ -45,6 +47,7 @@ enum rp_kind {
 	RP_CM,	    /* /dev/infiniband/rdma_cm */
 	RP_EVENT,   /* async or completion events: only RESOLVE knows which */
 	RP_STANDIN, /* has the name of what stands in for a ring in a restore */
+	RP_SUSPENDED, /* the layer's sign, see foreign.c */
 };
 
 struct rp_fd {
@@ -53,12 +56,13 @@ struct rp_fd {
 	dev_t rdev; /* of a verbs device */
 };
 
-/* a mapping of a verbs device */
+/* a mapping of a verbs device; those of providers are shared */
 struct rp_map {
 	uint64_t start;
 	uint64_t end;
 	uint64_t offset;
 	uint32_t prot; /* PROT_* */
+	bool shared;
 	dev_t rdev;
 };
 
@@ -66,6 +70,7 @@ struct rp_task {
 	pid_t pid;	   /* as seen by CRIU */
 	pid_t vpid;	   /* in its own, innermost pid namespace */
 	int max_fd;	   /* the largest number in use, -1: no files at all */
+	bool suspended;	   /* by the layer, it says */
 	struct rp_fd *fds; /* RDMA files, and stand-ins */
 	size_t nr_fds;
 	struct rp_map *maps;
@@ -82,7 +87,7 @@ struct rp_device {
 enum rp_kind rp_char_kind(dev_t rdev);
 /* What is the target of a /proc/PID/fd link that is no device? */
 enum rp_kind rp_link_kind(const char *target);
-/* One line of /proc/PID/maps; false if it is no shared file mapping */
+/* One line of /proc/PID/maps; false if it is no file's mapping */
 bool rp_parse_map(const char *line, struct rp_map *map);
 
 int rp_task_scan(pid_t pid, struct rp_task *task);

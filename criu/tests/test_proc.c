@@ -20,6 +20,9 @@ static void kinds(void)
 	CHECK(rp_link_kind("anon_inode:[infinibandevent]") == RP_EVENT);
 	CHECK(rp_link_kind("anon_inode:[eventpoll]") == RP_OTHER);
 	CHECK(rp_link_kind("/memfd:rdma_plugin_ring (deleted)") == RP_STANDIN);
+	CHECK(rp_link_kind("/memfd:libmigrrdma:suspended (deleted)") ==
+	      RP_SUSPENDED);
+	CHECK(rp_link_kind("/memfd:libmigrrdma:suspended") == RP_OTHER);
 	CHECK(rp_link_kind("/dev/infiniband/uverbs0") == RP_OTHER);
 	CHECK(!stat("/dev/null", &st));
 	CHECK(rp_char_kind(st.st_rdev) == RP_OTHER);
@@ -34,8 +37,10 @@ static void maps(void)
 		&m));
 	CHECK(m.start == 0x7f01000 && m.end == 0x7f03000);
 	CHECK(m.offset == 0x5000 && m.prot == (PROT_READ | PROT_WRITE));
-	CHECK(!rp_parse_map("7f01000-7f03000 rw-p 00005000 00:06 481 /lib/x\n",
-			    &m)); /* private */
+	CHECK(m.shared);
+	MUST(rp_parse_map("7f01000-7f03000 r--p 00005000 00:06 481 /lib/x\n",
+			  &m));
+	CHECK(!m.shared && m.prot == PROT_READ);
 	CHECK(!rp_parse_map("7f01000-7f03000 rw-s 00000000 00:01 0 x\n", &m));
 	CHECK(!rp_parse_map("garbage\n", &m));
 	CHECK(!rp_parse_map("", &m));
@@ -59,6 +64,24 @@ static void scan(void)
 	CHECK(task.nr_fds == 42);
 	rp_task_free(&task);
 	CHECK(rp_task_vpid(getpid()) > 0);
+}
+
+/* the sign is none of the task's RDMA files */
+static void suspended(void)
+{
+	struct rp_task task;
+	size_t nr_fds;
+	int fd;
+
+	MUST(!rp_task_scan(getpid(), &task));
+	CHECK(!task.suspended);
+	nr_fds = task.nr_fds;
+	rp_task_free(&task);
+	fd = memfd_create(RP_SUSPENDED_NAME, MFD_CLOEXEC);
+	MUST(fd >= 0 && !rp_task_scan(getpid(), &task));
+	CHECK(task.suspended && task.nr_fds == nr_fds);
+	rp_task_free(&task);
+	close(fd);
 }
 
 static void pins(void)
@@ -98,6 +121,7 @@ int main(void)
 	kinds();
 	maps();
 	scan();
+	suspended();
 	pins();
 	dying();
 	return check_result();
