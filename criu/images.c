@@ -36,6 +36,21 @@ static uint32_t image_crc(const void *img, size_t length)
 	return crc32_z(crc, (const Bytef *)img + after, length - after);
 }
 
+bool rp_file_has_context(uint32_t type)
+{
+	return type != RP_FILE_CM && type != RP_FILE_DEAD;
+}
+
+const struct rp_vma *rp_dead_vmas(const struct rp_dead_image *img)
+{
+	return (const struct rp_vma *)(img + 1);
+}
+
+size_t rp_dead_image_size(size_t nr_vmas)
+{
+	return sizeof(struct rp_dead_image) + nr_vmas * sizeof(struct rp_vma);
+}
+
 const struct rp_vma *rp_image_vmas(const struct rp_task_image *img)
 {
 	return (const struct rp_vma *)(img + 1);
@@ -68,9 +83,11 @@ static const char *check_file(const struct rp_file_image *img, size_t length)
 	if (length != sizeof(*img))
 		return "wrong length";
 	if (img->type != RXE_MIGR_CONTEXT && img->type != RXE_MIGR_ASYNC_FD &&
-	    img->type != RXE_MIGR_COMP_CHANNEL && img->type != RP_FILE_CM)
+	    img->type != RXE_MIGR_COMP_CHANNEL &&
+	    rp_file_has_context(img->type))
 		return "unknown type of file";
-	if ((img->type == RP_FILE_CM) != (img->context == RXE_MIGR_NO_HANDLE))
+	if (rp_file_has_context(img->type) ==
+	    (img->context == RXE_MIGR_NO_HANDLE))
 		return "a context's number in a file of none";
 	if (img->type != RXE_MIGR_COMP_CHANNEL &&
 	    img->channel != RXE_MIGR_NO_HANDLE)
@@ -78,10 +95,46 @@ static const char *check_file(const struct rp_file_image *img, size_t length)
 	return NULL;
 }
 
+/* in order, as rp_find_vma() wants them; a file's size is signed */
+static const char *check_vmas(const struct rp_vma *vma, uint32_t nr)
+{
+	uint64_t last = 0;
+
+	for (; nr; nr--, vma++) {
+		if (vma->start < last || vma->start >= vma->end ||
+		    vma->end > INT64_MAX ||
+		    (vma->start | vma->end | vma->offset) & PAGE_MASK_BITS)
+			return "bad mapping";
+		if (vma->prot & ~(PROT_READ | PROT_WRITE) || vma->reserved)
+			return "bad protection of a mapping";
+		last = vma->end;
+	}
+	return NULL;
+}
+
+static const char *check_owner(uint32_t vpid, uint32_t max_fd)
+{
+	if (!vpid || vpid > INT_MAX)
+		return "bad pid";
+	if (max_fd > RP_MAX_FD)
+		return "the task uses too large a file descriptor";
+	return NULL;
+}
+
+static const char *check_dead(const struct rp_dead_image *img, size_t length)
+{
+	if (length < sizeof(*img) || img->nr_vmas > length ||
+	    length != rp_dead_image_size(img->nr_vmas))
+		return "wrong length";
+	if (!img->nr_files)
+		return "a task without files";
+	return check_owner(img->vpid, img->max_fd)
+		       ?: check_vmas(rp_dead_vmas(img), img->nr_vmas);
+}
+
 static const char *check_task(const struct rp_task_image *img, size_t length)
 {
-	const struct rp_vma *vma;
-	uint64_t last = 0;
+	const char *why;
 	bool found = false;
 
 	if (length < sizeof(*img) || img->nr_vmas > length ||
@@ -90,12 +143,11 @@ static const char *check_task(const struct rp_task_image *img, size_t length)
 		return "wrong length";
 	if (img->reserved)
 		return "reserved field is set";
-	if (!img->vpid || img->vpid > INT_MAX)
-		return "bad pid";
+	why = check_owner(img->vpid, img->max_fd);
+	if (why)
+		return why;
 	if (!img->contexts)
 		return "bad number of contexts";
-	if (img->max_fd > RP_MAX_FD)
-		return "the task uses too large a file descriptor";
 	for (uint32_t i = 0; i < img->nr_fds; i++) {
 		if (rp_image_fds(img)[i] > img->max_fd)
 			return "bad file descriptor";
@@ -103,16 +155,7 @@ static const char *check_task(const struct rp_task_image *img, size_t length)
 	}
 	if (!found)
 		return "the context's file is not among its files";
-	for (uint32_t i = 0; i < img->nr_vmas; i++) {
-		vma = rp_image_vmas(img) + i;
-		if (vma->start < last || vma->start >= vma->end ||
-		    (vma->start | vma->end | vma->offset) & PAGE_MASK_BITS)
-			return "bad mapping";
-		if (vma->prot & ~(PROT_READ | PROT_WRITE) || vma->reserved)
-			return "bad protection of a mapping";
-		last = vma->end;
-	}
-	return NULL;
+	return check_vmas(rp_image_vmas(img), img->nr_vmas);
 }
 
 const char *rp_image_check(const void *img, size_t length,
@@ -132,8 +175,10 @@ const char *rp_image_check(const void *img, size_t length,
 		return "wrong checksum";
 	if (hdr->kind != kind)
 		return "wrong kind of image";
-	return kind == RP_IMAGE_FILE ? check_file(img, length)
-				     : check_task(img, length);
+	if (kind == RP_IMAGE_FILE)
+		return check_file(img, length);
+	return kind == RP_IMAGE_TASK ? check_task(img, length)
+				     : check_dead(img, length);
 }
 
 static int by_start(const void *a, const void *b)
@@ -143,14 +188,13 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-const struct rp_vma *rp_image_find_vma(const struct rp_task_image *img,
-				       uint64_t start, uint64_t offset)
+const struct rp_vma *rp_find_vma(const struct rp_vma *vmas, uint32_t nr,
+				 uint64_t start, uint64_t offset)
 {
 	const struct rp_vma key = { .start = start }, *vma;
 
 	/* rp_image_check() wants them in this order */
-	vma = bsearch(&key, rp_image_vmas(img), img->nr_vmas, sizeof(key),
-		      by_start);
+	vma = bsearch(&key, vmas, nr, sizeof(key), by_start);
 	return vma && vma->offset == offset ? vma : NULL;
 }
 
@@ -346,7 +390,7 @@ bool rp_is_incremental(int dir)
 int rp_remove_images(int dir)
 {
 	static const char *const prefix[] = { "rdma-ctx-", "rdma-task-",
-					      "rdma-file-" };
+					      "rdma-file-", "rdma-dead-" };
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)

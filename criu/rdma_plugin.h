@@ -13,7 +13,7 @@
 
 #include "migr_cmd.h"
 
-#define RP_NAME "rdma_plugin"		   /* also in CRIU's inventory image */
+#define RP_NAME "rdma_plugin" /* also in CRIU's inventory image */
 /* of memfds */
 #define RP_STANDIN_NAME "rdma_plugin_ring"
 #define RP_SUSPENDED_NAME "libmigrrdma:suspended"
@@ -165,7 +165,8 @@ int rp_cm_see_ids(const void *attrs, size_t length, void *ids);
 
 enum rp_image_kind {
 	RP_IMAGE_FILE = 1,
-	RP_IMAGE_TASK
+	RP_IMAGE_TASK,
+	RP_IMAGE_DEAD
 };
 
 /* little-endian; crc32 as zlib's, with the field 0 */
@@ -177,8 +178,9 @@ struct rp_image_hdr {
 	uint32_t crc32;
 };
 
-/* beside the driver's types of files: a channel of rdma_cm, of no context */
-#define RP_FILE_CM 0x80000000U
+/* beside the driver's types of files, those of no context: */
+#define RP_FILE_CM 0x80000000U	 /* a channel of rdma_cm */
+#define RP_FILE_DEAD 0x80000001U /* of a device that cannot migrate */
 
 /* rdma-file-<id>.img: one per struct file, <id> is CRIU's */
 struct rp_file_image {
@@ -189,6 +191,8 @@ struct rp_file_image {
 	/* a channel: the CQ by which the context's image knows it; else none */
 	uint32_t channel;
 };
+
+bool rp_file_has_context(uint32_t type);
 
 struct rp_vma {
 	uint64_t start;
@@ -212,6 +216,18 @@ struct rp_task_image {
 	/* nr_vmas times struct rp_vma, nr_fds times uint32_t */
 };
 
+/* rdma-dead-<n>.img: a task with devices that cannot migrate */
+struct rp_dead_image {
+	struct rp_image_hdr hdr;
+	uint32_t vpid;
+	uint32_t max_fd;
+	uint32_t nr_files; /* of RP_FILE_DEAD that are the task's */
+	uint32_t nr_vmas;
+	/* nr_vmas times struct rp_vma */
+};
+
+const struct rp_vma *rp_dead_vmas(const struct rp_dead_image *img);
+size_t rp_dead_image_size(size_t nr_vmas);
 const struct rp_vma *rp_image_vmas(const struct rp_task_image *img);
 const uint32_t *rp_image_fds(const struct rp_task_image *img);
 size_t rp_task_image_size(size_t nr_vmas, size_t nr_fds);
@@ -220,8 +236,9 @@ void rp_image_seal(void *img, enum rp_image_kind kind, size_t length);
 /* NULL if the image is whole and sane, else what is wrong with it */
 const char *rp_image_check(const void *img, size_t length,
 			   enum rp_image_kind kind);
-const struct rp_vma *rp_image_find_vma(const struct rp_task_image *img,
-				       uint64_t start, uint64_t offset);
+/* NULL: none there, or another one */
+const struct rp_vma *rp_find_vma(const struct rp_vma *vmas, uint32_t nr,
+				 uint64_t start, uint64_t offset);
 
 /* The rings of a context's image, by mmap offset; they point into it */
 struct rp_rings {

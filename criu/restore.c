@@ -488,7 +488,8 @@ static struct rp_context *find_vma(uint64_t start, uint64_t offset,
 	struct rp_context *c;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
-		*vma = c->open ? rp_image_find_vma(c->task, start, offset)
+		*vma = c->open ? rp_find_vma(rp_image_vmas(c->task),
+					     c->task->nr_vmas, start, offset)
 			       : NULL;
 		if (*vma)
 			return c;

@@ -64,39 +64,46 @@ static void round_trip(void)
 	CHECK(rp_write_file(dir, "link", &file, sizeof(file)) == -ELOOP);
 }
 
-/* a channel of rdma_cm is of no context, everything else of one */
-static void cm_file(void)
+static bool file_is_good(uint32_t type, uint32_t context, uint32_t channel)
 {
-	struct rp_file_image file = { .context = RXE_MIGR_NO_HANDLE,
-				      .type = RP_FILE_CM,
-				      .channel = RXE_MIGR_NO_HANDLE };
+	struct rp_file_image file = { .context = context,
+				      .type = type,
+				      .channel = channel };
 
 	rp_image_seal(&file, RP_IMAGE_FILE, sizeof(file));
-	CHECK(!rp_image_check(&file, sizeof(file), RP_IMAGE_FILE));
-	file.type = RXE_MIGR_CONTEXT;
-	rp_image_seal(&file, RP_IMAGE_FILE, sizeof(file));
-	CHECK(rp_image_check(&file, sizeof(file), RP_IMAGE_FILE));
-	file.type = RP_FILE_CM;
-	file.context = 0;
-	rp_image_seal(&file, RP_IMAGE_FILE, sizeof(file));
-	CHECK(rp_image_check(&file, sizeof(file), RP_IMAGE_FILE));
+	return !rp_image_check(&file, sizeof(file), RP_IMAGE_FILE);
 }
 
-static void every_byte_counts(void)
+/* these are of no context, everything else of one */
+static void files_of_none(void)
 {
-	struct rp_task_image *img;
-	size_t size;
+	const uint32_t none = RXE_MIGR_NO_HANDLE;
 
-	img = make_task(&size);
-	CHECK(!rp_image_check(img, size, RP_IMAGE_TASK));
+	CHECK(file_is_good(RXE_MIGR_CONTEXT, 0, none));
+	CHECK(!file_is_good(RXE_MIGR_CONTEXT, none, none));
+	CHECK(file_is_good(RXE_MIGR_COMP_CHANNEL, 0, 0));
+	for (uint32_t type = RP_FILE_CM; type <= RP_FILE_DEAD; type++) {
+		CHECK(file_is_good(type, none, none));
+		CHECK(!file_is_good(type, 0, none));
+		CHECK(!file_is_good(type, none, 0));
+	}
+	CHECK(!file_is_good(RP_FILE_DEAD + 1, none, none));
+	CHECK(!file_is_good(RP_FILE_DEAD + 1, 0, none));
+}
+
+static void every_byte_counts(void *img, size_t size, enum rp_image_kind kind)
+{
+	CHECK(!rp_image_check(img, size, kind));
 	for (size_t n = 0; n < size; n++)
-		CHECK(rp_image_check(img, n, RP_IMAGE_TASK));
+		CHECK(rp_image_check(img, n, kind));
 	for (size_t n = 0; n < size; n++) {
 		((uint8_t *)img)[n] ^= 0x10;
-		CHECK(rp_image_check(img, size, RP_IMAGE_TASK));
+		CHECK(rp_image_check(img, size, kind));
 		((uint8_t *)img)[n] ^= 0x10;
 	}
-	CHECK(!rp_image_check(img, size, RP_IMAGE_TASK));
+	CHECK(!rp_image_check(img, size, kind));
+	for (int other = RP_IMAGE_FILE; other <= RP_IMAGE_DEAD; other++)
+		CHECK(other == (int)kind || rp_image_check(img, size, other));
 	free(img);
 }
 
@@ -125,8 +132,51 @@ static void insane(void)
 	REFUSED(img->reserved = 1);
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[1].start = 0x8000);
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].end = 0x6000);
+	REFUSED(((struct rp_vma *)rp_image_vmas(img))[1].end = 1ULL << 63);
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].offset = 0x10);
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].prot = PROT_EXEC);
+}
+
+static struct rp_dead_image *make_dead(size_t *size)
+{
+	struct rp_dead_image *img;
+
+	*size = rp_dead_image_size(2);
+	img = calloc(1, *size);
+	MUST(img);
+	img->vpid = 17;
+	img->max_fd = 9;
+	img->nr_files = 3;
+	img->nr_vmas = 2;
+	memcpy((void *)rp_dead_vmas(img), vmas, sizeof(vmas));
+	rp_image_seal(img, RP_IMAGE_DEAD, *size);
+	return img;
+}
+
+static void insane_dead(void)
+{
+	struct rp_dead_image *img;
+	size_t size;
+
+#define REFUSED_DEAD(change)                                     \
+	do {                                                     \
+		img = make_dead(&size);                          \
+		change;                                          \
+		rp_image_seal(img, RP_IMAGE_DEAD, size);         \
+		CHECK(rp_image_check(img, size, RP_IMAGE_DEAD)); \
+		free(img);                                       \
+	} while (0)
+
+	REFUSED_DEAD(img->vpid = 0);
+	REFUSED_DEAD(img->vpid = 0x80000000);
+	REFUSED_DEAD(img->max_fd = RP_MAX_FD + 1);
+	REFUSED_DEAD(img->nr_files = 0);
+	REFUSED_DEAD(img->nr_vmas = 1);
+	REFUSED_DEAD(img->nr_vmas = 3);
+	REFUSED_DEAD(img->nr_vmas = 0xffffffff);
+	REFUSED_DEAD(((struct rp_vma *)rp_dead_vmas(img))[1].start = 0x8000);
+	REFUSED_DEAD(((struct rp_vma *)rp_dead_vmas(img))[1].end = ~0xfffULL);
+	REFUSED_DEAD(((struct rp_vma *)rp_dead_vmas(img))[0].reserved = 1);
 }
 
 /* a restore has room for its files above those of the task */
@@ -153,18 +203,12 @@ static void lookup(void)
 	struct rxe_migr_rec_pd pd = { .rec.type = RXE_MIGR_PD };
 	const struct rxe_migr_rec *records[] = { &pd.rec, &cq.rec, &qp.rec };
 	struct migr_image img = { .records = records, .count = 3 };
-	struct rp_task_image *task;
 	struct rp_rings rings = {};
-	size_t size;
 
-	task = make_task(&size);
-	CHECK(rp_image_find_vma(task, 0x7000, 0x1000) == rp_image_vmas(task));
-	CHECK(rp_image_find_vma(task, rp_image_vmas(task)[1].start,
-				rp_image_vmas(task)[1].offset) ==
-	      rp_image_vmas(task) + 1);
-	CHECK(!rp_image_find_vma(task, 0x7000, 0x4000));
-	CHECK(!rp_image_find_vma(task, 0x8000, 0x1000));
-	free(task);
+	CHECK(rp_find_vma(vmas, 2, 0x7000, 0x1000) == vmas);
+	CHECK(rp_find_vma(vmas, 2, vmas[1].start, vmas[1].offset) == vmas + 1);
+	CHECK(!rp_find_vma(vmas, 2, 0x7000, 0x4000));
+	CHECK(!rp_find_vma(vmas, 2, 0x8000, 0x1000));
 
 	cq.ring.mmap_size = 0x1000; /* at offset 0 */
 	qp.sq = (struct rxe_migr_ring){ .mmap_offset = 0x1000,
@@ -194,13 +238,12 @@ static int see(int d, const char *name, uint32_t number)
 
 static void names(void)
 {
-	static const char *const file[] = { "rdma-task-1.img",
-					    "rdma-task-.img",
-					    "rdma-task-1.img.x",
-					    "rdma-task--1.img",
-					    "rdma-task-99999999999.img",
-					    "rdma-ctx-0.img",
-					    "pages-1.img" };
+	static const char *const file[] = {
+		"rdma-task-1.img",	     "rdma-task-.img",
+		"rdma-task-1.img.x",	     "rdma-task--1.img",
+		"rdma-task-99999999999.img", "rdma-ctx-0.img",
+		"rdma-dead-1.img",	     "pages-1.img"
+	};
 
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
 		CHECK(!rp_write_file(dir, file[i], "", 0));
@@ -211,6 +254,7 @@ static void names(void)
 	CHECK(!rp_remove_images(dir));
 	CHECK(faccessat(dir, "rdma-ctx-0.img", F_OK, 0));
 	CHECK(faccessat(dir, "rdma-task-1.img", F_OK, 0));
+	CHECK(faccessat(dir, "rdma-dead-1.img", F_OK, 0));
 	CHECK(faccessat(dir, "rdma-file-2a.img", F_OK, 0));
 	CHECK(!faccessat(dir, "pages-1.img", F_OK, 0));
 	CHECK(!rp_is_incremental(dir));
@@ -242,14 +286,20 @@ static void large(void)
 int main(void)
 {
 	char path[] = "/tmp/criu-test-XXXXXX", cmd[64];
+	size_t size;
+	void *img;
 
 	MUST(mkdtemp(path));
 	dir = open(path, O_RDONLY | O_DIRECTORY);
 	MUST(dir >= 0);
 	round_trip();
-	cm_file();
-	every_byte_counts();
+	files_of_none();
+	img = make_task(&size);
+	every_byte_counts(img, size, RP_IMAGE_TASK);
+	img = make_dead(&size);
+	every_byte_counts(img, size, RP_IMAGE_DEAD);
 	insane();
+	insane_dead();
 	largest_fd();
 	lookup();
 	names();
