@@ -329,6 +329,27 @@ int rp_read_file(int dir, const char *name, void **data, size_t *length)
 	return err;
 }
 
+int rp_read_image(int dir, const char *name, enum rp_image_kind kind,
+		  void **img)
+{
+	const char *why;
+	size_t length;
+	int err;
+
+	err = rp_read_file(dir, name, img, &length);
+	if (err) {
+		rp_err("%s: %s", name, strerror(-err));
+		return err;
+	}
+	why = rp_image_check(*img, length, kind);
+	if (!why)
+		return 0;
+	rp_err("%s: %s", name, why);
+	free(*img);
+	*img = NULL;
+	return -EINVAL;
+}
+
 /* <prefix><number>.img, the number as printf() writes it */
 static bool parse_name(const char *name, const char *prefix, int base,
 		       uint32_t *number)

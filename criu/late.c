@@ -28,8 +28,9 @@ static bool resumed;
  */
 static int close_leaked(struct rp_inject *inj, const struct rp_task *task)
 {
+	const struct rp_dead *dead = rp_dead_of(task->vpid);
+	uint32_t max_fd = dead ? dead->img->max_fd : 0;
 	struct rp_context *c;
-	uint32_t max_fd = 0;
 	int err = 0;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
@@ -131,12 +132,24 @@ static int resume_all(void)
 	return 0;
 }
 
+static bool all_complete(void)
+{
+	for (unsigned int i = 0; i < rp_nr_contexts; i++)
+		if (rp_contexts[i].late_fd < 0)
+			return false;
+	for (unsigned int i = 0; i < rp_nr_dead; i++)
+		if (!rp_dead[i].done)
+			return false;
+	return true;
+}
+
 int rp_late_attach(pid_t pid)
 {
-	pid_t vpid = rp_nr_contexts ? rp_task_vpid(pid) : 0;
+	pid_t vpid = rp_nr_contexts || rp_nr_dead ? rp_task_vpid(pid) : 0;
+	struct rp_dead *dead = rp_dead_of(vpid);
 	struct rp_context *c;
 	struct rp_task task;
-	bool found = false;
+	bool found = dead;
 	int err;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
@@ -149,15 +162,16 @@ int rp_late_attach(pid_t pid)
 	task.vpid = vpid;
 	err = attach_task(&task);
 	rp_task_free(&task);
-	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts && !err; c++)
-		if (c->late_fd < 0)
-			return 0; /* its task comes later */
-	return err ?: resume_all();
+	if (err)
+		return err;
+	if (dead)
+		dead->done = true;
+	return all_complete() ? resume_all() : 0;
 }
 
 bool rp_late_done(void)
 {
-	return !rp_nr_contexts || resumed;
+	return (!rp_nr_contexts && !rp_nr_dead) || resumed;
 }
 
 static pid_t tracer_of(const char *pid)

@@ -15,7 +15,7 @@
 
 #define RP_NAME "rdma_plugin" /* also in CRIU's inventory image */
 /* of memfds */
-#define RP_STANDIN_NAME "rdma_plugin_ring"
+#define RP_STANDIN_NAME "rdma_plugin_memory"
 #define RP_SUSPENDED_NAME "libmigrrdma:suspended"
 
 /*
@@ -43,10 +43,10 @@ void print_on_level(unsigned int level, const char *format, ...)
 
 enum rp_kind {
 	RP_OTHER,
-	RP_UVERBS,  /* a verbs device */
-	RP_CM,	    /* /dev/infiniband/rdma_cm */
-	RP_EVENT,   /* async or completion events: only RESOLVE knows which */
-	RP_STANDIN, /* has the name of what stands in for a ring in a restore */
+	RP_UVERBS, /* a verbs device */
+	RP_CM,	   /* /dev/infiniband/rdma_cm */
+	RP_EVENT,  /* async or completion events: only RESOLVE knows which */
+	RP_STANDIN, /* has the name of memory that a restore maps for a device's */
 	RP_SUSPENDED, /* the layer's sign, see foreign.c */
 };
 
@@ -256,6 +256,9 @@ const struct rxe_migr_ring *rp_rings_find(const struct rp_rings *rings,
 int rp_write_file(int dir, const char *name, const void *data, size_t length);
 /* A buffer from malloc(); -errno */
 int rp_read_file(int dir, const char *name, void **data, size_t *length);
+/* One of ours, checked, from malloc(); -errno and log */
+int rp_read_image(int dir, const char *name, enum rp_image_kind kind,
+		  void **img);
 /*
  * Call `fn` for each file <prefix><number>.img; the number is written in
  * `base`. Stops at the first result that is not 0 and returns it.
@@ -305,9 +308,34 @@ int rp_restore_file(uint32_t id);
 int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 		   int *fd);
 
+/* ---- files and mappings that are restored as dead ones (dead.c) ---- */
+
+struct rp_dead {
+	struct rp_dead_image *img;
+	/* in the master */
+	bool done; /* nothing is left in the task that the restore needed */
+};
+
+extern struct rp_dead *rp_dead;
+extern unsigned int rp_nr_dead;
+
+int rp_dead_read(int dir);
+void rp_dead_free(void);
+/* How many dead files there are in all tasks */
+uint64_t rp_dead_files(void);
+/* NULL: the task has none */
+struct rp_dead *rp_dead_of(uint32_t vpid);
+/* A new dead file; -1 and errno */
+int rp_dead_open(void);
+/* Memory for all dead mappings of a task */
+uint64_t rp_dead_size(const struct rp_dead_image *img);
+/* Has this very task such a dead mapping? Its place in that memory */
+const struct rp_dead_image *rp_dead_find_vma(uint64_t start, uint64_t offset,
+					     uint64_t *place);
+
 /* ---- tasks restored but not yet running (late.c) ---- */
 
-/* Attach the contexts of a task; with the last one, resume them all */
+/* Complete a task's contexts and mappings; with the last task, resume them all */
 int rp_late_attach(pid_t pid);
 /* Nothing has been left behind */
 bool rp_late_done(void);

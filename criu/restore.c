@@ -43,24 +43,6 @@ static int bad(const char *name, const char *why)
 	return -EINVAL;
 }
 
-static int read_checked(int dir, const char *name, enum rp_image_kind kind,
-			void **img)
-{
-	const char *why;
-	size_t length;
-	int err;
-
-	err = rp_read_file(dir, name, img, &length);
-	if (err)
-		return bad(name, strerror(-err));
-	why = rp_image_check(*img, length, kind);
-	if (!why)
-		return 0;
-	free(*img);
-	*img = NULL;
-	return bad(name, why);
-}
-
 /* Each mapping of the task is one of the context's rings */
 static int check_vmas(const struct rp_context *c)
 {
@@ -108,7 +90,7 @@ static int read_task(int dir, const char *name, uint32_t number)
 
 	if (number >= rp_nr_contexts)
 		return bad(name, "the image of another context is missing");
-	err = read_checked(dir, name, RP_IMAGE_TASK, &img);
+	err = rp_read_image(dir, name, RP_IMAGE_TASK, &img);
 	if (err)
 		return err;
 	c = rp_contexts + number;
@@ -151,11 +133,12 @@ static int read_file(int dir, const char *name, uint32_t id)
 	void *img;
 	int err;
 
-	err = read_checked(dir, name, RP_IMAGE_FILE, &img);
+	err = rp_read_image(dir, name, RP_IMAGE_FILE, &img);
 	if (err)
 		return err;
 	file = img;
-	if (file->type != RP_FILE_CM && file->context >= rp_nr_contexts) {
+	if (rp_file_has_context(file->type) &&
+	    file->context >= rp_nr_contexts) {
 		free(img);
 		return bad(name, "a file of no context");
 	}
@@ -193,10 +176,10 @@ static bool has_file(const struct rp_context *c, uint32_t type,
 	return bsearch(&key, files, nr_files, sizeof(key), by_object);
 }
 
-/* of channels without CQs a context can have any number, and of rdma_cm's a task */
+/* of channels without CQs a context can have any number, a task of the others */
 static bool is_nameless(const struct file *f)
 {
-	return f->img->type == RP_FILE_CM ||
+	return !rp_file_has_context(f->img->type) ||
 	       (f->img->type == RXE_MIGR_COMP_CHANNEL &&
 		f->img->channel == RXE_MIGR_NO_HANDLE);
 }
@@ -230,6 +213,7 @@ static int check_files(struct rp_context *c)
 
 static int sort_files(void)
 {
+	uint64_t nr_dead = 0;
 	struct file *f;
 
 	qsort(files, nr_files, sizeof(*files), by_object);
@@ -238,8 +222,12 @@ static int sort_files(void)
 			return bad("images", "two of the same file");
 		if (!is_nameless(f))
 			rp_contexts[f->img->context].nr_files++;
+		nr_dead += f->img->type == RP_FILE_DEAD;
 	}
-	return 0;
+	return nr_dead == rp_dead_files()
+		       ? 0
+		       : bad("images",
+			     "that of a dead file, or of its task, is missing");
 }
 
 /* The first context on the same device */
@@ -332,6 +320,8 @@ int rp_restore_init(void)
 		return 0;
 	err = read_tasks(dir);
 	if (!err)
+		err = rp_dead_read(dir);
+	if (!err)
 		err = rp_for_each_image(dir, "rdma-file-", 16, read_file);
 	if (!err)
 		err = sort_files();
@@ -365,14 +355,15 @@ void rp_restore_fini(void)
 		free(files[--nr_files].img);
 	free(files);
 	files = NULL;
+	rp_dead_free();
 }
 
 /* ---- in the restored task ---- */
 
 /* Out of the way of the task's own files and of CRIU's */
-static int move_high(const struct rp_context *c, int fd)
+static int move_high(uint32_t max_fd, int fd)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, RP_HIGH_FD(c->task->max_fd));
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, RP_HIGH_FD(max_fd));
 
 	if (high < 0)
 		rp_err("no free file descriptor: %s", strerror(errno));
@@ -405,7 +396,7 @@ static int take_files(struct rp_context *c, int fd, struct migr_files *made)
 			       strerror(-*from));
 			return -1;
 		}
-		f->fd = move_high(c, *from);
+		f->fd = move_high(c->task->max_fd, *from);
 		*from = -1;
 		if (f->fd < 0)
 			return -1;
@@ -422,7 +413,7 @@ static int open_context(struct rp_context *c)
 
 	fd = rp_device_open(&c->dev);
 	if (fd >= 0)
-		fd = move_high(c, fd);
+		fd = move_high(c->task->max_fd, fd);
 	if (fd < 0)
 		return -1;
 	err = migr_restore_context(fd, &c->img, &made, &why);
@@ -450,6 +441,12 @@ static int hand_out(struct file *f)
 
 	if (f->img->type == RP_FILE_CM)
 		return rp_device_open(&cm);
+	if (f->img->type == RP_FILE_DEAD) {
+		fd = rp_dead_open();
+		if (fd < 0)
+			rp_err("file %#x: %s", f->id, strerror(errno));
+		return fd;
+	}
 	c = rp_contexts + f->img->context;
 	if (!c->open && open_context(c))
 		return -1;
@@ -497,13 +494,23 @@ static struct rp_context *find_vma(uint64_t start, uint64_t offset,
 	return NULL;
 }
 
+static int make_memory(uint64_t size)
+{
+	int fd = memfd_create(RP_STANDIN_NAME, MFD_CLOEXEC);
+
+	if (fd >= 0 && ftruncate(fd, size)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 /* As large as the largest ring: CRIU may use it for several of them */
 static int make_standin(void)
 {
 	const struct rp_vma *vma;
 	struct rp_context *c;
 	uint64_t size = 0;
-	int fd;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
 		vma = rp_image_vmas(c->task);
@@ -511,12 +518,7 @@ static int make_standin(void)
 			if (vma[i].end - vma[i].start > size)
 				size = vma[i].end - vma[i].start;
 	}
-	fd = memfd_create(RP_STANDIN_NAME, MFD_CLOEXEC);
-	if (fd >= 0 && ftruncate(fd, size)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return make_memory(size);
 }
 
 /*
@@ -526,17 +528,23 @@ static int make_standin(void)
  * (open_filemap() in files-reg.c). With one context in the task both files are
  * the same, and late.c closes what has leaked. With several contexts the wrong
  * one would be mapped, so the mappings get memory as a stand-in, which late.c
- * replaces by the rings.
+ * replaces by the rings. In the memory of dead mappings each has a place of its
+ * own, so that any of it will do.
  */
 int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 		   int *fd)
 {
 	const struct rp_vma *vma;
 	struct rp_context *c = find_vma(start, offset, &vma);
+	const struct rp_dead_image *dead = NULL;
 
 	if (!c)
+		dead = rp_dead_find_vma(start, offset, new_offset);
+	if (!c && !dead)
 		return RP_NOT_OURS;
-	if (c->task->contexts > 1) {
+	if (dead) {
+		*fd = make_memory(rp_dead_size(dead));
+	} else if (c->task->contexts > 1) {
 		*fd = make_standin();
 		*new_offset = 0;
 	} else {
@@ -549,6 +557,6 @@ int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 		       strerror(errno));
 		return -1;
 	}
-	*fd = move_high(c, *fd);
+	*fd = move_high(c ? c->task->max_fd : dead->max_fd, *fd);
 	return *fd < 0 ? -1 : 1;
 }

@@ -16,6 +16,8 @@
 
 struct rp_context *rp_contexts;
 unsigned int rp_nr_contexts;
+struct rp_dead *rp_dead;
+unsigned int rp_nr_dead;
 
 /* of all events these are the only ones that are ours */
 static int our_events = -1, second_events = -1;
@@ -129,6 +131,14 @@ int rp_inject_close(struct rp_inject *inj, int fd)
 	return 0;
 }
 
+static struct rp_dead_image dead_img = { .vpid = 18, .max_fd = 4 };
+static struct rp_dead dead_task = { .img = &dead_img };
+
+struct rp_dead *rp_dead_of(uint32_t vpid)
+{
+	return vpid == dead_img.vpid ? &dead_task : NULL;
+}
+
 static void leaks(void)
 {
 	struct rp_task_image img = { .vpid = 17, .fd = 3, .max_fd = 9 };
@@ -146,6 +156,9 @@ static void leaks(void)
 	CHECK(!close_leaked(NULL, &task));
 	CHECK(nr_closed == 2 && closed[0] == RP_HIGH_FD(9) &&
 	      closed[1] == RP_HIGH_FD(9) + 1);
+	task.vpid = 18;
+	nr_closed = 0;
+	CHECK(!close_leaked(NULL, &task) && nr_closed == 4 && closed[0] == 5);
 	rp_contexts = NULL;
 	rp_nr_contexts = 0;
 }

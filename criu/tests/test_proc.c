@@ -19,7 +19,8 @@ static void kinds(void)
 
 	CHECK(rp_link_kind("anon_inode:[infinibandevent]") == RP_EVENT);
 	CHECK(rp_link_kind("anon_inode:[eventpoll]") == RP_OTHER);
-	CHECK(rp_link_kind("/memfd:rdma_plugin_ring (deleted)") == RP_STANDIN);
+	CHECK(rp_link_kind("/memfd:rdma_plugin_memory (deleted)") ==
+	      RP_STANDIN);
 	CHECK(rp_link_kind("/memfd:libmigrrdma:suspended (deleted)") ==
 	      RP_SUSPENDED);
 	CHECK(rp_link_kind("/memfd:libmigrrdma:suspended") == RP_OTHER);
