@@ -43,7 +43,9 @@ static int check_maps(void)
 			for (c = dump_contexts; c; c = c->next)
 				if (owns_map(c, &t->scan, t->scan.maps + i))
 					break;
-			if (c || !rp_dump_knows(t->scan.maps[i].rdev))
+			if (c ||
+			    dump_owns_foreign_map(&t->scan, t->scan.maps + i) ||
+			    !rp_dump_knows(t->scan.maps[i].rdev))
 				continue; /* or nobody claims it in CRIU */
 			rp_err("pid %d: the mapping at %#llx is no ring of a context of this process",
 			       t->scan.pid,
@@ -157,12 +159,8 @@ static int check_shared(const struct rp_task *task)
 		}
 		known = dump_find_file(fd);
 		close(fd);
-		if (!known || known->context->task == task)
-			continue;
-		rp_err("pid %d, fd %d: verbs events of a context of pid %d (fd %d): that cannot be migrated",
-		       task->pid, task->fds[i].fd, known->context->task->pid,
-		       known->context->number);
-		return -EOPNOTSUPP;
+		if (known && known->context->task != task)
+			return dump_refuse_shared(task, task->fds[i].fd, known);
 	}
 	return 0;
 }
@@ -235,7 +233,7 @@ static int write_all(void)
 			       strerror(-err));
 		number++;
 	}
-	return err;
+	return err ?: dump_write_foreign();
 }
 
 int rp_dump_file(int lfd, uint32_t id)
@@ -254,7 +252,7 @@ int rp_dump_file(int lfd, uint32_t id)
 			return err;
 		written = true;
 	}
-	if (f->context)
+	if (rp_file_has_context(f->type))
 		for (c = dump_contexts; c != f->context; c = c->next)
 			img.context++;
 	else
@@ -274,14 +272,17 @@ bool dump_is_incremental(void)
 	return rp_is_incremental(criu_get_image_dir());
 }
 
+static bool has_device(const struct dump_context *c, dev_t rdev)
+{
+	while (c && c->dev.rdev != rdev)
+		c = c->next;
+	return c;
+}
+
 bool rp_dump_knows(dev_t rdev)
 {
-	struct dump_context *c;
-
-	for (c = dump_contexts; c; c = c->next)
-		if (c->dev.rdev == rdev)
-			return true;
-	return false;
+	return has_device(dump_contexts, rdev) ||
+	       has_device(dump_foreign, rdev);
 }
 
 /* ---- the outcome ---- */

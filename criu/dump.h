@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What take.c has taken and dump.c writes */
+/* What take.c and foreign.c have taken, and dump.c writes */
 #ifndef DUMP_H
 #define DUMP_H
 
@@ -22,10 +22,10 @@ struct dump_context {
 	struct dump_context *next;
 };
 
-/* a file of a context, or a channel of rdma_cm */
+/* a file of a context, or one without */
 struct dump_file {
 	int fd;			      /* ours */
-	struct dump_context *context; /* NULL: RP_FILE_CM */
+	struct dump_context *context; /* RP_FILE_CM: NULL; _DEAD: itself */
 	uint32_t type;		      /* as struct rp_file_image has it, */
 	uint32_t channel;	      /* too */
 };
@@ -38,9 +38,21 @@ struct dump_task {
 /* in the order in which CRIU named the tasks */
 extern struct dump_task *dump_tasks;
 extern struct dump_context *dump_contexts;
+/*
+ * Files of devices that cannot migrate, and of events of those, which have no
+ * device here. Of a context they have `task`, `dev`, `number` and `fd`.
+ */
+extern struct dump_context *dump_foreign;
 
 /* What has been taken as this file; NULL: nothing */
 const struct dump_file *dump_find_file(int fd);
+/* Takes ownership of the file, which is a new one */
+int dump_keep_file(const struct dump_file *file);
+/* The task has event files that are of another one: -EOPNOTSUPP and log */
+int dump_refuse_shared(const struct rp_task *task, int number,
+		       const struct dump_file *known);
+/* The restore needs us */
+int dump_need_plugin(void);
 /* The restore does not know yet that it needs us */
 void dump_forget_plugin(void);
 bool dump_is_incremental(void);
@@ -48,6 +60,14 @@ bool dump_is_incremental(void);
 int dump_check_outside(void);
 /* Give everything back; a guard that is closed before COMMIT is UNSTOP */
 void dump_release_all(void);
+/* Both take ownership of `fd`, the task's file */
+int dump_take_foreign(struct rp_task *task, const struct rp_fd *f,
+		      const struct rp_device *dev, int fd);
+int dump_take_foreign_event(struct rp_task *task, const struct rp_fd *f,
+			    int fd);
+bool dump_owns_foreign_map(const struct rp_task *task,
+			   const struct rp_map *map);
+int dump_write_foreign(void);
 /* To be called once, when the first context has been taken */
 int dump_settle_at_exit(void);
 

@@ -36,12 +36,12 @@ static bool is_criu(pid_t pid)
 }
 
 /* CRIU's own are asked about last: it takes the longest */
-static int check_file(pid_t pid, pid_t tid, int fd, dev_t rdev)
+static int check_among(const struct dump_context *c, pid_t pid, pid_t tid,
+		       int fd, dev_t rdev)
 {
-	const struct dump_context *c;
 	int order;
 
-	for (c = dump_contexts; c; c = c->next) {
+	for (; c; c = c->next) {
 		if (c->dev.rdev != rdev)
 			continue;
 		order = syscall(SYS_kcmp, getpid(), tid, KCMP_FILE, c->fd, fd);
@@ -56,6 +56,12 @@ static int check_file(pid_t pid, pid_t tid, int fd, dev_t rdev)
 		return -EOPNOTSUPP;
 	}
 	return 0;
+}
+
+static int check_file(pid_t pid, pid_t tid, int fd, dev_t rdev)
+{
+	return check_among(dump_contexts, pid, tid, fd, rdev)
+		       ?: check_among(dump_foreign, pid, tid, fd, rdev);
 }
 
 /* A device's number needs no answer from a file server that may be away */

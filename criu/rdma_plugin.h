@@ -278,7 +278,7 @@ int rp_pre_dump_check(pid_t pid);
 /* Take and stop the contexts of a task; RP_NOT_OURS: it has none */
 int rp_dump_take(pid_t pid);
 int rp_dump_file(int lfd, uint32_t id);
-/* Is it the device of a context that is being dumped? */
+/* Is it the device of a context, or of a dead file, that is being dumped? */
 bool rp_dump_knows(dev_t rdev);
 /* CRIU is done: restart the QPs now, or when the tasks turn out to live */
 void rp_dump_finish(bool failed, bool tasks_live);

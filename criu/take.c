@@ -43,8 +43,7 @@ const struct dump_file *dump_find_file(int fd)
 	return found ? *found : NULL;
 }
 
-/* Takes ownership of the file, which is a new one */
-static int keep_file(const struct dump_file *file)
+int dump_keep_file(const struct dump_file *file)
 {
 	struct dump_file *f = malloc(sizeof(*f));
 
@@ -76,7 +75,7 @@ static int note_number(struct dump_context *c, int fd)
 
 static bool said; /* that the restore needs us, which is enough once */
 
-static int need_plugin(void)
+int dump_need_plugin(void)
 {
 	if (said || !add_inventory_plugin)
 		return 0;
@@ -115,11 +114,11 @@ static int new_context(struct rp_task *task, const struct rp_fd *f,
 	c->guard = -1;
 	*contexts_end = c;
 	contexts_end = &c->next;
-	if (keep_file(&file))
+	if (dump_keep_file(&file))
 		return -ENOMEM;
 	if (c == dump_contexts && dump_settle_at_exit())
 		return -ENOMEM;
-	return need_plugin() ?: note_number(c, f->fd);
+	return dump_need_plugin() ?: note_number(c, f->fd);
 }
 
 /* Takes ownership of `fd` */
@@ -147,16 +146,11 @@ static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 	err = migr_cmd_resolve(fd, fd, &resp);
 	if (!err && resp.type == RXE_MIGR_CONTEXT)
 		return new_context(task, f, &dev, fd);
+	if (err == -EOPNOTSUPP || !rp_device_is_rxe(&dev))
+		return dump_take_foreign(task, f, &dev, fd);
 	close(fd);
-	if (!rp_device_is_rxe(&dev)) {
-		/* perhaps another plug-in knows what to do */
-		rp_warn("pid %d, fd %d: %s is no rdma_rxe device", task->pid,
-			f->fd, dev.ibdev);
-		return 0;
-	}
 	rp_err("pid %d, fd %d: the rdma_rxe of %s cannot migrate it: %s",
-	       task->pid, f->fd, dev.ibdev,
-	       err == -EOPNOTSUPP ? "it is the stock module" : strerror(-err));
+	       task->pid, f->fd, dev.ibdev, strerror(-err));
 	return -EOPNOTSUPP;
 }
 
@@ -173,21 +167,20 @@ static int new_event_file(struct dump_context *c, const struct rp_fd *f, int fd,
 	};
 	int err;
 
-	err = keep_file(&file);
+	err = dump_keep_file(&file);
 	if (!err && channel)
 		err = note(&c->channels, &c->nr_channels, file.channel);
 	c->has_async |= !channel;
 	return err ?: note_number(c, f->fd);
 }
 
-/* Has the task a verbs file that take_uverbs() left to others? */
-static bool has_foreign(const struct rp_task *task)
+int dump_refuse_shared(const struct rp_task *task, int number,
+		       const struct dump_file *known)
 {
-	for (size_t i = 0; i < task->nr_fds; i++)
-		if (task->fds[i].kind == RP_UVERBS &&
-		    !rp_dump_knows(task->fds[i].rdev))
-			return true;
-	return false;
+	rp_err("pid %d, fd %d: verbs events of a context of pid %d (fd %d): that cannot be migrated",
+	       task->pid, number, known->context->task->pid,
+	       known->context->number);
+	return -EOPNOTSUPP;
 }
 
 /* Takes ownership of `fd` */
@@ -198,9 +191,11 @@ static int take_event(struct rp_task *task, const struct rp_fd *f, int fd)
 	struct dump_context *c;
 	int err;
 
-	if (known && known->context->task == task) {
+	if (known) {
 		close(fd);
-		return note_number(known->context, f->fd);
+		return known->context->task == task
+			       ? note_number(known->context, f->fd)
+			       : dump_refuse_shared(task, f->fd, known);
 	}
 	for (c = dump_contexts; c; c = c->next) {
 		if (c->task != task)
@@ -217,12 +212,9 @@ static int take_event(struct rp_task *task, const struct rp_fd *f, int fd)
 					  : strerror(-err));
 		return err;
 	}
+	if (task->suspended)
+		return dump_take_foreign_event(task, f, fd);
 	close(fd);
-	if (has_foreign(task)) {
-		rp_warn("pid %d, fd %d: verbs events of no context on rdma_rxe",
-			task->pid, f->fd);
-		return 0;
-	}
 	rp_err("pid %d, fd %d: verbs events of a context that the process has not open",
 	       task->pid, f->fd);
 	return -EOPNOTSUPP;
@@ -259,7 +251,7 @@ static int take_cm(struct rp_task *task, const struct rp_fd *f, int fd)
 	}
 	rp_warn("pid %d, fd %d: a channel of rdma_cm, restored for show; an id that is bound to no device would be lost",
 		task->pid, f->fd);
-	return keep_file(&file) ?: need_plugin();
+	return dump_keep_file(&file) ?: dump_need_plugin();
 }
 
 static int take_one(struct rp_task *task, const struct rp_fd *f)
@@ -349,11 +341,18 @@ static int check_task(pid_t pid)
 	return check_pins(pid);
 }
 
+static bool has_taken(const struct dump_context *c, const struct rp_task *task)
+{
+	while (c && c->task != task)
+		c = c->next;
+	return c;
+}
+
 int rp_dump_take(pid_t pid)
 {
 	struct dump_task *t = calloc(1, sizeof(*t));
-	bool found = false;
 	struct dump_context *c;
+	bool found;
 	int err;
 
 	if (!t)
@@ -370,10 +369,11 @@ int rp_dump_take(pid_t pid)
 	dump_tasks = t;
 
 	err = take_kinds(&t->scan, false);
-	for (c = dump_contexts; c; c = c->next)
-		found |= c->task == &t->scan;
-	if (!err && found)
+	/* who is suspended may have closed the device, and its events not */
+	if (!err && (t->scan.suspended || has_taken(dump_contexts, &t->scan)))
 		err = take_kinds(&t->scan, true);
+	found = has_taken(dump_contexts, &t->scan) ||
+		has_taken(dump_foreign, &t->scan);
 	if (!err && found)
 		err = check_task(pid);
 	for (c = dump_contexts; c && !err; c = c->next)
@@ -403,16 +403,12 @@ static void free_file(void *file)
 	free(file);
 }
 
-void dump_release_all(void)
+static void free_contexts(struct dump_context **list)
 {
 	struct dump_context *c;
-	struct dump_task *t;
 
-	/* first: if no task has the context by now, it stays stopped */
-	tdestroy(files, free_file);
-	files = NULL;
-	while ((c = dump_contexts)) {
-		dump_contexts = c->next;
+	while ((c = *list)) {
+		*list = c->next;
 		if (c->guard >= 0)
 			close(c->guard);
 		rp_rings_free(&c->rings);
@@ -422,6 +418,17 @@ void dump_release_all(void)
 		free(c->channels);
 		free(c);
 	}
+}
+
+void dump_release_all(void)
+{
+	struct dump_task *t;
+
+	/* first: if no task has the context by now, it stays stopped */
+	tdestroy(files, free_file);
+	files = NULL;
+	free_contexts(&dump_contexts);
+	free_contexts(&dump_foreign);
 	contexts_end = &dump_contexts;
 	while ((t = dump_tasks)) {
 		dump_tasks = t->next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A task that has a context of another driver beside ours: its files are not ours */
+/* A task that has a context of another driver, beside ours or not */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -31,9 +31,11 @@ int fake_resolve(int fd, int other, struct rxe_migr_resolve_resp *resp)
 	return other == our_events ? 0 : -ENOENT;
 }
 
-bool rp_dump_knows(dev_t rdev)
+static int dir;
+
+int criu_get_image_dir(void)
 {
-	return rdev == OURS;
+	return dir;
 }
 
 int dump_settle_at_exit(void)
@@ -87,22 +89,118 @@ static void events(void)
 	CHECK(take_event(&task, fds + 1, second_events) == -EOPNOTSUPP);
 	second_events = -1;
 	CHECK(take_event(&child, fds + 1, dup(file[0])) == -EOPNOTSUPP);
-	/* for another plug-in */
-	CHECK(!take_event(&task, fds + 3, dup(other[0])));
-	CHECK(dump_contexts->nr_fds == 3 && !dump_find_file(other[0]));
-	task.nr_fds = 2; /* nobody's */
+	/* nobody's, who could say that it is in order */
 	CHECK(take_event(&task, fds + 3, dup(other[0])) == -EOPNOTSUPP);
+	CHECK(dump_contexts->nr_fds == 3 && !dump_find_file(other[0]));
+	CHECK(!dump_foreign);
+	task.suspended = true; /* the layer's */
+	CHECK(!take_event(&task, fds + 3, dup(other[0])));
+	CHECK(dump_find_file(other[0])->context == dump_foreign);
 	dump_release_all();
-	CHECK(!dump_find_file(file[0]));
+	CHECK(!dump_find_file(file[0]) && !dump_find_file(other[0]));
+	CHECK(!dump_contexts && !dump_foreign);
 	CHECK(inventory == 1);
 	for (int i = 0; i < 2; i++) { /* CRIU has forgotten it, or not */
 		dump_forget_plugin();
 		CHECK(!inventory);
-		CHECK(!need_plugin() && !need_plugin() && inventory == 1);
+		CHECK(!dump_need_plugin() && !dump_need_plugin());
+		CHECK(inventory == 1);
 		inventory = i;
 	}
 	for (int i = 0; i < 2; i++)
 		CHECK(!close(file[i]) && !close(other[i]));
+}
+
+static const struct rp_device foreign = { .ibdev = "foreign0",
+					  .rdev = FOREIGN };
+
+static void needs_the_sign(void)
+{
+	struct rp_fd fds[] = { { .fd = 5, .kind = RP_UVERBS, .rdev = FOREIGN },
+			       { .fd = 6, .kind = RP_EVENT } };
+	struct rp_task task = { .pid = 17, .fds = fds, .nr_fds = 2 };
+	struct rp_task child = { .pid = 18, .fds = fds, .nr_fds = 2 };
+	int file[2];
+
+	MUST(!pipe(file));
+	inventory = 0;
+	dump_forget_plugin();
+	CHECK(dump_take_foreign(&task, fds, &foreign, dup(file[0])) ==
+	      -EOPNOTSUPP);
+	CHECK(!dump_foreign && !dump_find_file(file[0]) && !inventory);
+	task.suspended = child.suspended = true;
+	CHECK(!dump_take_foreign(&task, fds, &foreign, dup(file[0])));
+	CHECK(!take_event(&task, fds + 1, dup(file[1])));
+	CHECK(inventory == 1);
+	CHECK(dump_find_file(file[0])->type == RP_FILE_DEAD);
+	CHECK(dump_find_file(file[1])->type == RP_FILE_DEAD);
+	/* by other numbers, and in another process that says the same */
+	CHECK(!take_uverbs(&task, fds, dup(file[0])));
+	CHECK(!take_event(&task, fds + 1, dup(file[1])));
+	CHECK(take_uverbs(&child, fds, dup(file[0])) == -EOPNOTSUPP);
+	CHECK(take_event(&child, fds + 1, dup(file[1])) == -EOPNOTSUPP);
+	CHECK(has_taken(dump_foreign, &task));
+	CHECK(!has_taken(dump_foreign, &child));
+	CHECK(dump_foreign->next && !dump_foreign->next->next);
+	dump_release_all();
+	CHECK(!close(file[0]) && !close(file[1]));
+}
+
+static void written(void)
+{
+	struct rp_fd fd = { .fd = 5, .kind = RP_UVERBS, .rdev = FOREIGN };
+	struct rp_map maps[] = {
+		{ 0x1000, 0x2000, 0x5000, PROT_READ, true, FOREIGN },
+		{ 0x2000, 0x3000, 0x5000, PROT_READ, true, OURS },
+		{ 0x3000, 0x4000, 0x5000, PROT_READ, false, FOREIGN },
+		{ 0x8000, 0xa000, 0, PROT_READ | PROT_WRITE, true, FOREIGN },
+	};
+	struct dump_task other = {
+		.scan = { .pid = 16, .maps = maps, .nr_maps = 4 }
+	};
+	struct dump_task task = { .scan = { .pid = 17,
+					    .vpid = 4,
+					    .max_fd = 5,
+					    .suspended = true,
+					    .maps = maps,
+					    .nr_maps = 4 },
+				  .next = &other };
+	const struct rp_dead_image *dead;
+	char path[] = "/tmp/criu-test-XXXXXX";
+	const struct rp_vma *vma;
+	int file[2];
+	void *img;
+
+	MUST(mkdtemp(path) && !pipe(file));
+	dir = open(path, O_RDONLY | O_DIRECTORY);
+	MUST(dir >= 0);
+	dump_tasks = &task;
+	CHECK(!dump_write_foreign());
+	CHECK(rp_read_image(dir, "rdma-dead-0.img", RP_IMAGE_DEAD, &img));
+	MUST(!dump_take_foreign(&task.scan, &fd, &foreign, file[0]));
+	MUST(!dump_take_foreign_event(&task.scan, &fd, file[1]));
+	for (int i = 0; i < 4; i++) {
+		CHECK(dump_owns_foreign_map(&task.scan, maps + i) ==
+		      (i % 3 == 0));
+		CHECK(!dump_owns_foreign_map(&other.scan, maps + i));
+	}
+	CHECK(!dump_write_foreign());
+	CHECK(rp_read_image(dir, "rdma-dead-1.img", RP_IMAGE_DEAD, &img));
+	MUST(!rp_read_image(dir, "rdma-dead-0.img", RP_IMAGE_DEAD, &img));
+	dead = img;
+	vma = rp_dead_vmas(dead);
+	CHECK(dead->vpid == 4 && dead->max_fd == 5);
+	CHECK(dead->nr_files == 2 && dead->nr_vmas == 2);
+	CHECK(vma[0].start == 0x1000 && vma[0].end == 0x2000);
+	CHECK(vma[0].offset == 0x5000 && vma[0].prot == PROT_READ);
+	CHECK(vma[1].start == 0x8000 && vma[1].end == 0xa000);
+	free(img);
+	/* what no restore has room for */
+	task.scan.max_fd = RP_MAX_FD + 1;
+	CHECK(dump_write_foreign() == -EINVAL);
+	dump_tasks = NULL;
+	dump_release_all();
+	CHECK(!rp_remove_images(dir) && !close(dir) && !rmdir(path));
 }
 
 /* a memfd that has the name of our stand-ins is an ordinary file */
@@ -194,6 +292,8 @@ int rp_inject_attach(struct rp_inject *inj, int fd, struct rxe_migr_status *st)
 int main(void)
 {
 	events();
+	needs_the_sign();
+	written();
 	by_name();
 	leaks();
 	return check_result();

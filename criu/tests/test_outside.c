@@ -16,7 +16,7 @@
 #include "dump.h"
 
 struct dump_task *dump_tasks;
-struct dump_context *dump_contexts;
+struct dump_context *dump_contexts, *dump_foreign;
 
 static int file, go[2], ready[2], end[2];
 
@@ -75,6 +75,9 @@ int main(void)
 	MUST(!pipe(go) && !pipe(ready) && !pipe(end));
 	context.fd = file;
 	context.dev.rdev = st.st_rdev;
+	dump_foreign = &context;
+	CHECK(result(start_criu()) == 1);
+	dump_foreign = NULL;
 	dump_contexts = &context;
 
 	CHECK(result(start_criu()) == 1);

@@ -12,7 +12,7 @@
 #define TASKS 3
 
 struct dump_task *dump_tasks;
-struct dump_context *dump_contexts;
+struct dump_context *dump_contexts, *dump_foreign;
 static int commits, releases, forgets;
 
 int fake_commit(int fd)
@@ -41,6 +41,27 @@ const struct dump_file *dump_find_file(int fd)
 {
 	(void)fd;
 	return NULL;
+}
+
+int dump_refuse_shared(const struct rp_task *task, int number,
+		       const struct dump_file *known)
+{
+	(void)task;
+	(void)number;
+	(void)known;
+	return -1;
+}
+
+bool dump_owns_foreign_map(const struct rp_task *task, const struct rp_map *map)
+{
+	(void)task;
+	(void)map;
+	return false;
+}
+
+int dump_write_foreign(void)
+{
+	return 0;
 }
 
 int criu_get_image_dir(void)
