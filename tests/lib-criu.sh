@@ -93,6 +93,15 @@ criu_restore() # NODE
 		fail "restore: $(ask "$1" "grep -h 'rdma: \|Error' /tmp/c/log")"
 }
 
+refused() # NODE MESSAGE WORD...: the command fails and its log says MESSAGE
+{
+	if ! on "$1" "cd /tmp/c && ! ${*:3}" >/dev/null 2>&1; then
+		fail "not refused: ${*:3}"
+	fi
+	grep -q "$2" <<<"$(ask "$1" "grep -h 'rdma: \|Missing' /tmp/c/log")" ||
+		fail "the log does not say: $2"
+}
+
 use_contexts() # NODE: they work, and go away in order
 {
 	ask "$1" "pkill -CONT -x $program; pkill -USR1 -x $program" || true
