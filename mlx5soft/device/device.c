@@ -161,6 +161,11 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 		free(nic);
 		return ret;
 	}
+	ret = nic_limit(nic, cfg->rate, cfg->delay);
+	if (ret) {
+		nic_destroy(nic);
+		return ret;
+	}
 	nic->cmd_in = malloc(CMD_MAX + CMD_SPARE);
 	nic->cmd_out = malloc(CMD_OUT_MAX + CMD_SPARE);
 	objs_init(nic);
@@ -195,6 +200,7 @@ void nic_destroy(struct nic *nic)
 	free(nic->cmd_in);
 	free(nic->cmd_out);
 	record_close(nic);
+	free(nic->wire.limit);
 	free(nic);
 }
 
@@ -210,12 +216,28 @@ void nic_wire_trains(struct nic *nic, bool send)
 	nic->wire.trains = send && nic->wire.vnet;
 }
 
+int nic_limit(struct nic *nic, uint64_t rate, uint64_t delay)
+{
+	return wire_limit(&nic->wire, nic_now(), rate, delay);
+}
+
+/* What has arrived leaves, and perhaps there is room now. */
+static void run_limit(struct nic *nic, uint64_t t, bool waited)
+{
+	wire_run(&nic->wire, t, waited);
+	if (nic->tx_blocked && wire_flush(&nic->wire) && wire_room(&nic->wire))
+		nic->tx_blocked = false;
+}
+
 bool nic_tick(struct nic *nic)
 {
 	uint64_t t = nic_now();
 	/* Who is first may fill the wire: the one that did not send last */
-	bool more, eth_first = nic->eth_first;
+	bool more, eth_first = nic->eth_first, waited = nic->tx_waits;
 
+	if (nic->wire.limit) /* of its frames the device knows no more */
+		run_limit(nic, t, waited);
+	nic->tx_waits = false;
 	if (!vfu_bus_master(nic->vfu))
 		return false;
 	if (nic->flush_due && t >= nic->flush_due)
@@ -229,15 +251,15 @@ bool nic_tick(struct nic *nic)
 		cq_tick(nic, t);
 	if (!wire_flush(&nic->wire))
 		nic->tx_blocked = true;
+	nic->tx_waits = nic->tx_blocked || (waited && more);
 	return more;
 }
 
-int64_t nic_due(const struct nic *nic)
+/* ...of what needs the guest's memory */
+static uint64_t work_due(const struct nic *nic, uint64_t t)
 {
-	uint64_t due = roce_next_deadline(nic->roce), t = nic_now();
+	uint64_t due = roce_next_deadline(nic->roce);
 
-	if (!vfu_bus_master(nic->vfu))
-		return -1;
 	if (nic->cq_due < due)
 		due = nic->cq_due;
 	if (nic->flush_due && nic->flush_due < due)
@@ -246,6 +268,17 @@ int64_t nic_due(const struct nic *nic)
 		return 0;
 	if (!TAILQ_EMPTY(&nic->holding) && t + HELD_RETRY_NS < due)
 		due = t + HELD_RETRY_NS;
+	return due;
+}
+
+int64_t nic_due(const struct nic *nic)
+{
+	uint64_t due = wire_due(&nic->wire, nic->tx_blocked), t = nic_now();
+	bool runs = vfu_bus_master(nic->vfu);
+	uint64_t work = runs ? work_due(nic, t) : UINT64_MAX;
+
+	if (work < due)
+		due = work;
 	if (due == UINT64_MAX)
 		return -1;
 	return due <= t ? 0 : due - t;

@@ -27,6 +27,7 @@ struct nic_config {
 	 * packets (wire.h).
 	 */
 	bool wire_trains;
+	uint64_t rate, delay; /* nic_limit() from the beginning */
 	/* A folder: what comes from outside is written to it, see cmd_ops.h and
 	 * vfu_config.record; NULL: not
 	 */
@@ -52,6 +53,13 @@ short nic_wire_events(const struct nic *nic);
  * are sent, if nic_config.wire_trains permits.
  */
 void nic_wire_trains(struct nic *nic, bool send);
+
+/*
+ * What is sent leaves at no more than `rate` bits per second and arrives `delay`
+ * ns late, see link.h; 0 and 0: no limit. What is on its way already begins anew.
+ * Returns 0, -ERANGE if rate and delay together are too much, or -ENOMEM.
+ */
+int nic_limit(struct nic *nic, uint64_t rate, uint64_t delay);
 
 /* Let the transport work. Returns true if there is more to do at once. */
 bool nic_tick(struct nic *nic);

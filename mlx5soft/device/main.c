@@ -13,22 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "device.h"
+#include "link.h"
 #include "vfu.h"
 
 static const char help[] =
-	"Usage: mlx5soft -s SOCKET [-m MAC] [-f WIRE] [-r FOLDER] [-v]\n"
+	"Usage: mlx5soft -s SOCKET [OPTION...]\n"
 	"A software ConnectX for QEMU: -device vfio-user-pci.\n"
 	"\n"
 	"  -s SOCKET  where QEMU connects\n"
 	"  -m MAC     address of the port (default 52:54:00:12:5c:01)\n"
 	"  -f WIRE    Ethernet: tap:NAME, or the number of a descriptor that\n"
 	"             carries a frame with each read and write (default none)\n"
+	"  --rate RATE, --delay TIME\n"
+	"             what is sent leaves at no more than so many bits a second\n"
+	"             (20M, 2.5G; FCS, preamble and gap count), and arrives so much\n"
+	"             later (50us, 1ms; default of both: no limit)\n"
 	"  -r FOLDER  record what comes from outside, up to 1 MiB each: FOLDER/cmd,\n"
 	"             commands, doorbells and short frames, for fuzz_cmd; FOLDER/vfu,\n"
 	"             requests of QEMU, for fuzz_vfu\n"
@@ -213,9 +219,16 @@ static int open_signals(void)
 	return signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+enum {
+	RATE = 256, /* options without a letter */
+	DELAY
+};
+
 int main(int argc, char **argv)
 {
 	static const struct option longopts[] = {
+		{ "rate", required_argument, NULL, RATE },
+		{ "delay", required_argument, NULL, DELAY },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -241,6 +254,14 @@ int main(int argc, char **argv)
 			if (open_wire(&cfg, optarg) < 0)
 				return die(optarg, errno);
 			break;
+		case RATE:
+			if (!link_parse_rate(optarg, &cfg.rate))
+				return die(optarg, EINVAL);
+			break;
+		case DELAY:
+			if (!link_parse_time(optarg, &cfg.delay))
+				return die(optarg, EINVAL);
+			break;
 		case 'r':
 			cfg.record = optarg;
 			break;
@@ -261,6 +282,8 @@ int main(int argc, char **argv)
 		return die("signalfd", errno);
 	signal(SIGPIPE, SIG_IGN);
 	limit_memory();
+	/* A frame in its time, and not up to 50 us later */
+	prctl(PR_SET_TIMERSLACK, 1UL);
 	ret = nic_create(&cfg, &nic);
 	if (ret)
 		return die(cfg.path, -ret);

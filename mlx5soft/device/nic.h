@@ -77,6 +77,7 @@ struct nic {
 
 	/* the wire has no room: send queues wait */
 	bool tx_blocked;
+	bool tx_waits;	       /* ...did so last time, and have not caught up */
 	bool eth_first;	       /* RDMA sent the last frame */
 	struct wq_list tx_run; /* send queues with something to do */
 	/* receive queues in the error state, in the order of wq.look_at */

@@ -2,6 +2,7 @@
 /* Frames to and from the wire, one by one and in trains. */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -13,6 +14,21 @@
 /* ---- sending ---- */
 
 /* False: no room. What fails otherwise is lost. */
+static bool write_out(struct wire *w, const struct iovec *iov, int count,
+		      uint32_t frames)
+{
+	ssize_t n;
+
+	do
+		n = writev(w->fd, iov, count);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		return false;
+	w->errors += n < 0 ? frames : 0;
+	return true;
+}
+
+/* A frame, or one that has `frames` with equal headers; false: no room */
 static bool put_out(struct wire *w, struct virtio_net_hdr *v, const void *frame,
 		    uint32_t len, uint32_t frames)
 {
@@ -20,15 +36,13 @@ static bool put_out(struct wire *w, struct virtio_net_hdr *v, const void *frame,
 		{ v, sizeof(*v) },
 		{ (void *)frame, len },
 	};
-	ssize_t n;
+	uint64_t bytes;
 
-	do
-		n = writev(w->fd, iov + !w->vnet, 1 + w->vnet);
-	while (n < 0 && errno == EINTR);
-	if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
-		return false;
-	w->errors += n < 0 ? frames : 0;
-	return true;
+	if (!w->limit)
+		return write_out(w, iov + !w->vnet, 1 + w->vnet, frames);
+	bytes = link_bytes(len, w->headers, frames > 1 ? w->segment : 0);
+	return !w->full &&
+	       limit_put(w->limit, iov + !w->vnet, 1 + w->vnet, frames, bytes);
 }
 
 bool wire_write(struct wire *w, const void *frame, uint32_t len)
@@ -105,6 +119,13 @@ static bool follows(const struct wire *w, const uint8_t *head)
 	return !memcmp(same, first, n);
 }
 
+/* A train takes a time of the link in which nobody else has it. */
+static uint32_t longest(const struct wire *w)
+{
+	return w->limit && w->limit->train < WIRE_MAX ? w->limit->train
+						      : WIRE_MAX;
+}
+
 static uint32_t headers_of(const uint8_t *head)
 {
 	bool v4 = get_be16(head + ETH_BYTES - 2) == ETHERTYPE_IPV4;
@@ -118,7 +139,7 @@ bool wire_put(struct wire *w, const uint8_t *frame, uint32_t len)
 
 	if (w->count && w->trains && !w->complete && w->count < MAX_SEGMENTS &&
 	    headers == w->headers && len - headers <= w->segment &&
-	    len - headers <= WIRE_MAX - w->len && follows(w, frame)) {
+	    w->len + len - headers <= longest(w) && follows(w, frame)) {
 		skip = headers;
 	} else {
 		if (!wire_flush(w))
@@ -132,6 +153,69 @@ bool wire_put(struct wire *w, const uint8_t *frame, uint32_t len)
 	memcpy(w->tx.frame + w->len, frame + skip, len - skip);
 	w->len += len - skip;
 	return true;
+}
+
+/* ---- over a limited link ---- */
+
+#define BURST 256 /* frames that leave at once, before others have their turn */
+
+int wire_limit(struct wire *w, uint64_t now, uint64_t rate, uint64_t delay)
+{
+	struct limit *l = w->limit;
+
+	if (!l && !rate && !delay)
+		return 0;
+	if (!l)
+		l = limit_create();
+	if (!l)
+		return -ENOMEM;
+	limit_turn(l, now, false);
+	if (!limit_set(l, rate, delay)) {
+		if (!w->limit)
+			free(l);
+		return -ERANGE;
+	}
+	w->limit = l;
+	return 0;
+}
+
+void wire_run(struct wire *w, uint64_t now, bool waited)
+{
+	struct limit *l = w->limit;
+	struct limit_unit *u;
+	struct iovec iov;
+	int n;
+
+	limit_turn(l, now, waited);
+	w->full = false;
+	for (n = 0; n < BURST && (u = limit_arrived(l)); n++) {
+		iov = (struct iovec){ u->data, u->len };
+		if (!write_out(w, &iov, 1, u->packets)) {
+			w->full = true;
+			return;
+		}
+		limit_pop(l);
+	}
+	/* Who comes from now on overtakes nobody. */
+	if (!l->units && !l->link.rate && !l->link.delay) {
+		w->limit = NULL;
+		free(l);
+	}
+}
+
+bool wire_room(const struct wire *w)
+{
+	return !w->limit || (!w->full && limit_room(w->limit));
+}
+
+uint64_t wire_due(const struct wire *w, bool waits)
+{
+	return w->limit && !w->full ? limit_due(w->limit, waits) : LIMIT_NEVER;
+}
+
+bool wire_polls(const struct wire *w, bool waits)
+{
+	return w->limit ? w->full : waits;
 }
 
 /* ---- receiving ---- */

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "ethernet/frame.h"
+#include "limit.h"
 
 #define WIRE_MAX (ETH_BYTES + 65535U) /* bytes of a train */
 #define WIRE_TAGS 8U		      /* of VLANs, in one that comes */
@@ -29,6 +30,9 @@ struct wire {
 	bool vnet;   /* there are struct virtio_net_hdr */
 	bool trains; /* may be sent; those of others are always understood */
 	uint64_t errors; /* frames that the descriptor did not take */
+
+	struct limit *limit; /* NULL: none, and nothing of one is on its way */
+	bool full; /* ...and the descriptor does not take what has arrived */
 
 	/* what waits to be sent */
 	uint32_t len, headers, segment, count;
@@ -61,6 +65,27 @@ bool wire_write(struct wire *w, const void *frame, uint32_t len);
  * until the next call. Its checksum may be missing: wire_sum().
  */
 uint8_t *wire_get(struct wire *w, uint32_t *len);
+
+/*
+ * From `now` on all leaves at `rate` bits per second and `delay` ns late; 0 and 0:
+ * as it comes. See limit_set(). Returns 0, -ERANGE or -ENOMEM: as it was.
+ */
+int wire_limit(struct wire *w, uint64_t now, uint64_t rate, uint64_t delay);
+
+/* With a limit, in each turn: see limit_turn(), and what has arrived leaves. */
+void wire_run(struct wire *w, uint64_t now, bool waited);
+
+/* What is sent finds room: with a limit; without, only trying tells. */
+bool wire_room(const struct wire *w);
+
+/*
+ * When wire_run() has something to do, LIMIT_NEVER: nobody knows. `waits`: for room,
+ * too.
+ */
+uint64_t wire_due(const struct wire *w, bool waits);
+
+/* poll() has to tell when the descriptor takes something again. */
+bool wire_polls(const struct wire *w, bool waits);
 
 /* wire_get() has more without reading, which poll() does not tell. */
 bool wire_more(const struct wire *w);

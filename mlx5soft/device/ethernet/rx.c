@@ -479,7 +479,7 @@ static bool arrived(struct nic *nic, const uint8_t *frame, uint32_t len)
 
 short nic_wire_events(const struct nic *nic)
 {
-	return POLLIN | (nic->tx_blocked ? POLLOUT : 0);
+	return POLLIN | (wire_polls(&nic->wire, nic->tx_blocked) ? POLLOUT : 0);
 }
 
 bool nic_wire(struct nic *nic, short events)
@@ -489,8 +489,9 @@ bool nic_wire(struct nic *nic, short events)
 	uint32_t len;
 	int i;
 
-	/* room, or nobody takes anything any more */
-	if (events & ~POLLIN && nic->tx_blocked && wire_flush(wire))
+	/* room, or nobody takes anything any more; a limit sees to itself */
+	if (events & ~POLLIN && nic->tx_blocked && !wire->limit &&
+	    wire_flush(wire))
 		nic->tx_blocked = false;
 	if (vfu_bus_master(nic->vfu))
 		eth_retry_held(nic);

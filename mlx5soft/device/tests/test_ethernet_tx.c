@@ -324,6 +324,125 @@ static void test_full(short error)
 	rig_stop(r);
 }
 
+/* Let the device work, with a far end that takes all, until the queue is empty. */
+static uint32_t send_all(void)
+{
+	uint8_t frame[2048], cqe[64];
+	uint32_t frames = 0;
+
+	for (;;) {
+		while (read(r->wire, frame, sizeof(frame)) > 0)
+			frames++;
+		if (!nic_due(r->nic))
+			nic_tick(r->nic);
+		else if (rig_cqe(r, &p.tx_cq, cqe) && nic_due(r->nic) < 0)
+			return frames;
+		rig_wire(r);
+	}
+}
+
+/*
+ * Behind a slow link it is time that makes room, and nothing else: no frame that
+ * comes, and not the wire, which has room all the time. Switched off, it makes all
+ * of it at once.
+ */
+static void test_limited(void)
+{
+	uint8_t frame[2048] = { 255, 255, 255, 255, 255, 255 };
+	uint32_t sq;
+
+	r = rig_start();
+	probe_run(r, &p);
+	CHECK(!nic_limit(r->nic, 1000, LINK_MAX_DELAY), "limit");
+	sq = new_sq();
+	put_large_send(rig_mem(r, buf), sq);
+	put_be32(rig_mem(r, db) + 4, 2);
+	rig_send_db(r, r->uar, sq);
+	CHECK(r->nic->wire.limit->units == 1, "%lu frames have room",
+	      r->nic->wire.limit->units);
+	CHECK(write(r->wire, frame, FRAME) > 0, "frame");
+	CHECK(rig_wire(r), "it did not come");
+	nic_tick(r->nic);
+	CHECK(!(nic_wire_events(r->nic) & POLLOUT) && nic_due(r->nic) >= 0,
+	      "waits for the wire");
+	CHECK(read(r->wire, frame, sizeof(frame)) < 0, "a frame, already");
+	CHECK(!nic_limit(r->nic, 0, 0) && !nic_due(r->nic), "is still limited");
+	CHECK(send_all() == PAYLOAD && !r->nic->wire.limit, "not all came");
+	rig_stop(r);
+}
+
+#define FRAME_TIME 80000U /* ns, of the shortest frame at this rate */
+#define FRAME_RATE 8400000U
+
+/* While there is work, the link is busy, also when the device had no processor. */
+static void test_busy(void)
+{
+	uint64_t frames = 0, idle, last, gap = 0;
+	const struct limit *l;
+	uint8_t frame[2048];
+	uint32_t sq;
+
+	r = rig_start();
+	probe_run(r, &p);
+	CHECK(!nic_limit(r->nic, FRAME_RATE, 0), "limit");
+	l = r->nic->wire.limit;
+	sq = new_sq();
+	put_large_send(rig_mem(r, buf), sq);
+	put_be32(rig_mem(r, db) + 4, 2);
+	rig_send_db(r, r->uar, sq);
+	idle = l->link.free - r->nic->port.tx.frames[UNICAST] * FRAME_TIME;
+	for (int i = 0; i < 30; i++) {
+		last = l->now;
+		usleep(1000 * (i % 4));
+		nic_tick(r->nic);
+		gap = l->now - last > gap ? l->now - last : gap;
+		while (read(r->wire, frame, sizeof(frame)) > 0)
+			frames++;
+	}
+	/* else this machine was too slow to tell */
+	if (gap < LIMIT_DEBT / 2)
+		CHECK(l->link.free == idle + r->nic->port.tx.frames[UNICAST] *
+						      FRAME_TIME,
+		      "idle for %lu ns",
+		      l->link.free - idle -
+			      r->nic->port.tx.frames[UNICAST] * FRAME_TIME);
+	CHECK(frames + l->units == r->nic->port.tx.frames[UNICAST] &&
+		      l->link.free > l->now &&
+		      frames * FRAME_TIME <= l->now - idle,
+	      "%lu frames", frames);
+	rig_stop(r);
+}
+
+/* What is on the link is no business of the device, which may be off meanwhile. */
+static void test_under_way(void)
+{
+	uint8_t frame[FRAME];
+	uint32_t sq;
+
+	r = rig_start();
+	probe_run(r, &p);
+	CHECK(!nic_limit(r->nic, 0, 2000000), "limit");
+	sq = new_sq();
+	memset(rig_mem(r, rig_pages(r, 1)), 2, FRAME);
+	put_be32(rig_mem(r, buf), 0x0a); /* send */
+	put_be32(rig_mem(r, buf) + 4, sq << 8 | 3);
+	put_be32(rig_mem(r, buf) + 32, FRAME);
+	put_be32(rig_mem(r, buf) + 36, p.mkey);
+	put_be64(rig_mem(r, buf) + 40, r->free - RIG_PAGE);
+	put_be32(rig_mem(r, db) + 4, 1);
+	rig_send_db(r, r->uar, sq);
+	CHECK(r->nic->wire.limit->units == 1, "not on its way");
+	host_flr(r->host);
+	while (nic_due(r->nic) >= 0) {
+		CHECK(read(r->wire, frame, FRAME) < 0, "too early");
+		while (nic_due(r->nic) > 0)
+			;
+		nic_tick(r->nic);
+	}
+	CHECK(read(r->wire, frame, FRAME) == FRAME, "it never came");
+	rig_stop(r);
+}
+
 #define MESSAGE (4U << 20)
 
 /* A WRITE that goes on and on, of a service that waits for no answer */
@@ -421,6 +540,9 @@ int main(void)
 	test_full(0);
 	test_full(POLLERR);
 	test_full(POLLHUP);
+	test_limited();
+	test_busy();
+	test_under_way();
 	test_share(1);
 	test_share(2);
 	test_share(4);

@@ -140,6 +140,21 @@ static void inline_send(struct rig *r, uint32_t cqn, bool flush)
 	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_CQ, cq.id), "%s", r->log);
 }
 
+/* A link costs memory; without, the device stays without one. */
+static void limit(struct rig *r)
+{
+	seen = 0;
+	fail_at = 1;
+	CHECK(nic_limit(r->nic, 1000000, 0) == -ENOMEM && seen == 1 &&
+		      !r->nic->wire.limit,
+	      "limited without memory");
+	fail_at = 0;
+	CHECK(!nic_limit(r->nic, 1000000, 0) && r->nic->wire.limit, "limit");
+	CHECK(!nic_limit(r->nic, 0, 0), "no limit");
+	nic_tick(r->nic);
+	CHECK(!r->nic->wire.limit, "is still there");
+}
+
 int main(void)
 {
 	struct rig *r = rig_start();
@@ -160,6 +175,7 @@ int main(void)
 	probe_remove(r, &p);
 	fail_at = 0;
 	r->again = NULL;
+	limit(r);
 	CHECK(failed > 40, "only %u failures", failed);
 	rig_stop(r);
 	return check_result();
