@@ -524,6 +524,21 @@ struct roce_counters {
 	uint64_t loopback_frames;
 };
 
+/*
+ * What all QPs together have under way as requesters. Whether a response has
+ * arrived nobody knows at its sender: the requester's engine does.
+ */
+struct roce_load {
+	uint64_t qps;
+	uint64_t packets;      /* sent and not acknowledged... */
+	uint64_t bytes;	       /* ...their payload */
+	uint64_t read_bytes;   /* asked for, and not there yet */
+	uint64_t unsent_bytes; /* of WQEs that were fetched: the rest of them */
+};
+
+/* Takes a time that is linear in QPs and in WQEs under way. */
+struct roce_load roce_load(const struct roce_engine *engine);
+
 const struct roce_qp_counters *roce_qp_counters(const struct roce_qp *qp);
 const struct roce_counters *roce_counters(const struct roce_engine *engine);
 
