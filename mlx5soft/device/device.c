@@ -148,6 +148,7 @@ int nic_create(const struct nic_config *cfg, struct nic **out)
 	for (i = 0; i <= MAX_LOOKS; i++)
 		TAILQ_INIT(&nic->rx_flush[i]);
 	TAILQ_INIT(&nic->holding);
+	nic->counted_from = nic_now();
 	nic->wire.fd = cfg->wire;
 	nic->wire.vnet = cfg->wire_trains;
 	nic_wire_trains(nic, true);

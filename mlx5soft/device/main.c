@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "device.h"
 #include "link.h"
 #include "vfu.h"
@@ -35,6 +36,7 @@ static const char help[] =
 	"             what is sent leaves at no more than so many bits a second\n"
 	"             (20M, 2.5G; FCS, preamble and gap count), and arrives so much\n"
 	"             later (50us, 1ms; default of both: no limit)\n"
+	"  -c SOCKET  where mlx5soft_ctl connects: counters, another limit\n"
 	"  -r FOLDER  record what comes from outside, up to 1 MiB each: FOLDER/cmd,\n"
 	"             commands, doorbells and short frames, for fuzz_cmd; FOLDER/vfu,\n"
 	"             requests of QEMU, for fuzz_vfu\n"
@@ -170,12 +172,14 @@ static bool serve_wire(struct nic *nic, short events, unsigned int *nothing)
 	       !(events & POLLHUP && *nothing >= ROUNDS);
 }
 
-static int serve(struct nic *nic, int wire, int signals)
+static int serve(struct nic *nic, int wire, int signals,
+		 struct control *control)
 {
-	struct pollfd fds[3] = {
+	struct pollfd fds[4] = {
 		{ .fd = vfu_fd(nic_vfu(nic)), .events = POLLIN },
 		{ .fd = wire }, /* -1: ignored */
 		{ .fd = signals, .events = POLLIN },
+		{ .events = POLLIN },
 	};
 	const struct timespec none = { 0 };
 	struct timespec due;
@@ -186,7 +190,8 @@ static int serve(struct nic *nic, int wire, int signals)
 		fds[1].events = nic_wire_events(nic) | POLLRDHUP;
 		if (nothing >= ROUNDS) /* it takes frames, and sends none */
 			fds[1].events &= POLLOUT;
-		if (ppoll(fds, 3, more ? &none : until_due(nic, &due), NULL) <
+		fds[3].fd = control_fd(control);
+		if (ppoll(fds, 4, more ? &none : until_due(nic, &due), NULL) <
 		    0) {
 			if (errno == EINTR)
 				continue;
@@ -199,6 +204,8 @@ static int serve(struct nic *nic, int wire, int signals)
 		if (fds[1].revents &&
 		    !serve_wire(nic, fds[1].revents, &nothing))
 			fds[1].fd = -1;
+		if (fds[3].revents)
+			control_serve(control, nic);
 		more = nic_tick(nic);
 	}
 }
@@ -236,11 +243,13 @@ int main(int argc, char **argv)
 		.mac = { 0x52, 0x54, 0x00, 0x12, 0x5c, 0x01 },
 		.wire = -1,
 	};
+	struct control control = { -1, -1 };
 	int signals = open_signals();
+	const char *control_path = NULL;
 	struct nic *nic;
 	int c, ret;
 
-	while ((c = getopt_long(argc, argv, "s:m:f:r:vh", longopts, NULL)) !=
+	while ((c = getopt_long(argc, argv, "s:m:f:c:r:vh", longopts, NULL)) !=
 	       -1)
 		switch (c) {
 		case 's':
@@ -253,6 +262,9 @@ int main(int argc, char **argv)
 		case 'f':
 			if (open_wire(&cfg, optarg) < 0)
 				return die(optarg, errno);
+			break;
+		case 'c':
+			control_path = optarg;
 			break;
 		case RATE:
 			if (!link_parse_rate(optarg, &cfg.rate))
@@ -287,7 +299,12 @@ int main(int argc, char **argv)
 	ret = nic_create(&cfg, &nic);
 	if (ret)
 		return die(cfg.path, -ret);
-	ret = serve(nic, cfg.wire, signals);
+	if (control_path && control_open(&control, control_path))
+		ret = die(control_path, errno);
+	else
+		ret = serve(nic, cfg.wire, signals, &control);
+	if (control.listener >= 0)
+		control_close(&control, control_path);
 	nic_destroy(nic);
 	return ret;
 }

@@ -49,6 +49,8 @@ struct nic {
 	bool enabled; /* between ENABLE_HCA and DISABLE_HCA */
 	bool up;      /* between INIT_HCA and TEARDOWN_HCA */
 	uint64_t cmds;
+	struct cmd_count cmd_count[CMD_OPS];
+	uint64_t counted_from; /* ns: since then */
 
 	uint32_t root_ft;
 	uint8_t nic_vport[BYTES(nic_vport_context)];

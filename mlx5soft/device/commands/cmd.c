@@ -56,6 +56,18 @@ const struct cmd_desc *cmd_find(uint16_t op)
 	return NULL;
 }
 
+const struct cmd_desc *cmd_row(size_t n)
+{
+	size_t part;
+
+	for (part = 0; part < N_ELEM(all_rows); part++) {
+		if (n < all_rows[part]->count)
+			return &all_rows[part]->row[n];
+		n -= all_rows[part]->count;
+	}
+	return NULL;
+}
+
 int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 	     const char *what)
 {
@@ -143,6 +155,15 @@ static int execute(struct nic *nic, struct cmd *cmd)
 	return cmd->desc->run(nic, cmd);
 }
 
+static void count(struct nic *nic, const struct cmd *cmd, uint64_t ns)
+{
+	struct cmd_count *c = &nic->cmd_count[cmd->desc ? cmd->desc->op : 0];
+
+	nic->cmds++;
+	c->count++;
+	c->ns += ns;
+}
+
 static enum delivery read_in(struct nic *nic, const struct slot *s)
 {
 	uint8_t box[MAILBOX];
@@ -182,6 +203,7 @@ static enum delivery write_out(struct nic *nic, const struct slot *s)
 static enum delivery deliver(struct nic *nic, struct slot *s)
 {
 	struct cmd cmd = { .in = nic->cmd_in, .out = nic->cmd_out };
+	uint64_t began = nic_now();
 	enum delivery ret;
 	int status;
 
@@ -213,9 +235,10 @@ static enum delivery deliver(struct nic *nic, struct slot *s)
 		nic->cmd_out[0] = status;
 		put_be32(nic->cmd_out + 4, cmd.syndrome);
 	}
-	nic->cmds++;
 	memcpy(s->raw + 32, nic->cmd_out, INLINE);
-	return write_out(nic, s);
+	ret = write_out(nic, s);
+	count(nic, &cmd, nic_now() - began);
+	return ret;
 }
 
 static void run_slot(struct nic *nic, unsigned int index)

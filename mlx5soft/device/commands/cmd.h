@@ -59,6 +59,8 @@ extern const struct cmd_rows rows_base, rows_caps, rows_eq, rows_cq, rows_mkey,
 #define ROW(op, run, in, out, arg) { MLX5_CMD_OP_##op, #op, run, in, out, arg }
 
 const struct cmd_desc *cmd_find(uint16_t op);
+/* One after the other; NULL: there are no more. */
+const struct cmd_desc *cmd_row(size_t n);
 int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 	     const char *what);
 /* The syndrome is the number of the command and of the line in the source. */

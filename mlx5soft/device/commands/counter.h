@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Counters: of the port, and of queues */
+/* Counters: of the port, of queues, and of commands */
 #ifndef MLX5SOFT_COUNTER_H
 #define MLX5SOFT_COUNTER_H
 
@@ -18,6 +18,13 @@ enum cast {
 struct traffic {
 	uint64_t frames[CASTS], bytes[CASTS];
 };
+
+/* Of an opcode; of opcode 0, which there is not: those that are unknown */
+struct cmd_count {
+	uint64_t count, ns;
+};
+
+#define CMD_OPS 0x1000U /* opcodes are below */
 
 #define SIZE_RANGES 10
 

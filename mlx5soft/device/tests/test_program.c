@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The program itself: what its loop does when the wire goes away */
+/* The program itself: what its loop does when the wire goes away; and its control */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -82,11 +82,99 @@ static void test_wire_closed(char *program, enum how how)
 	rmdir(dir);
 }
 
+/* What mlx5soft_ctl says; the words end with NULL. Returns its exit code. */
+static int ctl(char *program, const char *path, const char *word,
+	       const char *more, char said[4096])
+{
+	int out[2], status;
+	ssize_t n, len = 0;
+	pid_t pid;
+
+	if (pipe(out))
+		abort();
+	pid = fork();
+	if (!pid) {
+		dup2(out[1], 1);
+		execl(program, program, path, word, more, NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	while ((n = read(out[0], said + len, 4095 - len)) > 0)
+		len += n;
+	said[len] = '\0';
+	close(out[0]);
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* It starts with a limit, answers, takes another one, and leaves no socket behind. */
+static void test_control(char *program, char *ctl_program)
+{
+	char dir[] = "/tmp/mlx5soft-XXXXXX", path[64], control[64], said[4096];
+	int status;
+	pid_t pid;
+
+	if (!mkdtemp(dir))
+		abort();
+	snprintf(path, sizeof(path), "%s/nic", dir);
+	snprintf(control, sizeof(control), "%s/ctl", dir);
+	pid = fork();
+	if (!pid) {
+		execl(program, program, "-s", path, "-c", control, "--rate",
+		      "20M", "--delay", "50us", NULL);
+		_exit(127);
+	}
+	for (int i = 0; access(control, F_OK) && i < 10000; i++)
+		usleep(1000);
+	CHECK(!ctl(ctl_program, control, "limit", NULL, said) &&
+		      strstr(said, "{\"rate\": 20000000, \"delay_ns\": 50000,"),
+	      "%s", said);
+	CHECK(!ctl(ctl_program, control, "limit", "off", said) &&
+		      strstr(said, "{\"rate\": 0, \"delay_ns\": 0,"),
+	      "%s", said);
+	CHECK(!ctl(ctl_program, control, "counters", "reset", said) &&
+		      strstr(said, "\"commands\": {}"),
+	      "%s", said);
+	CHECK(ctl(ctl_program, control, "limit", "on", said) == 1 &&
+		      strstr(said, "error"),
+	      "%s", said);
+	kill(pid, SIGTERM);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		      !WEXITSTATUS(status),
+	      "status 0x%x", status);
+	CHECK(access(control, F_OK), "the socket is left");
+	CHECK(ctl(ctl_program, control, "limit", NULL, said) == 1, "%s", said);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* A limit that is none ends it, instead of being none. */
+static void test_refused(char *program, const char *option, const char *value)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl(program, program, "-s", "/nowhere/nic", option, value,
+		      NULL);
+		_exit(127);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		      WEXITSTATUS(status) == 1,
+	      "%s %s: status 0x%x", option, value, status);
+}
+
 int main(int argc, char **argv)
 {
-	CHECK(argc == 2, "usage: %s PROGRAM", argv[0]);
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s MLX5SOFT MLX5SOFT_CTL\n", argv[0]);
+		return 2;
+	}
 	test_wire_closed(argv[1], CLOSE);
 	test_wire_closed(argv[1], RESET);
 	test_wire_closed(argv[1], SHUT);
+	test_control(argv[1], argv[2]);
+	test_refused(argv[1], "--rate", "20");
+	test_refused(argv[1], "--delay", "50");
 	return check_result();
 }
