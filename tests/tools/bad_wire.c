@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "impair.h"
+#include "link.h"
 
 #define FRAME_MAX (sizeof(struct virtio_net_hdr) + 65536 + 128)
 #define WAITING_MAX 65536 /* delayed frames */
@@ -32,7 +34,7 @@
 #define BURST 64
 
 static const char help[] =
-	"Usage: bad_wire DEVICE DEVICE SPEC...\n"
+	"Usage: bad_wire DEVICE DEVICE [--one-way] SPEC...\n"
 	"Forwards frames between two network devices, both ways, as a bad line\n"
 	"would. SPEC is what tc-netem(8) calls so, namely\n"
 	"\n"
@@ -40,7 +42,11 @@ static const char help[] =
 	"  duplicate P%        that many come twice\n"
 	"  delay TIME [TIME]   later, and how much more or less (us, ms, s)\n"
 	"  reorder P%          that many are not delayed and overtake others\n"
+	"  rate RATE           no more than so many bits a second (20M, 2.5Gbit),\n"
+	"                      each way; FCS, preamble and gap count\n"
 	"  seed N              of the random numbers (default: another each time)\n"
+	"\n"
+	"With --one-way only frames from the first one; the others just pass.\n"
 	"\n"
 	"Says \"ready\" when it forwards, and with SIGTERM or SIGINT what it did,\n"
 	"as JSON, where DEVICE is where the frames came from: forwarded (all that\n"
@@ -50,6 +56,8 @@ static const char help[] =
 
 struct side {
 	const char *name;
+	const struct impair_spec *spec; /* of frames that came in here */
+	struct link link;
 	int fd;
 	uint64_t seq, last_out; /* numbers of frames that came in here */
 	uint64_t rng;
@@ -64,6 +72,7 @@ struct waiting {
 	uint8_t frame[];
 };
 
+static const struct impair_spec as_it_is;
 static struct impair_spec spec;
 static struct side sides[2];
 static struct waiting *heap[WAITING_MAX];
@@ -162,10 +171,21 @@ static void postpone(struct side *from, uint64_t due, const void *frame,
 	push(w);
 }
 
+/* ...the link there, behind those that came before */
+static uint64_t leaves(struct side *from, const uint8_t *packet, size_t len)
+{
+	struct virtio_net_hdr v;
+
+	memcpy(&v, packet, sizeof(v));
+	return link_send(&from->link, now(),
+			 impair_bytes(&v, packet + sizeof(v), len - sizeof(v)));
+}
+
 static void receive(struct side *from)
 {
 	static uint8_t frame[FRAME_MAX];
 	struct impair_fate fate;
+	uint64_t due;
 	ssize_t len;
 	int n, i;
 
@@ -179,13 +199,17 @@ static void receive(struct side *from)
 			continue;
 		}
 		from->seq++;
-		fate = impair_next(&spec, &from->rng);
+		fate = impair_next(from->spec, &from->rng);
 		from->lost += !fate.count;
 		from->duplicated += fate.count == 2;
 		for (i = 0; i < fate.count; i++) {
-			if (fate.delay[i])
-				postpone(from, now() + fate.delay[i], frame,
-					 len);
+			due = fate.delay[i];
+			if (from->link.rate)
+				due += leaves(from, frame, len);
+			else if (due)
+				due += now();
+			if (due)
+				postpone(from, due, frame, len);
 			else
 				forward(from, from->seq, frame, len);
 		}
@@ -238,7 +262,8 @@ static void set(const struct side *s, int level, int name, const void *value,
 		die(s->name);
 }
 
-static void open_side(struct side *s, const char *name, uint64_t seed)
+static void open_side(struct side *s, const char *name,
+		      const struct impair_spec *line, uint64_t seed)
 {
 	struct sockaddr_ll addr = { .sll_family = AF_PACKET,
 				    .sll_protocol = htons(ETH_P_ALL) };
@@ -246,6 +271,8 @@ static void open_side(struct side *s, const char *name, uint64_t seed)
 	int one = 1, buffer = SOCKET_BUFFER;
 
 	s->name = name;
+	s->spec = line;
+	s->link.rate = line->rate;
 	s->rng = seed;
 	addr.sll_ifindex = promisc.mr_ifindex = if_nametoindex(name);
 	if (!addr.sll_ifindex)
@@ -279,6 +306,7 @@ static void print_side(struct side *s)
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
+	bool one_way = argc > 3 && !strcmp(argv[3], "--one-way");
 	const char *wrong;
 	sigset_t ends;
 
@@ -287,13 +315,13 @@ int main(int argc, char **argv)
 		fputs(help, stdout);
 		return 0;
 	}
-	if (argc < 4) {
+	if (argc < 4 + one_way) {
 		fputs(help, stderr);
 		return 2;
 	}
 	if (getrandom(&spec.seed, sizeof(spec.seed), 0) != sizeof(spec.seed))
 		die("seed");
-	wrong = impair_parse(&spec, argv + 3);
+	wrong = impair_parse(&spec, argv + 3 + one_way);
 	if (wrong) {
 		fprintf(stderr, "bad_wire: not understood: %s\n", wrong);
 		return 2;
@@ -305,8 +333,10 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
-	open_side(&sides[0], argv[1], spec.seed);
-	open_side(&sides[1], argv[2], ~spec.seed);
+	open_side(&sides[0], argv[1], &spec, spec.seed);
+	open_side(&sides[1], argv[2], one_way ? &as_it_is : &spec, ~spec.seed);
+	/* A frame in its time, and not up to 50 us later */
+	prctl(PR_SET_TIMERSLACK, 1UL);
 	fputs("ready\n", stderr);
 	run();
 	printf("{\"seed\": %" PRIu64, spec.seed);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "impair.h"
+#include "link.h"
 
 static bool percent(const char *word, double *out)
 {
@@ -19,23 +20,7 @@ static bool percent(const char *word, double *out)
 
 static bool duration(const char *word, uint64_t *ns)
 {
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = { { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	char *end;
-	double n;
-	int i;
-
-	if (!word || *word < '0' || *word > '9')
-		return false;
-	n = strtod(word, &end);
-	for (i = 0; i < 3 && strcmp(end, units[i].name); i++)
-		;
-	if (i == 3 || n * units[i].ns > 60e9)
-		return false;
-	*ns = n * units[i].ns;
-	return true;
+	return word && link_parse_time(word, ns);
 }
 
 static bool seed(const char *word, uint64_t *out)
@@ -66,6 +51,8 @@ const char *impair_parse(struct impair_spec *spec, char **words)
 			if (ok && words[1] && words[1][0] >= '0' &&
 			    words[1][0] <= '9')
 				ok = duration(*++words, &spec->jitter);
+		} else if (!strcmp(name, "rate")) {
+			ok = *++words && link_parse_rate(*words, &spec->rate);
 		} else if (!strcmp(name, "seed")) {
 			ok = seed(*++words, &spec->seed);
 		} else {
@@ -77,6 +64,29 @@ const char *impair_parse(struct impair_spec *spec, char **words)
 	if (spec->reorder > 0 && !spec->delay)
 		return "reorder without delay";
 	return NULL;
+}
+
+/* The headers' length that the kernel gives is a hint only. */
+static uint32_t headers_of(const struct virtio_net_hdr *v, const uint8_t *frame,
+			   size_t len)
+{
+	size_t tcp = v->csum_start + 12;
+
+	if (v->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4)
+		return v->csum_start + 8;
+	return tcp < len ? v->csum_start + 4 * (frame[tcp] >> 4) : 0;
+}
+
+uint64_t impair_bytes(const struct virtio_net_hdr *v, const uint8_t *frame,
+		      size_t len)
+{
+	uint32_t headers, segment;
+
+	if (v->gso_type == VIRTIO_NET_HDR_GSO_NONE)
+		return link_bytes(len, 0, 0);
+	headers = headers_of(v, frame, len);
+	segment = headers && headers < len ? v->gso_size : 0;
+	return link_bytes(len, headers, segment);
 }
 
 /* splitmix64 */

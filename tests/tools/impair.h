@@ -3,12 +3,15 @@
 #ifndef IMPAIR_H
 #define IMPAIR_H
 
+#include <linux/virtio_net.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct impair_spec {
 	double loss, duplicate, reorder; /* probabilities */
 	uint64_t delay, jitter;		 /* ns */
+	uint64_t rate; /* bits per second, 0: any; a link (link.h) has it */
 	uint64_t seed;
 };
 
@@ -20,6 +23,13 @@ struct impair_fate {
 
 /* The words after the devices; NULL, or what is wrong with them. */
 const char *impair_parse(struct impair_spec *spec, char **words);
+
+/*
+ * What a frame takes of a link: as link_bytes(), and one that the kernel has still to
+ * cut counts as many.
+ */
+uint64_t impair_bytes(const struct virtio_net_hdr *v, const uint8_t *frame,
+		      size_t len);
 
 /* State is a number of any value; same spec, same state, same fates. */
 struct impair_fate impair_next(const struct impair_spec *spec, uint64_t *state);

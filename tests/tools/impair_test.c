@@ -21,6 +21,7 @@ static void check_words(void)
 		"loss 0% duplicate 100% reorder 75% delay 2ms seed 0x10",
 		"delay 10ms 3ms loss 0.5%",
 		"delay 1.5s",
+		"rate 20Mbit delay 50us",
 		"seed 18446744073709551615",
 	};
 	static char bad[][40] = {
@@ -41,6 +42,9 @@ static void check_words(void)
 		"reorder 5%",
 		"seed",
 		"seed x",
+		"rate",
+		"rate 20",
+		"rate 5Mb",
 		"seed -1",
 		"delay 1ms 2s 3",
 		"loss 2% duplicate",
@@ -105,9 +109,40 @@ static void check_extremes(void)
 	}
 }
 
+/* A frame of `len` bytes that the kernel would cut behind its headers */
+static uint64_t cut(uint8_t type, uint16_t start, uint32_t segment, size_t len)
+{
+	struct virtio_net_hdr v = { .gso_type = type,
+				    .gso_size = segment,
+				    .csum_start = start };
+	static uint8_t frame[65536];
+
+	memset(frame, 0x8f, sizeof(frame)); /* TCP's with 12 bytes of options */
+	return impair_bytes(&v, frame, len);
+}
+
+static void check_bytes(void)
+{
+	const uint64_t around = 24;
+
+	CHECK(cut(VIRTIO_NET_HDR_GSO_NONE, 0, 0, 1000) == 1000 + around);
+	CHECK(cut(VIRTIO_NET_HDR_GSO_NONE, 0, 0, 42) == 60 + around, "short");
+	CHECK(cut(VIRTIO_NET_HDR_GSO_UDP_L4, 34, 1000, 42 + 2500) ==
+		      2 * (42 + 1000 + around) + 42 + 500 + around,
+	      "UDP");
+	CHECK(cut(VIRTIO_NET_HDR_GSO_TCPV4, 34, 1448, 66 + 2 * 1448) ==
+		      2 * (66 + 1448 + around),
+	      "TCP");
+	/* what no kernel says */
+	CHECK(cut(VIRTIO_NET_HDR_GSO_TCPV4, 65535, 9, 100) == 100 + around);
+	CHECK(cut(VIRTIO_NET_HDR_GSO_UDP_L4, 95, 9, 100) == 100 + around);
+	CHECK(cut(VIRTIO_NET_HDR_GSO_UDP_L4, 34, 0, 100) == 100 + around);
+}
+
 int main(void)
 {
 	check_words();
+	check_bytes();
 	check_shares();
 	check_extremes();
 	return check_result();
