@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What tests must not leave behind on a node: RDMA objects of a process, whether
-# it lives or not, references to the modules, threads of theirs; a bad line, the layer,
-# containers, their networks and addresses, rules for packets (the empty tables of
-# iptables are nobody's).
+# it lives or not, references to the modules, threads of theirs; a bad line or a slow
+# one, the layer, containers, their networks and addresses, rules for packets (the
+# empty tables of iptables are nobody's).
 # Objects of the kernel are listed with its modules' names in brackets. What is
 # torn down in the background has some time for it.
 
@@ -48,6 +48,10 @@ left_behind='
 
 none_left_behind() # NODE SECONDS
 {
+	[ ! -e "$state/$1/limit" ] || {
+		echo "a limit is on"
+		return 1
+	}
 	# That of a node with mlx5 is on this side.
 	[ ! -e "$state/$1/wire.json" ] || {
 		echo "netem is on"

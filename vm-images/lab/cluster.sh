@@ -105,7 +105,10 @@ cmd_up()
 
 	for ((i = 1; i <= count; i++)); do
 		if running "$dir/n$i/pid"; then
-			wire_lives "n$i" || wire_off "n$i"
+			wire_lives "n$i" || {
+				wire_off "n$i"
+				has_mlx5 "n$i" || rm -f "$dir/n$i/limit"
+			}
 			if ! mlx5_lives "n$i"; then
 				say "n$i has lost its mlx5soft: again"
 			elif [ "$(cat "$dir/n$i/with")" = "$(with "n$i")" ]; then
@@ -160,8 +163,9 @@ cmd_reboot()
 		eval "$(sed 's/^declare -- //' "$d/options")"
 		power_off "$1"
 		power_on "$1" 8>&-
+		limit_again "$1" 8>&-
 	else
-		wire_off "$1" >/dev/null
+		! has_mlx5 "$1" || wire_off "$1" >/dev/null
 		on_reset "$1" reset
 		before=$(restarts "$1")
 		# A kernel that resets itself does not close our connection, nor
@@ -287,8 +291,10 @@ cmd_status()
 		fi
 		mlx5_lives "$n" || state="$state, but its mlx5soft ended (log: \
 $dir/$n/mlx5.log)"
+		[ ! -e "$dir/$n/limit" ] ||
+			state="$state, limit $(cat "$dir/$n/limit")"
 		wire_lives "$n" || state="$state, but its bad_wire ended: \
-netem $n off"
+$(if has_mlx5 "$n"; then echo netem; else echo limit; fi) $n off"
 		echo "$n  lan 10.20.0.${n#n}  fabric 10.10.0.${n#n}  $state"
 	done
 	if running "$dir/pcap.pid"; then

@@ -18,24 +18,26 @@ need_vfio_user()
 # build may replace the original meanwhile.
 start_mlx5() # NODE
 {
-	local d=$dir/$1 socket=$dir/$1/mlx5.sock deadline
+	local d=$dir/$1 socket=$dir/$1/mlx5.sock deadline program
 
-	[ -x "$mlx5soft" ] ||
-		die "$1: there is no $mlx5soft: make build, or make asan"
+	for program in "$mlx5soft" "${mlx5soft}_ctl"; do
+		[ -x "$program" ] ||
+			die "$1: there is no $program: make build, or make asan"
+	done
 	[ ${#socket} -lt 108 ] ||
 		die "$1: $socket is too long for a socket: set LAB_DIR"
-	cp "$mlx5soft" "$d/mlx5soft"
+	cp "$mlx5soft" "${mlx5soft}_ctl" "$d/"
 	# Not by in_ns, whose subshell would hold our lock; in a session of its
 	# own, so that a terminal's interrupt does not reach it.
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	setsid ip netns exec "$ns" "$toolbox" sh -c '
 		trap "" USR1 USR2 # mlx5_trains may be early
 		echo $$ >"$0/mlx5.pid"
-		exec "$0/mlx5soft" -s "$0/mlx5.sock" "$@"' "$d" \
+		exec "$0/mlx5soft" -s "$0/mlx5.sock" -c "$0/mlx5.ctl" "$@"' "$d" \
 		-m "52:54:00:10:00:0${1#n}" -f "tap:$1-fabric" \
 		>"$d/mlx5.log" 2>&1 </dev/null &
 	deadline=$((SECONDS + $(seconds 20)))
-	until [ -S "$socket" ]; do
+	until [ -S "$socket" ] && [ -S "$d/mlx5.ctl" ]; do
 		[ ! -s "$d/mlx5.pid" ] || running "$d/mlx5.pid" ||
 			die "$1: mlx5soft ended: $(cat "$d/mlx5.log")"
 		[ $SECONDS -lt $deadline ] ||
@@ -69,6 +71,25 @@ end_mlx5() # NODE: if it has one
 nobody knows what it leaked"
 }
 
+has_mlx5() { [ -e "$dir/$1/mlx5.pid" ]; } # NODE
+
+# What a running device says to it; that of its own build asks.
+mlx5_ctl() # NODE REQUEST...
+{
+	in_lab "$1/mlx5soft_ctl" "$1/mlx5.ctl" "${@:2}"
+}
+
+cmd_mlx5()
+{
+	need_node "${1-}"
+	has_mlx5 "$1" || die "$1 has no mlx5soft"
+	case ${*:2} in
+	counters) mlx5_ctl "$1" counters ;;
+	"counters --reset") mlx5_ctl "$1" counters reset ;;
+	*) die "mlx5 NODE counters [--reset]" ;;
+	esac
+}
+
 # What the sanitizers have to say of it: errors end it, leaks come at its end.
 # With --new only in lines that are new since the last --new.
 mlx5_report() # NODE [--new]
@@ -88,5 +109,5 @@ mlx5_report() # NODE [--new]
 
 mlx5_lives() # NODE: if it has one
 {
-	[ ! -e "$dir/$1/mlx5.pid" ] || running "$dir/$1/mlx5.pid"
+	! has_mlx5 "$1" || running "$dir/$1/mlx5.pid"
 }

@@ -113,7 +113,7 @@ retire() # NODE
 	local k=1
 
 	[ -d "$dir/$1" ] || return 0
-	rm -f "$dir/$1/disk.qcow2" "$dir/$1/mlx5soft" "$dir/$1/bad_wire" \
+	rm -f "$dir/$1/disk.qcow2" "$dir/$1"/mlx5soft{,_ctl} "$dir/$1/bad_wire" \
 		"$dir/$1"/qmp.*
 	while [ -e "$dir/gone/$1.$k" ]; do k=$((k + 1)); done
 	mkdir -p "$dir/gone"

@@ -46,16 +46,18 @@ holds_toolbox() # when it has come there
 		grep -qa '^tail' "/proc/$(cat "$dir/toolbox.pid")/cmdline"
 } 2>/dev/null
 
-# In the state folder, so that the socket's name is short whatever the path.
-ssh_cmd()
+# A command in the lab's network and the toolbox's root. The state folder is its own,
+# so that a socket's name is short whatever the path.
+in_lab()
 {
 	if holds_toolbox; then
 		nsenter --target "$(cat "$dir/toolbox.pid")" --net --mount \
-			--root --wd ssh -F ssh_config "$@"
+			--root --wd "$@"
 	else
-		(cd "$dir" && in_ns "$toolbox" ssh -F ssh_config "$@")
+		(cd "$dir" && in_ns "$toolbox" "$@")
 	fi
 }
+ssh_cmd() { in_lab ssh -F ssh_config "$@"; }
 remote() { ssh_cmd "$@" </dev/null; }
 
 # End the shared connection: one to a node that is gone would only hang.

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # shared with lab
 # SPDX-License-Identifier: GPL-2.0
 #
-# Part of lab: captures of the fabric, and bad lines.
+# Part of lab: captures of the fabric, bad lines, and slow ones.
 
 cmd_pcap()
 {
@@ -71,10 +71,11 @@ cmd_record()
 	esac
 }
 
-# RDMA of an mlx5 device does not come by the node's queues, and not every host
-# kernel has netem: its tap leaves the bridge, and a program is in between.
+# Not every host kernel has netem: the tap leaves the bridge, and a program is in
+# between. On nodes with mlx5, whose RDMA does not come by their own queues, it makes
+# the line bad; on others, slow.
 #
-#     mlx5soft -- n1-fabric -- bad_wire -- n1-line == n1-far -- bridge
+#     mlx5soft or QEMU -- n1-fabric -- bad_wire -- n1-line == n1-far -- bridge
 #
 wire_on() # NODE SPEC...
 {
@@ -82,7 +83,7 @@ wire_on() # NODE SPEC...
 
 	wire_off "$1" >/dev/null
 	[ -x "$stage/bin/bad_wire" ] ||
-		die "netem: there is no $stage/bin/bad_wire: make build"
+		die "there is no $stage/bin/bad_wire: make build"
 	cp "$stage/bin/bad_wire" "$d/bad_wire"
 	: >"$d/wire.json"
 	: >"$d/wire.log"
@@ -100,7 +101,7 @@ wire_on() # NODE SPEC...
 		if { [ -s "$d/wire.pid" ] && ! running "$d/wire.pid"; } ||
 			[ $SECONDS -ge $deadline ]; then
 			wire_off "$1" >/dev/null
-			die "netem: $(cat "$d/wire.log")"
+			die "bad_wire: $(cat "$d/wire.log")"
 		fi
 		sleep 0.05
 	done
@@ -127,6 +128,61 @@ wire_lives() # NODE: if it has one
 	[ ! -e "$dir/$1/wire.pid" ] || running "$dir/$1/wire.pid"
 }
 
+# What a node sends leaves at a rate, and arrives later. With mlx5 the device sees to
+# it, whose send queues then wait; with rxe, the other end of the tap. Both have their
+# link from mlx5soft/device/link.c.
+cmd_limit()
+{
+	local d=$dir/${1-} said
+
+	need_node "${1-}"
+	check_limit "${@:2}"
+	if has_mlx5 "$1"; then
+		said=$(mlx5_ctl "$1" limit "${@:2}") || die "limit: $said"
+	elif [ "$2" = off ]; then
+		[ ! -e "$d/limit" ] || wire_off "$1" | lost_frames "$1"
+	else
+		rm -f "$d/limit" # if it is refused, there is none
+		wire_on "$1" --one-way "${@:2}"
+	fi
+	rm -f "$d/limit"
+	[ "$2" = off ] || echo "${*:2}" >"$d/limit"
+}
+
+check_limit() # SPEC...
+{
+	local said=' '
+
+	[ "$*" != off ] || return 0
+	while [ $# -ge 2 ] && [[ $1 =~ ^(rate|delay)$ && $said != *" $1 "* ]]; do
+		said+="$1 "
+		shift 2
+	done
+	if [ $# != 0 ] || [ "$said" = ' ' ]; then
+		die "limit NODE [rate RATE] [delay TIME] | off"
+	fi
+}
+
+# A link loses nothing, but who may send without end could fill it.
+lost_frames() # NODE: stdin is what bad_wire has done
+{
+	local json
+
+	json=$(cat)
+	[[ $json =~ \"$1-fabric\":\ \{([^\}]*)\} ]] || return 0
+	[[ ${BASH_REMATCH[1]} =~ \"missed\":\ 0,\ \"refused\":\ 0$ ]] ||
+		say "$1's link has lost frames: $json"
+}
+
+# When the tap has been without its node
+limit_again() # NODE
+{
+	local spec
+
+	! has_mlx5 "$1" && read -ra spec 2>/dev/null <"$dir/$1/limit" || return 0
+	wire_on "$1" --one-way "${spec[@]}"
+}
+
 # On the node. What comes in takes a detour over an ifb device, as tc-netem(8)
 # only delays what goes out.
 node_netem() # NODE SPEC... | off
@@ -150,7 +206,7 @@ cmd_netem()
 {
 	need_node "${1-}"
 	[ -n "${2-}" ] || die "netem NODE SPEC | off"
-	if [ ! -e "$dir/$1/mlx5.pid" ]; then
+	if ! has_mlx5 "$1"; then
 		rm -f "$dir/$1/netem"
 		[ "$2" = off ] || : >"$dir/$1/netem"
 		mlx5_trains
