@@ -4,8 +4,10 @@
  * what is asked of a device.
  */
 #include "control.h"
-#include "shadow.h"
-#include "suspend.h"
+#include "events.h"
+#include "gate.h"
+#include "names.h"
+#include "slots.h"
 
 /* --- tables --- */
 
@@ -14,7 +16,8 @@ static int query_port(struct ibv_context *ctx, uint8_t port_num,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->query_port(s->real, port_num, attr, attr_len);
+	return GATED(
+		s->real_verbs->query_port(s->real, port_num, attr, attr_len));
 }
 
 static int query_device_ex(struct ibv_context *ctx,
@@ -23,7 +26,8 @@ static int query_device_ex(struct ibv_context *ctx,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->query_device_ex(s->real, input, attr, attr_size);
+	return GATED(s->real_verbs->query_device_ex(s->real, input, attr,
+						    attr_size));
 }
 
 static int query_rt_values(struct ibv_context *ctx,
@@ -31,7 +35,7 @@ static int query_rt_values(struct ibv_context *ctx,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->query_rt_values(s->real, values);
+	return GATED(s->real_verbs->query_rt_values(s->real, values));
 }
 
 /*
@@ -39,12 +43,21 @@ static int query_rt_values(struct ibv_context *ctx,
  * the real context, so what is made of a shadow is all there is to interpose.
  */
 
+/* a context that has had one is not replaced: nobody says when it is gone */
+static void *note(struct shadow_context *s, const char *what, void *object)
+{
+	if (object)
+		s->foreign = what;
+	return object;
+}
+
 static struct ibv_xrcd *open_xrcd(struct ibv_context *ctx,
 				  struct ibv_xrcd_init_attr *attr)
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->open_xrcd(s->real, attr);
+	return GATED(note(s, "an XRC domain",
+			  s->real_verbs->open_xrcd(s->real, attr)));
 }
 
 static struct ibv_td *alloc_td(struct ibv_context *ctx,
@@ -52,7 +65,8 @@ static struct ibv_td *alloc_td(struct ibv_context *ctx,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->alloc_td(s->real, attr);
+	return GATED(note(s, "a thread domain",
+			  s->real_verbs->alloc_td(s->real, attr)));
 }
 
 static struct ibv_dm *alloc_dm(struct ibv_context *ctx,
@@ -60,7 +74,8 @@ static struct ibv_dm *alloc_dm(struct ibv_context *ctx,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->alloc_dm(s->real, attr);
+	return GATED(note(s, "device memory",
+			  s->real_verbs->alloc_dm(s->real, attr)));
 }
 
 static struct ibv_counters *create_counters(struct ibv_context *ctx,
@@ -68,7 +83,8 @@ static struct ibv_counters *create_counters(struct ibv_context *ctx,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->create_counters(s->real, attr);
+	return GATED(note(s, "counters",
+			  s->real_verbs->create_counters(s->real, attr)));
 }
 
 static struct ibv_flow_action *
@@ -77,14 +93,19 @@ create_flow_action_esp(struct ibv_context *ctx,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->create_flow_action_esp(s->real, attr);
+	return GATED(
+		note(s, "a flow action",
+		     s->real_verbs->create_flow_action_esp(s->real, attr)));
 }
 
 static struct ibv_flow *create_flow(struct ibv_qp *qp,
 				    struct ibv_flow_attr *attr)
 {
-	return to_context(qp->context)
-		->real_verbs->ibv_create_flow(to_qp(qp)->real, attr);
+	struct shadow_context *s = to_context(qp->context);
+
+	return GATED(
+		note(s, "a flow",
+		     s->real_verbs->ibv_create_flow(to_qp(qp)->real, attr)));
 }
 
 static struct ibv_wq *create_wq(struct ibv_context *ctx,
@@ -94,9 +115,11 @@ static struct ibv_wq *create_wq(struct ibv_context *ctx,
 	struct ibv_wq_init_attr a = *attr;
 	struct ibv_wq *wq;
 
+	gate_enter();
 	a.pd = real_pd(attr->pd);
 	a.cq = real_cq(attr->cq);
-	wq = s->real_verbs->create_wq(s->real, &a);
+	wq = note(s, "a work queue", s->real_verbs->create_wq(s->real, &a));
+	gate_leave();
 	attr->max_wr = a.max_wr;
 	attr->max_sge = a.max_sge;
 	return wq;
@@ -108,7 +131,8 @@ create_rwq_ind_table(struct ibv_context *ctx,
 {
 	struct shadow_context *s = to_context(ctx);
 
-	return s->real_verbs->create_rwq_ind_table(s->real, attr);
+	return GATED(note(s, "an indirection table",
+			  s->real_verbs->create_rwq_ind_table(s->real, attr)));
 }
 
 /* Verbs of these objects find the real context and need no entry here. */
@@ -169,41 +193,93 @@ static void init_tables(struct shadow_context *s)
 
 /* --- open and close --- */
 
-struct ibv_context *ibv_open_device(struct ibv_device *device)
+static void init_lists(struct shadow_context *s)
 {
-	struct shadow_device *d = to_device(device);
-	struct shadow_context *s;
-	struct ibv_context *ctx;
-
-	if (!d)
-		return real()->ibv_open_device(device);
-
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	s->real = real()->ibv_open_device(real_device(device));
-	if (!s->real) {
-		free(s);
-		return NULL;
-	}
-	s->device = shadow_device_get(d);
-	s->real_verbs = verbs_get_ctx(s->real);
+	pthread_mutex_init(&s->verbs.context.mutex, NULL);
 	pthread_mutex_init(&s->lock, NULL);
-	TAILQ_INIT(&s->qps);
+	pthread_mutex_init(&s->carried_lock, NULL);
+	TAILQ_INIT(&s->pds);
+	TAILQ_INIT(&s->ahs);
+	TAILQ_INIT(&s->mrs);
+	TAILQ_INIT(&s->channels);
 	TAILQ_INIT(&s->cqs);
+	TAILQ_INIT(&s->srqs);
+	TAILQ_INIT(&s->qps);
+	LIST_INIT(&s->slots);
+	STAILQ_INIT(&s->carried);
+}
 
-	ctx = &s->verbs.context;
+static void free_context(struct shadow_context *s)
+{
+	pthread_mutex_destroy(&s->carried_lock);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->verbs.context.mutex);
+	free(s);
+}
+
+static int open_real(struct shadow_context *s, struct ibv_device *device)
+{
+	struct ibv_context *ctx = &s->verbs.context;
+	int err = 0;
+
+	s->real = real()->ibv_open_device(real_device(device));
+	if (!s->real)
+		return errno;
 	ctx->device = device;
 	ctx->cmd_fd = s->real->cmd_fd;
 	ctx->async_fd = s->real->async_fd;
 	ctx->num_comp_vectors = s->real->num_comp_vectors;
-	pthread_mutex_init(&ctx->mutex, NULL);
+	if (control_is_on()) {
+		err = relay_open(&s->async, s->real->async_fd);
+		ctx->async_fd = s->async.fd;
+	}
+	if (err)
+		real()->ibv_close_device(s->real);
+	return err;
+}
+
+static struct ibv_context *open_device(struct ibv_device *device,
+				       struct shadow_device *d)
+{
+	struct shadow_context *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	init_lists(s);
+	err = open_real(s, device);
+	if (err) {
+		free_context(s);
+		errno = err;
+		return NULL;
+	}
+	s->device = shadow_device_get(d);
+	s->real_verbs = verbs_get_ctx(s->real);
 	init_tables(s);
+	gate_add_context(s);
+	return &s->verbs.context;
+}
+
+static int close_device(struct shadow_context *s)
+{
+	int err = real()->ibv_close_device(s->real);
+
+	if (!err)
+		gate_remove_context(s);
+	return err;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct shadow_device *d = to_device(device);
+
+	if (!d)
+		return real()->ibv_open_device(device);
+
 	control_start();
-	suspend_add_context(s);
-	return ctx;
+	return GATED(open_device(device, d));
 }
 
 int ibv_close_device(struct ibv_context *ctx)
@@ -214,148 +290,93 @@ int ibv_close_device(struct ibv_context *ctx)
 	if (!is_shadow(ctx))
 		return real()->ibv_close_device(ctx);
 	s = to_context(ctx);
-	suspend_remove_context(s);
-	err = real()->ibv_close_device(s->real);
-	if (err) {
-		suspend_add_context(s);
+	err = GATED(close_device(s));
+	if (err)
 		return err;
-	}
 
-	pthread_mutex_destroy(&ctx->mutex);
-	pthread_mutex_destroy(&s->lock);
+	if (control_is_on()) {
+		events_forget_async(s);
+		relay_close(&s->async);
+	}
+	slots_free_retired(s);
+	names_free(s->keys);
+	names_free(s->qpns);
 	shadow_device_put(s->device);
-	free(s);
+	free_context(s);
 	return 0;
-}
-
-/* --- asynchronous events --- */
-
-/* which object such an event has */
-enum element {
-	OF_PORT,
-	OF_CQ,
-	OF_QP,
-	OF_SRQ,
-	OF_WQ
-};
-
-static enum element element_of(const struct ibv_async_event *event)
-{
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
-		return OF_CQ;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return OF_QP;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return OF_SRQ;
-	case IBV_EVENT_WQ_FATAL:
-		return OF_WQ;
-	default:
-		return OF_PORT;
-	}
-}
-
-int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
-{
-	int err;
-
-	err = real()->ibv_get_async_event(real_context(ctx), event);
-	if (!is_shadow(ctx) || err)
-		return err;
-
-	switch (element_of(event)) {
-	case OF_CQ:
-		event->element.cq = shadow_of_cq(event->element.cq);
-		break;
-	case OF_QP:
-		event->element.qp = event->element.qp->qp_context;
-		break;
-	case OF_SRQ:
-		event->element.srq = shadow_of_srq(event->element.srq);
-		break;
-	case OF_WQ:
-	case OF_PORT:
-		break;
-	}
-	return 0;
-}
-
-void ibv_ack_async_event(struct ibv_async_event *event)
-{
-	struct ibv_async_event e = *event;
-
-	switch (element_of(event)) {
-	case OF_CQ:
-		e.element.cq = real_cq(e.element.cq);
-		break;
-	case OF_QP:
-		e.element.qp = real_qp(e.element.qp);
-		break;
-	case OF_SRQ:
-		e.element.srq = real_srq(e.element.srq);
-		break;
-	case OF_WQ:
-	case OF_PORT:
-		break;
-	}
-	real()->ibv_ack_async_event(&e);
 }
 
 /* --- what is asked of a device --- */
 
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
-	return real()->ibv_query_device(real_context(ctx), attr);
+	if (!is_shadow(ctx))
+		return real()->ibv_query_device(ctx, attr);
+	return GATED(real()->ibv_query_device(real_context(ctx), attr));
 }
 
 int ibv_query_port(struct ibv_context *ctx, uint8_t port_num,
 		   struct _compat_ibv_port_attr *attr)
 {
-	return real()->ibv_query_port(real_context(ctx), port_num, attr);
+	if (!is_shadow(ctx))
+		return real()->ibv_query_port(ctx, port_num, attr);
+	return GATED(real()->ibv_query_port(real_context(ctx), port_num, attr));
 }
 
 int ibv_query_gid(struct ibv_context *ctx, uint8_t port_num, int index,
 		  union ibv_gid *gid)
 {
-	return real()->ibv_query_gid(real_context(ctx), port_num, index, gid);
+	if (!is_shadow(ctx))
+		return real()->ibv_query_gid(ctx, port_num, index, gid);
+	return GATED(
+		real()->ibv_query_gid(real_context(ctx), port_num, index, gid));
 }
 
 int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port_num,
 		      uint32_t gid_index, struct ibv_gid_entry *entry,
 		      uint32_t flags, size_t entry_size)
 {
-	return real()->_ibv_query_gid_ex(real_context(ctx), port_num, gid_index,
-					 entry, flags, entry_size);
+	if (!is_shadow(ctx))
+		return real()->_ibv_query_gid_ex(ctx, port_num, gid_index,
+						 entry, flags, entry_size);
+	return GATED(real()->_ibv_query_gid_ex(real_context(ctx), port_num,
+					       gid_index, entry, flags,
+					       entry_size));
 }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *ctx,
 			     struct ibv_gid_entry *entries, size_t max_entries,
 			     uint32_t flags, size_t entry_size)
 {
-	return real()->_ibv_query_gid_table(real_context(ctx), entries,
-					    max_entries, flags, entry_size);
+	if (!is_shadow(ctx))
+		return real()->_ibv_query_gid_table(ctx, entries, max_entries,
+						    flags, entry_size);
+	return GATED(real()->_ibv_query_gid_table(real_context(ctx), entries,
+						  max_entries, flags,
+						  entry_size));
 }
 
 int ibv_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index,
 		   __be16 *pkey)
 {
-	return real()->ibv_query_pkey(real_context(ctx), port_num, index, pkey);
+	if (!is_shadow(ctx))
+		return real()->ibv_query_pkey(ctx, port_num, index, pkey);
+	return GATED(real()->ibv_query_pkey(real_context(ctx), port_num, index,
+					    pkey));
 }
 
 int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t port_num, __be16 pkey)
 {
-	return real()->ibv_get_pkey_index(real_context(ctx), port_num, pkey);
+	if (!is_shadow(ctx))
+		return real()->ibv_get_pkey_index(ctx, port_num, pkey);
+	return GATED(
+		real()->ibv_get_pkey_index(real_context(ctx), port_num, pkey));
 }
 
 struct ibv_dm *ibv_import_dm(struct ibv_context *ctx, uint32_t dm_handle)
 {
-	return real()->ibv_import_dm(real_context(ctx), dm_handle);
+	if (!is_shadow(ctx))
+		return real()->ibv_import_dm(ctx, dm_handle);
+	return GATED(note(to_context(ctx), "device memory",
+			  real()->ibv_import_dm(real_context(ctx), dm_handle)));
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "control.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,54 +14,10 @@
 
 #include "section.h"
 #include "suspend.h"
-
-#define MOST_MS 600000
+#include "words.h"
 
 static int sock = -1;
 static bool is_on; /* written before there is any object, and in a child */
-
-static void answer(int fd, int err, const struct suspension *s)
-{
-	if (err)
-		dprintf(fd,
-			"{\"ok\": false, \"errno\": %d, \"reason\": \"%s\"}\n",
-			err, s->reason[0] ? s->reason : strerror(err));
-	else
-		dprintf(fd,
-			"{\"ok\": true, \"qps\": %u, \"markers\": %u, \"taken\": %u, "
-			"\"wait_us\": %" PRIu64 ", \"drain_us\": %" PRIu64
-			"}\n",
-			s->qps, s->markers, s->taken, s->wait_ns / 1000,
-			s->drain_ns / 1000);
-}
-
-/* the milliseconds of a line "suspend MS", or -1 */
-static long budget(const char *line)
-{
-	static const char word[] = "suspend ";
-	char *end;
-	long ms;
-
-	if (strncmp(line, word, sizeof(word) - 1) ||
-	    !isdigit((unsigned char)line[sizeof(word) - 1]))
-		return -1;
-	errno = 0;
-	ms = strtol(line + sizeof(word) - 1, &end, 10);
-	return errno || strcmp(end, "\n") || ms > MOST_MS ? -1 : ms;
-}
-
-static void obey(int fd, const char *line)
-{
-	struct suspension s = {};
-	long ms = budget(line);
-
-	if (ms >= 0)
-		answer(fd, layer_suspend((unsigned int)ms, &s), &s);
-	else if (!strcmp(line, "resume\n"))
-		answer(fd, layer_resume(), &s);
-	else
-		answer(fd, EINVAL, &s);
-}
 
 /* Whoever may write into the process' memory anyhow: its user, and root. */
 static bool may_ask(int fd)
@@ -79,8 +33,8 @@ static bool may_ask(int fd)
 static void serve(int fd)
 {
 	FILE *peer = may_ask(fd) ? fdopen(fd, "r") : NULL;
-	bool begins = true, ends;
-	char line[64];
+	bool begins = true;
+	char line[MOST_OF_A_LINE], *ends;
 
 	if (!peer) {
 		close(fd);
@@ -88,11 +42,13 @@ static void serve(int fd)
 	}
 	while (fgets(line, sizeof(line), peer)) {
 		ends = strchr(line, '\n');
-		if (ends)
-			obey(fd, begins ? line : "");
+		if (ends && begins)
+			words_obey(fd, line);
+		else if (ends)
+			words_obey(fd, ends); /* which is none */
 		begins = ends; /* the rest of a line that is too long is none */
 	}
-	layer_resume();
+	layer_give_up();
 	fclose(peer);
 }
 

@@ -3,15 +3,40 @@
  * Completion queues and channels
  */
 #include "control.h"
+#include "events.h"
+#include "gate.h"
+#include "names.h"
 #include "section.h"
-#include "shadow.h"
+#include "slots.h"
 #include "taken.h"
 
 /* --- channels --- */
 
+static int open_channel(struct shadow_channel *s, struct ibv_context *ctx)
+{
+	struct shadow_context *c = to_context(ctx);
+	int err = 0;
+
+	s->real = real()->ibv_create_comp_channel(c->real);
+	if (!s->real)
+		return errno;
+	s->channel.context = ctx;
+	s->channel.fd = s->real->fd;
+	if (control_is_on()) {
+		err = relay_open(&s->relay, s->real->fd);
+		s->channel.fd = s->relay.fd;
+	}
+	if (err)
+		real()->ibv_destroy_comp_channel(s->real);
+	else
+		LINK(c, channels, s);
+	return err;
+}
+
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
 	struct shadow_channel *s;
+	int err;
 
 	if (!is_shadow(ctx))
 		return real()->ibv_create_comp_channel(ctx);
@@ -21,42 +46,38 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 		errno = ENOMEM;
 		return NULL;
 	}
-	s->real = real()->ibv_create_comp_channel(real_context(ctx));
-	if (!s->real) {
-		free(s);
-		return NULL;
-	}
-	s->channel.context = ctx;
-	s->channel.fd = s->real->fd;
-	return &s->channel;
+	err = GATED(open_channel(s, ctx));
+	if (!err)
+		return &s->channel;
+	free(s);
+	errno = err;
+	return NULL;
+}
+
+static int close_channel(struct shadow_channel *s)
+{
+	int err = real()->ibv_destroy_comp_channel(s->real);
+
+	if (!err)
+		UNLINK(to_context(s->channel.context), channels, s);
+	return err;
 }
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-	bool shadow = is_shadow(channel->context);
-	int err = real()->ibv_destroy_comp_channel(real_channel(channel));
+	struct shadow_channel *s = to_channel(channel);
+	int err;
 
-	if (!err && shadow)
-		free(to_channel(channel));
-	return err;
-}
+	if (!is_shadow(channel->context))
+		return real()->ibv_destroy_comp_channel(channel);
 
-int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
-		     void **cq_context)
-{
-	int err =
-		real()->ibv_get_cq_event(real_channel(channel), cq, cq_context);
-
-	if (!err && is_shadow(channel->context)) {
-		*cq = shadow_of_cq(*cq);
-		*cq_context = (*cq)->cq_context;
-	}
-	return err;
-}
-
-void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
-{
-	real()->ibv_ack_cq_events(real_cq(cq), nevents);
+	err = GATED(close_channel(s));
+	if (err)
+		return err;
+	if (control_is_on())
+		relay_close(&s->relay);
+	free(s);
+	return 0;
 }
 
 /* --- completion queues --- */
@@ -104,29 +125,25 @@ static void free_cq(struct shadow_cq *s)
 	free(s);
 }
 
-static void link_cq(struct shadow_cq *s)
+struct ibv_cq *cq_make(struct shadow_cq *s)
 {
-	struct shadow_context *c = to_context(s->cq.context);
+	struct ibv_context *ctx = coming_context(s->cq.context);
+	struct ibv_cq_init_attr_ex a = s->attr;
 
-	pthread_mutex_lock(&c->lock);
-	TAILQ_INSERT_TAIL(&c->cqs, s, entry);
-	pthread_mutex_unlock(&c->lock);
+	a.cqe += (uint32_t)s->spare;
+	a.cq_context = s;
+	a.channel = coming_channel(a.channel);
+	if (!s->extended)
+		return real()->ibv_create_cq(ctx, (int)a.cqe, s, a.channel,
+					     (int)a.comp_vector);
+	if (a.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		a.parent_domain = coming_pd(a.parent_domain);
+	if (control_is_on()) /* flushes are told apart by it */
+		a.wc_flags |= IBV_WC_EX_WITH_QP_NUM;
+	return ibv_cq_ex_to_cq(verbs_get_ctx(ctx)->create_cq_ex(ctx, &a));
 }
 
-/* In a section that begins before anybody else may have the lock */
-static void unlink_cq(struct shadow_cq *s)
-{
-	struct shadow_context *c = to_context(s->cq.context);
-
-	pthread_mutex_lock(&c->lock);
-	section_begin();
-	TAILQ_REMOVE(&c->cqs, s, entry);
-	pthread_mutex_unlock(&c->lock);
-}
-
-static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq,
-			      void *cq_context,
-			      struct ibv_comp_channel *channel)
+static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq)
 {
 	if (!cq) {
 		free_cq(s);
@@ -134,92 +151,110 @@ static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq,
 	}
 	s->real = cq;
 	s->poll = cq->context->ops.poll_cq;
-	s->cq.channel = channel;
-	s->cq.cq_context = cq_context;
+	s->cq.channel = s->attr.channel;
+	s->cq.cq_context = s->attr.cq_context;
 	s->cq.handle = cq->handle;
 	s->cq.cqe = cq->cqe - s->spare;
-	link_cq(s);
+	if (to_context(s->cq.context)->qpns)
+		atomic_init(&s->slow, CQ_NAMES);
+	LINK(to_context(s->cq.context), cqs, s);
 	return &s->cq;
+}
+
+static struct ibv_cq *create_cq(struct ibv_context *ctx,
+				const struct ibv_cq_init_attr_ex *attr,
+				bool extended)
+{
+	struct shadow_cq *s = new_cq(ctx);
+	struct ibv_cq *cq;
+
+	if (!s)
+		return NULL;
+	s->attr = *attr;
+	s->extended = extended;
+	s->spare = control_is_on() && (int)attr->cqe > 0 ? MARKERS : 0;
+	cq = cq_make(s);
+	if (!cq && s->spare) {
+		s->spare = 0;
+		cq = cq_make(s);
+	}
+	return made_cq(s, cq);
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
-	struct shadow_cq *s;
-	struct ibv_cq *cq;
+	const struct ibv_cq_init_attr_ex attr = {
+		.cqe = (uint32_t)cqe,
+		.cq_context = cq_context,
+		.channel = channel,
+		.comp_vector = (uint32_t)comp_vector,
+	};
 
 	if (!is_shadow(ctx))
 		return real()->ibv_create_cq(ctx, cqe, cq_context, channel,
 					     comp_vector);
-
-	s = new_cq(ctx);
-	if (!s)
-		return NULL;
-	s->spare = control_is_on() && cqe > 0 ? MARKERS : 0;
-	cq = real()->ibv_create_cq(real_context(ctx), cqe + s->spare, s,
-				   real_channel(channel), comp_vector);
-	if (!cq && s->spare) {
-		s->spare = 0;
-		cq = real()->ibv_create_cq(real_context(ctx), cqe, s,
-					   real_channel(channel), comp_vector);
-	}
-	return made_cq(s, cq, cq_context, channel);
+	return GATED(create_cq(ctx, &attr, false));
 }
 
 struct ibv_cq_ex *shadow_create_cq_ex(struct ibv_context *ctx,
 				      struct ibv_cq_init_attr_ex *attr)
 {
-	struct shadow_context *c = to_context(ctx);
-	struct ibv_cq_init_attr_ex a = *attr;
-	struct shadow_cq *s = new_cq(ctx);
-	struct ibv_cq_ex *cq;
+	struct ibv_cq *cq = GATED(create_cq(ctx, attr, true));
 
-	if (!s)
+	if (!cq)
 		return NULL;
-	a.cq_context = s;
-	a.channel = real_channel(attr->channel);
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
-		a.parent_domain = real_pd(attr->parent_domain);
-	s->spare = control_is_on() && attr->cqe ? MARKERS : 0;
-	a.cqe += (uint32_t)s->spare;
-	cq = c->real_verbs->create_cq_ex(c->real, &a);
-	if (!cq && s->spare) {
-		s->spare = 0;
-		a.cqe = attr->cqe;
-		cq = c->real_verbs->create_cq_ex(c->real, &a);
-	}
-	if (!made_cq(s, ibv_cq_ex_to_cq(cq), attr->cq_context, attr->channel))
-		return NULL;
-	shadow_cq_ex_init(s, cq);
-	return &s->ex;
+	shadow_cq_ex_init(to_cq(cq), (struct ibv_cq_ex *)to_cq(cq)->real);
+	return &to_cq(cq)->ex;
+}
+
+static int resize_cq(struct shadow_cq *s, int cqe)
+{
+	int err = real()->ibv_resize_cq(s->real, cqe + s->spare);
+
+	s->cq.cqe = s->real->cqe - s->spare;
+	if (!err)
+		s->attr.cqe = (uint32_t)cqe;
+	return err;
 }
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	struct shadow_cq *s = to_cq(cq);
-	struct shadow_context *c;
-	int err;
-
 	if (!is_shadow(cq->context))
 		return real()->ibv_resize_cq(cq, cqe);
+	return GATED(resize_cq(to_cq(cq), cqe));
+}
 
-	c = to_context(cq->context);
-	pthread_mutex_lock(&c->lock); /* not while the layer polls it */
-	err = real()->ibv_resize_cq(s->real, cqe + s->spare);
-	cq->cqe = s->real->cqe - s->spare;
-	pthread_mutex_unlock(&c->lock);
+static int modify_cq(struct shadow_cq *s, struct ibv_modify_cq_attr *attr)
+{
+	struct shadow_context *c = to_context(s->cq.context);
+	int err = c->real_verbs->modify_cq(s->real, attr);
+
+	if (!err && attr->attr_mask & IBV_CQ_ATTR_MODERATE) {
+		s->moderation = attr->moderate;
+		s->moderated = true;
+	}
 	return err;
 }
 
 int shadow_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	struct shadow_context *c = to_context(cq->context);
-	int err;
+	return GATED(modify_cq(to_cq(cq), attr));
+}
 
+/* What of its events is the application's holds nobody up who suspends. */
+static int destroy_cq(struct shadow_cq *s)
+{
+	struct shadow_context *c = to_context(s->cq.context);
+	int err = real()->ibv_destroy_cq(s->real);
+
+	if (err)
+		return err;
 	pthread_mutex_lock(&c->lock);
-	err = c->real_verbs->modify_cq(to_cq(cq)->real, attr);
+	TAILQ_REMOVE(&c->cqs, s, entry);
+	events_forget_cq(s);
 	pthread_mutex_unlock(&c->lock);
-	return err;
+	return 0;
 }
 
 int ibv_destroy_cq(struct ibv_cq *cq)
@@ -230,31 +265,50 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 	if (!is_shadow(cq->context))
 		return real()->ibv_destroy_cq(cq);
 
-	/* Nobody takes from it any more; who is about to suspend waits for the end. */
-	unlink_cq(s);
-	err = real()->ibv_destroy_cq(s->real);
-	section_end();
+	err = GATED(destroy_cq(s));
 	if (err)
-		link_cq(s);
-	else
-		free_cq(s);
-	return err;
+		return err;
+	events_end_cq(s);
+	free_cq(s);
+	return 0;
 }
 
-/* a thread's first poll, and those of which the layer has completions; within a section */
+void cq_name(struct shadow_cq *s, struct ibv_wc *wc)
+{
+	unsigned char slow =
+		atomic_load_explicit(&s->slow, memory_order_relaxed);
+
+	if (slow & CQ_SLOTS)
+		wc->wr_id = slots_done(wc->wr_id);
+	if (slow & CQ_NAMES)
+		wc->qp_num =
+			names_qpn(to_context(s->cq.context)->qpns, wc->qp_num);
+}
+
+int cq_poll_real(struct shadow_cq *s, int num_entries, struct ibv_wc *wc)
+{
+	int n = s->poll(s->real, num_entries, wc);
+
+	for (int i = 0; i < n; i++)
+		cq_name(s, &wc[i]);
+	return n;
+}
+
+/* a thread's first poll, and those of which something is the layer's; within a section */
 static __attribute__((noinline)) int
 poll_slow(struct shadow_cq *s, int num_entries, struct ibv_wc *wc)
 {
 	int n;
 
-	if (atomic_load(&s->slow)) {
+	if (atomic_load(&s->slow) & CQ_SLOW) {
+		section_end(); /* who waits for its end may have the lock */
 		pthread_mutex_lock(&s->lock);
 		n = taken_poll(s, num_entries, wc);
 		pthread_mutex_unlock(&s->lock);
 	} else {
-		n = s->poll(s->real, num_entries, wc);
+		n = cq_poll_real(s, num_entries, wc);
+		section_end();
 	}
-	section_end();
 	return n;
 }
 
@@ -279,9 +333,28 @@ int shadow_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	return n;
 }
 
+static int notify(struct shadow_cq *s, int solicited_only)
+{
+	struct ibv_cq *r = s->real;
+
+	events_arm(s, solicited_only);
+	return r->context->ops.req_notify_cq(r, solicited_only);
+}
+
 int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	struct ibv_cq *r = to_cq(cq)->real;
+	struct shadow_cq *s = to_cq(cq);
+	int err;
 
-	return r->context->ops.req_notify_cq(r, solicited_only);
+	section_begin();
+	if (unlikely(atomic_load(&s->slow) & CQ_SLOW)) {
+		section_end();
+		pthread_mutex_lock(&s->lock);
+		err = notify(s, solicited_only);
+		pthread_mutex_unlock(&s->lock);
+	} else {
+		err = notify(s, solicited_only);
+		section_end();
+	}
+	return err;
 }

@@ -4,8 +4,9 @@
  */
 #include <sched.h>
 
+#include "names.h"
 #include "section.h"
-#include "shadow.h"
+#include "slots.h"
 #include "taken.h"
 
 static struct ibv_cq_ex *real_ex(struct ibv_cq_ex *ex)
@@ -16,10 +17,15 @@ static struct ibv_cq_ex *real_ex(struct ibv_cq_ex *ex)
 /* What is there to be read without a function, if there is a completion. */
 static int found(struct ibv_cq_ex *ex, const struct ibv_cq_ex *r, int err)
 {
+	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
+
 	if (err)
 		return err;
 	ex->status = r->status;
 	ex->wr_id = r->wr_id;
+	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed) &
+		     CQ_SLOTS))
+		ex->wr_id = slots_done(ex->wr_id);
 	return 0;
 }
 
@@ -44,13 +50,14 @@ static int start_slow(struct shadow_cq *s, struct ibv_poll_cq_attr *attr)
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
-	struct ibv_cq_ex *r = real_ex(ex);
+	struct ibv_cq_ex *r;
 	int err;
 
 	for (;;) {
 		section_begin();
-		if (likely(!atomic_load_explicit(&s->slow,
-						 memory_order_acquire)))
+		if (likely(!(atomic_load_explicit(&s->slow,
+						  memory_order_acquire) &
+			     CQ_SLOW)))
 			break;
 		section_end();
 		err = start_slow(s, attr);
@@ -58,6 +65,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 			return err;
 		sched_yield();
 	}
+	r = real_ex(ex);
 	err = found(ex, r, r->start_poll(r, attr));
 	if (err)
 		section_end();
@@ -83,11 +91,22 @@ static void end_poll(struct ibv_cq_ex *ex)
 	static type read_##name(struct ibv_cq_ex *ex) \
 	{                                             \
 		struct ibv_cq_ex *r = real_ex(ex);    \
-						      \
+                                                      \
 		return r->read_##name(r);             \
 	}
 CQ_READERS(READER)
 #undef READER
+
+static uint32_t read_named_qpn(struct ibv_cq_ex *ex)
+{
+	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
+	uint32_t num = read_qp_num(ex);
+
+	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed) &
+		     CQ_NAMES))
+		num = names_qpn(to_context(ex->context)->qpns, num);
+	return num;
+}
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *tm_info)
 {
@@ -109,6 +128,8 @@ void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *r)
 	ex->read_##name = r->read_##name ? read_##name : NULL;
 	CQ_READERS(OFFER)
 #undef OFFER
+	if (ex->read_qp_num)
+		ex->read_qp_num = read_named_qpn;
 	ex->read_tm_info = r->read_tm_info ? read_tm_info : NULL;
 	cq->tells_more = r->read_completion_ts ||
 			 r->read_completion_wallclock_ns || r->read_cvlan ||

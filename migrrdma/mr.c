@@ -2,7 +2,8 @@
 /*
  * Protection domains and memory regions
  */
-#include "shadow.h"
+#include "gate.h"
+#include "names.h"
 
 /* --- protection domains --- */
 
@@ -31,7 +32,45 @@ static struct ibv_pd *made_pd(struct shadow_pd *s, struct ibv_pd *pd)
 	}
 	s->real = pd;
 	s->pd.handle = pd->handle;
+	LINK(to_context(s->pd.context), pds, s);
 	return &s->pd;
+}
+
+/* an application's allocator is asked for its own parent domain */
+static void *alloc_for(struct ibv_pd *pd, void *shadow, size_t size,
+		       size_t alignment, uint64_t resource_type)
+{
+	struct shadow_pd *s = shadow;
+
+	(void)pd;
+	return s->parent.alloc(&s->pd, s->parent.pd_context, size, alignment,
+			       resource_type);
+}
+
+static void free_for(struct ibv_pd *pd, void *shadow, void *ptr,
+		     uint64_t resource_type)
+{
+	struct shadow_pd *s = shadow;
+
+	(void)pd;
+	s->parent.free(&s->pd, s->parent.pd_context, ptr, resource_type);
+}
+
+struct ibv_pd *pd_make(struct shadow_pd *s)
+{
+	struct ibv_context *ctx = coming_context(s->pd.context);
+	struct ibv_parent_domain_init_attr a = s->parent;
+
+	if (!a.pd)
+		return real()->ibv_alloc_pd(ctx);
+	a.pd = coming_pd(a.pd);
+	if (a.comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		a.alloc = a.alloc ? alloc_for : NULL;
+		a.free = a.free ? free_for : NULL;
+		a.comp_mask |= IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+		a.pd_context = s;
+	}
+	return verbs_get_ctx(ctx)->alloc_parent_domain(ctx, &a);
 }
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
@@ -42,7 +81,21 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 		return real()->ibv_alloc_pd(ctx);
 
 	s = new_pd(ctx);
-	return s ? made_pd(s, real()->ibv_alloc_pd(real_context(ctx))) : NULL;
+	return s ? GATED(made_pd(s, pd_make(s))) : NULL;
+}
+
+struct ibv_pd *
+shadow_alloc_parent_domain(struct ibv_context *ctx,
+			   struct ibv_parent_domain_init_attr *attr)
+{
+	struct shadow_pd *s = new_pd(ctx);
+
+	if (!s)
+		return NULL;
+	s->parent = *attr;
+	if (!(attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT))
+		s->parent.pd_context = NULL;
+	return GATED(made_pd(s, pd_make(s)));
 }
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_handle)
@@ -53,83 +106,57 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_handle)
 		return real()->ibv_import_pd(ctx, pd_handle);
 
 	s = new_pd(ctx);
-	return s ? made_pd(s,
-			   real()->ibv_import_pd(real_context(ctx), pd_handle))
-		 : NULL;
-}
-
-/* an application's allocator is asked for its own parent domain */
-static void *alloc_for(struct ibv_pd *pd, void *shadow, size_t size,
-		       size_t alignment, uint64_t resource_type)
-{
-	struct shadow_pd *s = shadow;
-
-	(void)pd;
-	return s->alloc(&s->pd, s->pd_context, size, alignment, resource_type);
-}
-
-static void free_for(struct ibv_pd *pd, void *shadow, void *ptr,
-		     uint64_t resource_type)
-{
-	struct shadow_pd *s = shadow;
-
-	(void)pd;
-	s->free(&s->pd, s->pd_context, ptr, resource_type);
-}
-
-struct ibv_pd *
-shadow_alloc_parent_domain(struct ibv_context *ctx,
-			   struct ibv_parent_domain_init_attr *attr)
-{
-	struct ibv_parent_domain_init_attr a = *attr;
-	struct shadow_context *c = to_context(ctx);
-	struct shadow_pd *s = new_pd(ctx);
-
 	if (!s)
 		return NULL;
-	a.pd = real_pd(attr->pd);
-	s->has_td = attr->td;
-	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
-		s->pd_context = attr->pd_context;
-	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
-		s->alloc = attr->alloc;
-		s->free = attr->free;
-		a.alloc = attr->alloc ? alloc_for : NULL;
-		a.free = attr->free ? free_for : NULL;
-		a.comp_mask |= IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-		a.pd_context = s;
-	}
-	return made_pd(s, c->real_verbs->alloc_parent_domain(c->real, &a));
+	s->imported = true;
+	return GATED(made_pd(s, real()->ibv_import_pd(real_context(ctx),
+						      pd_handle)));
+}
+
+static int dealloc_pd(struct shadow_pd *s)
+{
+	int err = real()->ibv_dealloc_pd(s->real);
+
+	if (!err)
+		UNLINK(to_context(s->pd.context), pds, s);
+	return err;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	bool shadow = is_shadow(pd->context);
-	int err = real()->ibv_dealloc_pd(real_pd(pd));
+	int err;
 
-	if (!err && shadow)
+	if (!is_shadow(pd->context))
+		return real()->ibv_dealloc_pd(pd);
+	err = GATED(dealloc_pd(to_pd(pd)));
+	if (!err)
 		free(to_pd(pd));
 	return err;
 }
 
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	bool shadow = is_shadow(pd->context);
-
+	if (!is_shadow(pd->context)) {
+		real()->ibv_unimport_pd(pd);
+		return;
+	}
+	gate_enter();
 	real()->ibv_unimport_pd(real_pd(pd));
-	if (shadow)
-		free(to_pd(pd));
+	UNLINK(to_context(pd->context), pds, to_pd(pd));
+	gate_leave();
+	free(to_pd(pd));
 }
 
 /* --- memory regions --- */
 
-static struct shadow_mr *new_mr(struct ibv_pd *pd)
+static struct shadow_mr *new_mr(struct ibv_pd *pd, enum mr_kind kind)
 {
 	struct shadow_mr *s = calloc(1, sizeof(*s));
 
 	if (s) {
 		s->mr.context = pd->context;
 		s->mr.pd = pd;
+		s->kind = kind;
 	} else {
 		errno = ENOMEM;
 	}
@@ -141,126 +168,204 @@ static void copy_mr(struct shadow_mr *s)
 	s->mr.addr = s->real->addr;
 	s->mr.length = s->real->length;
 	s->mr.handle = s->real->handle;
-	s->mr.lkey = s->real->lkey;
-	s->mr.rkey = s->real->rkey;
+}
+
+/* its names, and its place in the list */
+static int list_mr(struct shadow_mr *s)
+{
+	struct shadow_context *c = to_context(s->mr.context);
+	int err;
+
+	pthread_mutex_lock(&c->lock);
+	err = names_mr(s);
+	if (!err)
+		TAILQ_INSERT_TAIL(&c->mrs, s, entry);
+	pthread_mutex_unlock(&c->lock);
+	return err;
 }
 
 static struct ibv_mr *made_mr(struct shadow_mr *s, struct ibv_mr *mr)
 {
-	if (!mr) {
-		free(s);
-		return NULL;
+	int err = 0;
+
+	if (mr) {
+		s->real = mr;
+		copy_mr(s);
+		err = list_mr(s);
 	}
-	s->real = mr;
-	copy_mr(s);
-	return &s->mr;
+	if (mr && !err)
+		return &s->mr;
+	if (mr) {
+		real()->ibv_dereg_mr(mr);
+		errno = err;
+	}
+	free(s);
+	return NULL;
 }
 
-/* the verb that makes a region, with the real PD, of which the rest is the same */
-#define MAKE_MR(function, pd, ...)                                        \
-	do {                                                              \
-		struct shadow_mr *s;                                      \
-                                                                          \
-		if (!is_shadow((pd)->context))                            \
-			return function(pd, __VA_ARGS__);                 \
-		s = new_mr(pd);                                           \
-		return s ? made_mr(s, function(real_pd(pd), __VA_ARGS__)) \
-			 : NULL;                                          \
+/* of memory; all that there are ways to ask for */
+struct ibv_mr *mr_make(struct shadow_mr *s)
+{
+	return real()->ibv_reg_mr_iova2(coming_pd(s->mr.pd), s->mr.addr,
+					s->mr.length, s->iova, s->access);
+}
+
+/*
+ * the verb that makes a region, with the real PD, of which the rest is the same; and
+ * what is remembered of it
+ */
+#define MAKE_MR(kind_, iova_, access_, function, pd, ...)                     \
+	do {                                                                  \
+		struct shadow_mr *s;                                          \
+                                                                              \
+		if (!is_shadow((pd)->context))                                \
+			return function(pd, __VA_ARGS__);                     \
+		s = new_mr(pd, kind_);                                        \
+		if (!s)                                                       \
+			return NULL;                                          \
+		s->iova = iova_;                                              \
+		s->access = access_;                                          \
+		return GATED(made_mr(s, function(real_pd(pd), __VA_ARGS__))); \
 	} while (0)
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 			  int access)
 {
-	MAKE_MR(real()->ibv_reg_mr, pd, addr, length, access);
+	MAKE_MR(MR_MEMORY, (uintptr_t)addr, (unsigned int)access,
+		real()->ibv_reg_mr, pd, addr, length, access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
 			       uint64_t iova, int access)
 {
-	MAKE_MR(real()->ibv_reg_mr_iova, pd, addr, length, iova, access);
+	MAKE_MR(MR_MEMORY, iova, (unsigned int)access, real()->ibv_reg_mr_iova,
+		pd, addr, length, iova, access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 				uint64_t iova, unsigned int access)
 {
-	MAKE_MR(real()->ibv_reg_mr_iova2, pd, addr, length, iova, access);
+	MAKE_MR(MR_MEMORY, iova, access, real()->ibv_reg_mr_iova2, pd, addr,
+		length, iova, access);
 }
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 				 size_t length, uint64_t iova, int fd,
 				 int access)
 {
-	MAKE_MR(real()->ibv_reg_dmabuf_mr, pd, offset, length, iova, fd,
-		access);
+	MAKE_MR(MR_DMABUF, 0, 0, real()->ibv_reg_dmabuf_mr, pd, offset, length,
+		iova, fd, access);
 }
 
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	MAKE_MR(real()->ibv_import_mr, pd, mr_handle);
+	MAKE_MR(MR_IMPORTED, 0, 0, real()->ibv_import_mr, pd, mr_handle);
 }
 
 struct ibv_mr *shadow_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 				uint64_t dm_offset, size_t length,
 				unsigned int access)
 {
-	MAKE_MR(to_context(pd->context)->real_verbs->reg_dm_mr, pd, dm,
-		dm_offset, length, access);
+	MAKE_MR(MR_DM, 0, 0, to_context(pd->context)->real_verbs->reg_dm_mr, pd,
+		dm, dm_offset, length, access);
 }
 
 struct ibv_mr *shadow_alloc_null_mr(struct ibv_pd *pd)
 {
-	struct shadow_mr *s = new_mr(pd);
+	struct shadow_mr *s = new_mr(pd, MR_NULL);
 
 	if (!s)
 		return NULL;
-	return made_mr(s, to_context(pd->context)
-				  ->real_verbs->alloc_null_mr(real_pd(pd)));
+	return GATED(
+		made_mr(s, to_context(pd->context)
+				   ->real_verbs->alloc_null_mr(real_pd(pd))));
+}
+
+/* Whatever it says, the real one knows what is left, and its keys may be others. */
+static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
+		    void *addr, size_t length, int access)
+{
+	struct shadow_context *c = to_context(s->mr.context);
+	bool moves =
+		flags & IBV_REREG_MR_CHANGE_PD; /* else @pd may be anything */
+	int err =
+		real()->ibv_rereg_mr(s->real, flags, moves ? real_pd(pd) : NULL,
+				     addr, length, access);
+	int unnamed;
+
+	pthread_mutex_lock(&c->lock);
+	names_drop_mr(s);
+	copy_mr(s);
+	unnamed = names_mr(s);
+	pthread_mutex_unlock(&c->lock);
+	if (moves && s->real->pd == real_pd(pd))
+		s->mr.pd = pd;
+	if (!err || err == IBV_REREG_MR_ERR_DO_FORK_OLD) {
+		if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+			s->iova = (uintptr_t)addr;
+		if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+			s->access = (unsigned int)access;
+	}
+	return err ? err : unnamed;
 }
 
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
 {
-	struct shadow_mr *s = to_mr(mr);
-	bool moves =
-		flags & IBV_REREG_MR_CHANGE_PD; /* else @pd may be anything */
-	int err;
-
 	if (!is_shadow(mr->context))
 		return real()->ibv_rereg_mr(mr, flags, pd, addr, length,
 					    access);
+	return GATED(rereg_mr(to_mr(mr), flags, pd, addr, length, access));
+}
 
-	err = real()->ibv_rereg_mr(s->real, flags, moves ? real_pd(pd) : NULL,
-				   addr, length, access);
-	/* whatever it says, the real one knows what is left */
-	copy_mr(s);
-	if (moves && s->real->pd == real_pd(pd))
-		mr->pd = pd;
+static void unlist_mr(struct shadow_mr *s)
+{
+	struct shadow_context *c = to_context(s->mr.context);
+
+	pthread_mutex_lock(&c->lock);
+	TAILQ_REMOVE(&c->mrs, s, entry);
+	names_drop_mr(s);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static int dereg_mr(struct shadow_mr *s)
+{
+	int err = real()->ibv_dereg_mr(s->real);
+
+	if (!err)
+		unlist_mr(s);
 	return err;
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
-	bool shadow = is_shadow(mr->context);
-	int err = real()->ibv_dereg_mr(real_mr(mr));
+	int err;
 
-	if (!err && shadow)
+	if (!is_shadow(mr->context))
+		return real()->ibv_dereg_mr(mr);
+	err = GATED(dereg_mr(to_mr(mr)));
+	if (!err)
 		free(to_mr(mr));
 	return err;
 }
 
 void ibv_unimport_mr(struct ibv_mr *mr)
 {
-	bool shadow = is_shadow(mr->context);
-
+	if (!is_shadow(mr->context)) {
+		real()->ibv_unimport_mr(mr);
+		return;
+	}
+	gate_enter();
 	real()->ibv_unimport_mr(real_mr(mr));
-	if (shadow)
-		free(to_mr(mr));
+	unlist_mr(to_mr(mr));
+	gate_leave();
+	free(to_mr(mr));
 }
 
 int shadow_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 		     uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sges)
 {
-	return to_context(pd->context)
-		->real_verbs->advise_mr(real_pd(pd), advice, flags, sg_list,
-					num_sges);
+	return GATED(to_context(pd->context)
+			     ->real_verbs->advise_mr(real_pd(pd), advice, flags,
+						     sg_list, num_sges));
 }

@@ -2,7 +2,43 @@
 /*
  * Memory windows
  */
-#include "shadow.h"
+#include "gate.h"
+#include "names.h"
+
+/* is the window's key the name of something else? If not, it is its own name. */
+static int name(struct shadow_context *c, const struct ibv_mw *mw)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->keys && names_get(c->keys, mw->rkey >> 8))
+		err = EEXIST;
+	else if (c->keys)
+		err = names_set_key(c->keys, mw->rkey, mw->rkey);
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+/*
+ * Of a window the application, the provider and its peers change the key, so it has no
+ * other name. One that cannot have its own is kept until there is another.
+ */
+static struct ibv_mw *alloc(struct shadow_context *c, struct ibv_pd *pd,
+			    enum ibv_mw_type type)
+{
+	struct ibv_mw *mw = c->real->ops.alloc_mw(pd, type), *better = NULL;
+	int err = mw ? name(c, mw) : 0;
+
+	if (err == EEXIST)
+		better = alloc(c, pd, type);
+	if (err) {
+		c->real->ops.dealloc_mw(mw);
+		if (err != EEXIST)
+			errno = err;
+		mw = better;
+	}
+	return mw;
+}
 
 struct ibv_mw *shadow_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -13,20 +49,22 @@ struct ibv_mw *shadow_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		errno = ENOMEM;
 		return NULL;
 	}
-	s->real = c->real->ops.alloc_mw(real_pd(pd), type);
-	if (!s->real) {
-		free(s);
-		return NULL;
+	gate_enter();
+	s->real = alloc(c, real_pd(pd), type);
+	if (s->real) {
+		s->mw = *s->real;
+		s->mw.context = pd->context;
+		s->mw.pd = pd;
+		pthread_mutex_lock(&c->lock);
+		if (!c->mws++)
+			qps_mind_mws(c, true);
+		pthread_mutex_unlock(&c->lock);
 	}
-	s->mw = *s->real;
-	s->mw.context = pd->context;
-	s->mw.pd = pd;
-
-	pthread_mutex_lock(&c->lock);
-	if (!c->mws++)
-		qps_mind_mws(c, true);
-	pthread_mutex_unlock(&c->lock);
-	return &s->mw;
+	gate_leave();
+	if (s->real)
+		return &s->mw;
+	free(s);
+	return NULL;
 }
 
 int shadow_dealloc_mw(struct ibv_mw *mw)
@@ -34,11 +72,15 @@ int shadow_dealloc_mw(struct ibv_mw *mw)
 	struct shadow_context *c = to_context(mw->context);
 	int err;
 
-	pthread_mutex_lock(&c->lock); /* not while a bind of it is collected */
+	gate_enter(); /* not while a bind of it is collected */
 	err = c->real->ops.dealloc_mw(to_mw(mw)->real);
+	pthread_mutex_lock(&c->lock);
 	if (!err && !--c->mws)
 		qps_mind_mws(c, false);
+	if (!err && c->keys)
+		names_set(c->keys, mw->rkey >> 8, 0);
 	pthread_mutex_unlock(&c->lock);
+	gate_leave();
 	if (!err)
 		free(to_mw(mw));
 	return err;
@@ -68,16 +110,14 @@ struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw)
 int shadow_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		   struct ibv_mw_bind *bind)
 {
-	struct shadow_context *c = to_context(mw->context);
 	struct shadow_mw *s = to_mw(mw);
 	struct ibv_mw_bind b = *bind;
 	int err;
 
+	gate_enter(); /* it posts: not while the QP is suspended */
 	b.bind_info = real_bind_info(&bind->bind_info);
-	pthread_mutex_lock(
-		&c->lock); /* it posts: not while the QP is suspended */
 	err = s->real->context->ops.bind_mw(real_qp(qp), s->real, &b);
 	mw->rkey = s->real->rkey;
-	pthread_mutex_unlock(&c->lock);
+	gate_leave();
 	return err;
 }

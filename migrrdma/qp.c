@@ -2,10 +2,15 @@
 /*
  * Queue pairs
  */
+#include <string.h>
+
 #include "control.h"
-#include "section.h"
+#include "events.h"
+#include "gate.h"
+#include "names.h"
+#include "record.h"
+#include "recvq.h"
 #include "sendq.h"
-#include "shadow.h"
 #include "suspend.h"
 
 /* --- of a context --- */
@@ -22,28 +27,35 @@ void qps_mind_mws(struct shadow_context *c, bool mind)
 {
 	struct shadow_qp *qp;
 
-	TAILQ_FOREACH(qp, &c->qps, entry)
-	mind_mws(qp, mind);
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		mind_mws(qp, mind);
 }
 
-static void link_qp(struct shadow_qp *s)
+/* its number, and its place in the list */
+static int list_qp(struct shadow_qp *s)
 {
 	struct shadow_context *c = to_context(s->qp.context);
+	int err;
 
 	pthread_mutex_lock(&c->lock);
-	mind_mws(s, c->mws);
-	TAILQ_INSERT_TAIL(&c->qps, s, entry);
+	err = names_qp(s);
+	if (!err) {
+		mind_mws(s, c->mws);
+		if (c->keys)
+			atomic_fetch_or(&s->slow, SLOW_NAMES);
+		TAILQ_INSERT_TAIL(&c->qps, s, entry);
+	}
 	pthread_mutex_unlock(&c->lock);
+	return err;
 }
 
-/* In a section that begins before anybody else may have the lock */
-static void unlink_qp(struct shadow_qp *s)
+static void unlist_qp(struct shadow_qp *s)
 {
 	struct shadow_context *c = to_context(s->qp.context);
 
 	pthread_mutex_lock(&c->lock);
-	section_begin();
 	TAILQ_REMOVE(&c->qps, s, entry);
+	names_drop_qp(s);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -67,94 +79,154 @@ static struct shadow_qp *new_qp(struct ibv_context *ctx)
 
 static void free_qp(struct shadow_qp *s)
 {
+	recvq_free(s->recvq);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->qp.cond);
 	pthread_mutex_destroy(&s->qp.mutex);
 	free(s);
 }
 
-static struct ibv_qp *made_qp(struct shadow_qp *s, struct ibv_qp *qp)
+/* of what was asked for; *@cap receives what it has become */
+static struct ibv_qp *make(struct shadow_qp *s, struct ibv_qp_cap *cap)
 {
-	struct ibv_qp_ex *ex;
-
-	if (!qp) {
-		free_qp(s);
-		return NULL;
-	}
-	s->real = qp;
-	s->post_send = qp->context->ops.post_send;
-	s->post_recv = qp->context->ops.post_recv;
-	s->qp.handle = qp->handle;
-	s->qp.qp_num = qp->qp_num;
-	s->real_num = qp->qp_num;
-	s->qp.state = qp->state;
-	s->qp.qp_type = qp->qp_type;
-	if (qp->qp_type == IBV_QPT_UD)
-		atomic_init(&s->slow, SLOW_AH);
-	ex = real()->ibv_qp_to_qp_ex(qp);
-	if (ex)
-		shadow_qp_ex_init(s, ex);
-	link_qp(s);
-	return &s->qp;
-}
-
-/* the beginning of both kinds of attributes; the shadow gets what the application gave */
-#define MAKE_REAL(a, attr, s)                            \
-	do {                                             \
-		(s)->qp.qp_context = (attr)->qp_context; \
-		(s)->qp.send_cq = (attr)->send_cq;       \
-		(s)->qp.recv_cq = (attr)->recv_cq;       \
-		(s)->qp.srq = (attr)->srq;               \
-		(a)->qp_context = (s);                   \
-		(a)->send_cq = real_cq((attr)->send_cq); \
-		(a)->recv_cq = real_cq((attr)->recv_cq); \
-		(a)->srq = real_srq((attr)->srq);        \
-	} while (0)
-
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct ibv_qp_init_attr a = *attr;
-	struct shadow_qp *s;
+	struct ibv_context *ctx = coming_context(s->qp.context);
+	struct ibv_qp_init_attr_ex a = s->init;
+	struct ibv_qp_init_attr *plain = (struct ibv_qp_init_attr *)&a;
 	struct ibv_qp *qp;
 
-	if (!is_shadow(pd->context))
-		return real()->ibv_create_qp(pd, attr);
-
-	s = new_qp(pd->context);
-	if (!s)
-		return NULL;
-	s->qp.pd = pd;
-	MAKE_REAL(&a, attr, s);
-	qp = real()->ibv_create_qp(real_pd(pd), &a);
-	s->cap = attr->cap = a.cap; /* what it has become */
-	return made_qp(s, qp);
+	a.qp_context = s;
+	a.send_cq = coming_cq(a.send_cq);
+	a.recv_cq = coming_cq(a.recv_cq);
+	a.srq = coming_srq(a.srq);
+	if (a.comp_mask & IBV_QP_INIT_ATTR_PD)
+		a.pd = coming_pd(a.pd);
+	if (s->extended)
+		qp = verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);
+	else
+		qp = real()->ibv_create_qp(a.pd, plain);
+	*cap = a.cap;
+	return qp;
 }
 
-struct ibv_qp *shadow_create_qp_ex(struct ibv_context *ctx,
-				   struct ibv_qp_init_attr_ex *attr)
+static bool has_less(const struct ibv_qp_cap *cap,
+		     const struct ibv_qp_cap *than)
 {
-	struct shadow_context *c = to_context(ctx);
-	struct ibv_qp_init_attr_ex a = *attr;
+	return cap->max_send_wr < than->max_send_wr ||
+	       cap->max_recv_wr < than->max_recv_wr ||
+	       cap->max_send_sge < than->max_send_sge ||
+	       cap->max_recv_sge < than->max_recv_sge ||
+	       cap->max_inline_data < than->max_inline_data;
+}
+
+/* another device may give less for the same */
+struct ibv_qp *qp_make(struct shadow_qp *s)
+{
+	struct ibv_qp_cap cap;
+	struct ibv_qp *qp = make(s, &cap);
+
+	if (qp && has_less(&cap, &s->cap)) {
+		real()->ibv_destroy_qp(qp);
+		qp = NULL;
+		errno = ENOSPC;
+	}
+	return qp;
+}
+
+void qp_use(struct shadow_qp *s, struct ibv_qp *qp)
+{
+	s->real = qp;
+	s->real_ex = real()->ibv_qp_to_qp_ex(qp);
+	s->post_send = qp->context->ops.post_send;
+	s->post_recv = qp->context->ops.post_recv;
+	s->real_num = qp->qp_num;
+}
+
+/* what the layer needs to know of it, if it is to be replaced */
+static int prepare(struct shadow_qp *s)
+{
+	if (!control_is_on())
+		return 0;
+	if (s->qp.srq)
+		atomic_fetch_or(&to_cq(s->qp.recv_cq)->slow, CQ_SLOTS);
+	else if (s->cap.max_recv_wr)
+		s->recvq = recvq_new(&s->cap);
+	return s->qp.srq || s->recvq || !s->cap.max_recv_wr ? 0 : ENOMEM;
+}
+
+static struct ibv_qp *made_qp(struct shadow_qp *s, struct ibv_qp *qp)
+{
+	int err = 0;
+
+	if (qp) {
+		qp_use(s, qp);
+		s->qp.handle = qp->handle;
+		s->qp.state = qp->state;
+		s->qp.qp_type = qp->qp_type;
+		if (qp->qp_type == IBV_QPT_UD)
+			atomic_init(&s->slow, SLOW_AH);
+		if (s->real_ex)
+			shadow_qp_ex_init(s, s->real_ex);
+		err = prepare(s);
+		if (!err)
+			err = list_qp(s);
+	}
+	if (qp && !err)
+		return &s->qp;
+	if (qp) {
+		real()->ibv_destroy_qp(qp);
+		errno = err;
+	}
+	free_qp(s);
+	return NULL;
+}
+
+/* the application learns what it has become */
+static struct ibv_qp *create_qp(struct ibv_context *ctx,
+				const struct ibv_qp_init_attr_ex *attr,
+				bool extended, struct ibv_qp_cap *cap)
+{
 	struct shadow_qp *s = new_qp(ctx);
 	struct ibv_qp *qp;
 
 	if (!s)
 		return NULL;
-	MAKE_REAL(&a, attr, s);
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD) {
+	s->init = *attr;
+	s->extended = extended;
+	s->qp.qp_context = attr->qp_context;
+	s->qp.send_cq = attr->send_cq;
+	s->qp.recv_cq = attr->recv_cq;
+	s->qp.srq = attr->srq;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD)
 		s->qp.pd = attr->pd;
-		a.pd = real_pd(attr->pd);
-	}
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		s->unqueueable = attr->send_ops_flags &
-				(IBV_QP_EX_WITH_TSO | IBV_QP_EX_WITH_FLUSH |
-				 IBV_QP_EX_WITH_ATOMIC_WRITE);
-	qp = c->real_verbs->create_qp_ex(c->real, &a);
-	s->cap = attr->cap = a.cap;
+				 (IBV_QP_EX_WITH_TSO | IBV_QP_EX_WITH_FLUSH |
+				  IBV_QP_EX_WITH_ATOMIC_WRITE);
+	qp = make(s, cap);
+	s->cap = *cap;
 	return made_qp(s, qp);
 }
 
-struct ibv_qp *shadow_open_qp(struct ibv_context *ctx,
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {};
+
+	if (!is_shadow(pd->context))
+		return real()->ibv_create_qp(pd, attr);
+	/* both begin alike */
+	memcpy(&ex, attr, offsetof(struct ibv_qp_init_attr_ex, comp_mask));
+	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
+	ex.pd = pd;
+	return GATED(create_qp(pd->context, &ex, false, &attr->cap));
+}
+
+struct ibv_qp *shadow_create_qp_ex(struct ibv_context *ctx,
+				   struct ibv_qp_init_attr_ex *attr)
+{
+	return GATED(create_qp(ctx, attr, true, &attr->cap));
+}
+
+static struct ibv_qp *open_qp(struct ibv_context *ctx,
 			      struct ibv_qp_open_attr *attr)
 {
 	struct shadow_context *c = to_context(ctx);
@@ -163,11 +235,29 @@ struct ibv_qp *shadow_open_qp(struct ibv_context *ctx,
 
 	if (!s)
 		return NULL;
+	s->foreign = "shares another one";
 	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
 		s->qp.qp_context = attr->qp_context;
 	a.comp_mask |= IBV_QP_OPEN_ATTR_CONTEXT;
 	a.qp_context = s;
 	return made_qp(s, c->real_verbs->open_qp(c->real, &a));
+}
+
+struct ibv_qp *shadow_open_qp(struct ibv_context *ctx,
+			      struct ibv_qp_open_attr *attr)
+{
+	return GATED(open_qp(ctx, attr));
+}
+
+static int destroy_qp(struct shadow_qp *s)
+{
+	int err = real()->ibv_destroy_qp(s->real);
+
+	if (err)
+		return err;
+	suspend_forget_marker(s);
+	unlist_qp(s);
+	return 0;
 }
 
 int ibv_destroy_qp(struct ibv_qp *qp)
@@ -178,16 +268,10 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	if (!is_shadow(qp->context))
 		return real()->ibv_destroy_qp(qp);
 
-	/* Who is about to suspend waits for the end of it, and does not find it. */
-	unlink_qp(s);
-	err = real()->ibv_destroy_qp(s->real);
-	if (!err)
-		suspend_forget_marker(s);
-	section_end();
-	if (err) {
-		link_qp(s);
+	err = GATED(destroy_qp(s));
+	if (err)
 		return err;
-	}
+	events_end_qp(s);
 	sendq_clear(s);
 	free_qp(s);
 	return 0;
@@ -201,192 +285,116 @@ static bool takes_markers(const struct shadow_qp *qp)
 	return control_is_on() && qp_has_sends(qp);
 }
 
+static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
+{
+	struct ibv_qp_attr a = *attr;
+	int err;
+
+	if (takes_markers(s))
+		a.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	err = real()->ibv_modify_qp(s->real, &a, mask);
+	s->qp.state = s->real->state;
+	if (err)
+		return err;
+	record_modify(s, attr, mask);
+	if (s->qp.state == IBV_QPS_RESET)
+		suspend_forget_marker(s);
+	return 0;
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
-	struct shadow_context *c;
-	struct ibv_qp_attr a;
-	struct shadow_qp *s;
 	int err;
 
 	if (!is_shadow(qp->context))
 		return real()->ibv_modify_qp(qp, attr, attr_mask);
-
-	s = to_qp(qp);
-	c = to_context(qp->context);
-	if (!control_is_on()) {
-		err = real()->ibv_modify_qp(s->real, attr, attr_mask);
-		qp->state = s->real->state;
-		return err;
-	}
-
-	a = *attr;
-	if (takes_markers(s))
-		a.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
-	pthread_mutex_lock(&c->lock); /* not while it is suspended */
-	err = real()->ibv_modify_qp(s->real, &a, attr_mask);
-	qp->state = s->real->state;
-	if (!err && attr_mask & IBV_QP_ACCESS_FLAGS)
-		s->access = attr->qp_access_flags;
-	if (!err && qp->state == IBV_QPS_RESET)
-		suspend_forget_marker(s);
-	pthread_mutex_unlock(&c->lock);
+	if (control_is_on())
+		return GATED(modify_qp(to_qp(qp), attr, attr_mask));
+	err = real()->ibv_modify_qp(real_qp(qp), attr, attr_mask);
+	qp->state = real_qp(qp)->state;
 	return err;
+}
+
+static int query_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask,
+		    struct ibv_qp_init_attr *init_attr)
+{
+	int err = real()->ibv_query_qp(s->real, attr, mask, init_attr);
+
+	s->qp.state = s->real->state;
+	if (err)
+		return err;
+	record_query(s, attr);
+	if (takes_markers(s) &&
+	    !(s->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
+		attr->qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_WRITE;
+	init_attr->qp_context = s->qp.qp_context;
+	init_attr->send_cq = s->qp.send_cq;
+	init_attr->recv_cq = s->qp.recv_cq;
+	init_attr->srq = s->qp.srq;
+	return 0;
 }
 
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
-	int err = real()->ibv_query_qp(real_qp(qp), attr, attr_mask, init_attr);
-	struct shadow_qp *s = to_qp(qp);
-
 	if (!is_shadow(qp->context))
-		return err;
-
-	qp->state = s->real->state;
-	if (err)
-		return err;
-	if (!(s->access & IBV_ACCESS_REMOTE_WRITE) && takes_markers(s))
-		attr->qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_WRITE;
-	init_attr->qp_context = qp->qp_context;
-	init_attr->send_cq = qp->send_cq;
-	init_attr->recv_cq = qp->recv_cq;
-	init_attr->srq = qp->srq;
-	return 0;
+		return real()->ibv_query_qp(qp, attr, attr_mask, init_attr);
+	return GATED(query_qp(to_qp(qp), attr, attr_mask, init_attr));
 }
 
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 			       uint32_t flags)
 {
-	return real()->ibv_query_qp_data_in_order(real_qp(qp), op, flags);
+	if (!is_shadow(qp->context))
+		return real()->ibv_query_qp_data_in_order(qp, op, flags);
+	return GATED(
+		real()->ibv_query_qp_data_in_order(real_qp(qp), op, flags));
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return real()->ibv_query_ece(real_qp(qp), ece);
+	if (!is_shadow(qp->context))
+		return real()->ibv_query_ece(qp, ece);
+	return GATED(real()->ibv_query_ece(real_qp(qp), ece));
+}
+
+/* of a QP that has what cannot be made again, if this succeeds */
+static int note(struct shadow_qp *s, const char *what, int err)
+{
+	if (!err)
+		s->foreign = what;
+	return err;
 }
 
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return real()->ibv_set_ece(real_qp(qp), ece);
+	if (!is_shadow(qp->context))
+		return real()->ibv_set_ece(qp, ece);
+	return GATED(note(to_qp(qp), "has ECE options",
+			  real()->ibv_set_ece(real_qp(qp), ece)));
 }
 
 int shadow_modify_qp_rate_limit(struct ibv_qp *qp,
 				struct ibv_qp_rate_limit_attr *attr)
 {
-	return to_context(qp->context)
-		->real_verbs->modify_qp_rate_limit(to_qp(qp)->real, attr);
+	return GATED(
+		note(to_qp(qp), "has a rate limit",
+		     to_context(qp->context)
+			     ->real_verbs->modify_qp_rate_limit(real_qp(qp),
+								attr)));
 }
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	return real()->ibv_attach_mcast(real_qp(qp), gid, lid);
+	if (!is_shadow(qp->context))
+		return real()->ibv_attach_mcast(qp, gid, lid);
+	return GATED(note(to_qp(qp), "was in a multicast group",
+			  real()->ibv_attach_mcast(real_qp(qp), gid, lid)));
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	return real()->ibv_detach_mcast(real_qp(qp), gid, lid);
-}
-
-/* --- work requests --- */
-
-/* the same request, of real objects */
-static struct ibv_send_wr real_wr(const struct shadow_qp *s,
-				  const struct ibv_send_wr *wr)
-{
-	struct ibv_send_wr real = *wr;
-
-	if (s->qp.qp_type == IBV_QPT_UD) {
-		real.wr.ud.ah = real_ah(wr->wr.ud.ah);
-	} else if (wr->opcode == IBV_WR_BIND_MW) {
-		real.bind_mw.mw = real_mw_to_bind(wr->bind_mw.mw);
-		real.bind_mw.bind_info = real_bind_info(&wr->bind_mw.bind_info);
-	}
-	return real;
-}
-
-/*
- * The application's requests must not be changed, so copies are posted, some at a time.
- * It learns which one was bad by its own address; some providers tell nothing.
- */
-static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
-		       struct ibv_send_wr **bad_wr)
-{
-	struct ibv_send_wr copy[8], *of[8], *bad = NULL;
-	unsigned int n;
-	int err = 0;
-
-	do {
-		for (n = 0; wr && n < 8; n++, wr = wr->next) {
-			of[n] = wr;
-			copy[n] = real_wr(s, wr);
-			copy[n].next = NULL;
-			if (n)
-				copy[n - 1].next = &copy[n];
-		}
-		err = s->post_send(s->real, n ? copy : NULL, &bad);
-	} while (!err && wr);
-
-	if (err)
-		*bad_wr = bad ? of[bad - copy] : NULL;
-	return err;
-}
-
-int qp_post_real(struct shadow_qp *s, struct ibv_send_wr *wr,
-		 struct ibv_send_wr **bad_wr)
-{
-	if (atomic_load(&s->slow) & (SLOW_AH | SLOW_MW))
-		return post_copies(s, wr, bad_wr);
-	return s->post_send(s->real, wr, bad_wr);
-}
-
-/* a thread's first post, and those that need more than the provider; within a section */
-static __attribute__((noinline)) int post_slow(struct shadow_qp *s,
-					       struct ibv_send_wr *wr,
-					       struct ibv_send_wr **bad_wr)
-{
-	int err;
-
-	if (!(atomic_load(&s->slow) & SLOW_SUSPENDED)) {
-		err = qp_post_real(s, wr, bad_wr);
-	} else {
-		pthread_mutex_lock(&s->lock);
-		if (atomic_load(&s->slow) & SLOW_SUSPENDED)
-			err = sendq_add(s, wr, bad_wr);
-		else
-			err = qp_post_real(s, wr, bad_wr);
-		pthread_mutex_unlock(&s->lock);
-	}
-	section_end();
-	return err;
-}
-
-static __attribute__((noinline)) int post_first(struct shadow_qp *s,
-						struct ibv_send_wr *wr,
-						struct ibv_send_wr **bad_wr)
-{
-	section_enlist();
-	return post_slow(s, wr, bad_wr);
-}
-
-int shadow_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		     struct ibv_send_wr **bad_wr)
-{
-	struct shadow_qp *s = to_qp(qp);
-	int err;
-
-	if (unlikely(!section_enter()))
-		return post_first(s, wr, bad_wr);
-	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire)))
-		return post_slow(s, wr, bad_wr);
-	err = s->post_send(s->real, wr, bad_wr);
-	section_end();
-	return err;
-}
-
-int shadow_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr)
-{
-	struct shadow_qp *s = to_qp(qp);
-
-	return s->post_recv(s->real, wr, bad_wr);
+	if (!is_shadow(qp->context))
+		return real()->ibv_detach_mcast(qp, gid, lid);
+	return GATED(real()->ibv_detach_mcast(real_qp(qp), gid, lid));
 }

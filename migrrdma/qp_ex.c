@@ -4,9 +4,9 @@
  */
 #include <sched.h>
 
+#include "post.h"
 #include "section.h"
 #include "sendq.h"
-#include "shadow.h"
 
 static struct ibv_qp_ex *real_ex(struct ibv_qp_ex *ex)
 {
@@ -23,13 +23,35 @@ static struct ibv_qp_ex *next_wr(struct ibv_qp_ex *ex)
 	return r;
 }
 
+static bool has_names(struct ibv_qp_ex *ex)
+{
+	return unlikely(atomic_load_explicit(
+				&container_of(ex, struct shadow_qp, ex)->slow,
+				memory_order_relaxed) &
+			SLOW_NAMES);
+}
+
+/* the real keys of the peer's memory, and of ours */
+static uint32_t real_rkey(struct ibv_qp_ex *ex, uint32_t key)
+{
+	return has_names(ex)
+		       ? post_rkey(container_of(ex, struct shadow_qp, ex), key)
+		       : key;
+}
+
+static uint32_t real_lkey(struct ibv_qp_ex *ex, uint32_t key)
+{
+	return has_names(ex) ? post_lkey(ex->qp_base.context, key) : key;
+}
+
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey,
 			      uint64_t remote_addr, uint64_t compare,
 			      uint64_t swap)
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_atomic_cmp_swp(r, rkey, remote_addr, compare, swap);
+	r->wr_atomic_cmp_swp(r, real_rkey(ex, rkey), remote_addr, compare,
+			     swap);
 }
 
 static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
@@ -37,7 +59,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_atomic_fetch_add(r, rkey, remote_addr, add);
+	r->wr_atomic_fetch_add(r, real_rkey(ex, rkey), remote_addr, add);
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
@@ -53,7 +75,7 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_local_inv(r, invalidate_rkey);
+	r->wr_local_inv(r, real_lkey(ex, invalidate_rkey));
 }
 
 static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey,
@@ -61,7 +83,7 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey,
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_rdma_read(r, rkey, remote_addr);
+	r->wr_rdma_read(r, real_rkey(ex, rkey), remote_addr);
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey,
@@ -69,7 +91,7 @@ static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey,
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_rdma_write(r, rkey, remote_addr);
+	r->wr_rdma_write(r, real_rkey(ex, rkey), remote_addr);
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey,
@@ -77,7 +99,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey,
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_rdma_write_imm(r, rkey, remote_addr, imm_data);
+	r->wr_rdma_write_imm(r, real_rkey(ex, rkey), remote_addr, imm_data);
 }
 
 static void wr_send(struct ibv_qp_ex *ex)
@@ -98,7 +120,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_send_inv(r, invalidate_rkey);
+	r->wr_send_inv(r, real_rkey(ex, invalidate_rkey));
 }
 
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
@@ -114,7 +136,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey,
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_atomic_write(r, rkey, remote_addr, atomic_wr);
+	r->wr_atomic_write(r, real_rkey(ex, rkey), remote_addr, atomic_wr);
 }
 
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
@@ -122,7 +144,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 {
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_flush(r, rkey, remote_addr, len, type, level);
+	r->wr_flush(r, real_rkey(ex, rkey), remote_addr, len, type, level);
 }
 
 /* --- what a request has --- */
@@ -162,14 +184,20 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 {
 	struct ibv_qp_ex *r = real_ex(ex);
 
-	r->wr_set_sge(r, lkey, addr, length);
+	r->wr_set_sge(r, real_lkey(ex, lkey), addr, length);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 			    const struct ibv_sge *sg_list)
 {
 	struct ibv_qp_ex *r = real_ex(ex);
+	struct ibv_sge sge[MOST_SGES];
 
+	/* of more than there is room for the provider takes none */
+	if (has_names(ex) && num_sge <= MOST_SGES) {
+		post_name_sges(ex->qp_base.context, sge, sg_list, (int)num_sge);
+		sg_list = sge;
+	}
 	r->wr_set_sge_list(r, num_sge, sg_list);
 }
 
@@ -182,7 +210,6 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct shadow_qp *qp = container_of(ex, struct shadow_qp, ex);
-	struct ibv_qp_ex *r = qp->real_ex;
 
 	for (;;) {
 		section_begin();
@@ -199,7 +226,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 		pthread_mutex_unlock(&qp->lock);
 		sched_yield();
 	}
-	r->wr_start(r);
+	qp->real_ex->wr_start(qp->real_ex);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
@@ -220,11 +247,10 @@ static void wr_abort(struct ibv_qp_ex *ex)
 }
 
 /* A provider offers what has been asked for. */
-void shadow_qp_ex_init(struct shadow_qp *qp, struct ibv_qp_ex *r)
+void shadow_qp_ex_init(struct shadow_qp *qp, const struct ibv_qp_ex *r)
 {
 	struct ibv_qp_ex *ex = &qp->ex;
 
-	qp->real_ex = r;
 	ex->comp_mask = r->comp_mask;
 #define OFFER(op) ex->op = r->op ? op : NULL
 	OFFER(wr_atomic_cmp_swp);

@@ -82,6 +82,11 @@ int sections_init(void)
 	return err;
 }
 
+void sections_barrier(void)
+{
+	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
 bool sections_wait(uint64_t deadline)
 {
 	const struct timespec pause = { .tv_nsec = 20000 };
@@ -90,7 +95,7 @@ bool sections_wait(uint64_t deadline)
 	bool left;
 
 	wait++;
-	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	sections_barrier();
 	for (;;) {
 		left = false;
 		pthread_mutex_lock(&lock);

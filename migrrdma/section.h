@@ -60,6 +60,9 @@ static inline void section_end(void)
  */
 int sections_init(void);
 
+/** sections_barrier - let all threads of the process pass a barrier */
+void sections_barrier(void);
+
 /**
  * sections_wait - wait for sections that may not have seen what was changed before
  * @deadline: in ns of CLOCK_MONOTONIC

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "post.h"
 #include "sendq.h"
 
 #include <string.h>
@@ -88,13 +89,19 @@ static int add(struct shadow_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
+/* It cannot send yet, and what is posted before that is nothing to wait for. */
+static bool is_early(const struct shadow_qp *qp)
+{
+	return qp->qp.state < IBV_QPS_RTS;
+}
+
 int sendq_add(struct shadow_qp *qp, struct ibv_send_wr *wr,
 	      struct ibv_send_wr **bad_wr)
 {
 	int err = 0;
 
 	for (; wr && !err; wr = wr->next) {
-		err = add(qp, wr);
+		err = is_early(qp) ? EINVAL : add(qp, wr);
 		if (err)
 			*bad_wr = wr;
 	}
@@ -127,7 +134,7 @@ int sendq_post(struct shadow_qp *qp)
 			p->wr.bind_mw.mw = real_mw(p->wr.bind_mw.mw);
 			p->wr.bind_mw.mw->rkey = p->mw_rkey;
 		}
-		err = qp_post_real(qp, &p->wr, &bad);
+		err = post_send_real(qp, &p->wr, &bad);
 		if (err)
 			return err;
 		sendq_drop(qp);
@@ -324,7 +331,7 @@ static void end_batch(struct shadow_qp *qp)
 		STAILQ_REMOVE_HEAD(&qp->batch.all, entry);
 		free(p);
 	}
-	shadow_qp_ex_init(qp, qp->real_ex);
+	shadow_qp_ex_init(qp, &qp->ex); /* what there is a function for */
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -333,6 +340,8 @@ static int queue_complete(struct ibv_qp_ex *ex)
 	struct shadow_qp *qp = of(ex);
 	int err = qp->batch.err;
 
+	if (!err && is_early(qp))
+		err = EINVAL;
 	if (!err && qp->batch.n > qp->cap.max_send_wr - qp->pendings)
 		err = ENOMEM;
 	if (!err) {
@@ -354,13 +363,13 @@ static void queue_abort(struct ibv_qp_ex *ex)
  */
 void sendq_start_batch(struct shadow_qp *qp)
 {
-	struct ibv_qp_ex *r = qp->real_ex, *ex = &qp->ex;
+	struct ibv_qp_ex *ex = &qp->ex;
 
 	STAILQ_INIT(&qp->batch.all);
 	qp->batch.last = NULL;
 	qp->batch.n = 0;
 	qp->batch.err = 0;
-#define OFFER(op) ex->wr_##op = r->wr_##op ? queue_##op : NULL
+#define OFFER(op) ex->wr_##op = ex->wr_##op ? queue_##op : NULL
 	OFFER(atomic_cmp_swp);
 	OFFER(atomic_fetch_add);
 	OFFER(bind_mw);

@@ -20,6 +20,7 @@
 
 #include "device.h"
 #include "real.h"
+#include "relay.h"
 
 #define container_of(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
@@ -27,17 +28,43 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/*
+ * What a shadow has of its own is written by verbs within the gate, and with the gate
+ * closed. Each remembers with what its real object was made, and can be made again:
+ * then @other is the new one, until it takes the place of @real; and then the old one.
+ */
+
+struct names;
+struct peer;
+struct recvq;
+struct slots;
+
 struct shadow_context {
 	struct shadow_device *device;
-	struct ibv_context *real;
+	struct ibv_context *real, *other;
 	struct verbs_context *real_verbs; /* of @real */
 
 	TAILQ_ENTRY(shadow_context) entry;
 
-	pthread_mutex_t lock; /* held while the process is suspended */
+	pthread_mutex_t lock; /* of the lists, and of names that are given */
 	unsigned int mws;     /* memory windows there are */
-	TAILQ_HEAD(, shadow_qp) qps;
+	TAILQ_HEAD(, shadow_pd) pds;
+	TAILQ_HEAD(, shadow_ah) ahs;
+	TAILQ_HEAD(, shadow_mr) mrs;
+	TAILQ_HEAD(, shadow_channel) channels;
 	TAILQ_HEAD(, shadow_cq) cqs;
+	TAILQ_HEAD(, shadow_srq) srqs;
+	TAILQ_HEAD(, shadow_qp) qps;
+	const char *foreign;	  /* what it has had that has no shadow */
+	LIST_HEAD(, slots) slots; /* of SRQs that are gone */
+
+	/* NULL as long as all names are the real ones */
+	struct names *keys, *other_keys; /* to real ones */
+	struct names *qpns;		 /* from real ones */
+
+	struct relay async;
+	pthread_mutex_t carried_lock;
+	STAILQ_HEAD(, carried) carried; /* asynchronous events, from before */
 
 	struct verbs_context
 		verbs; /* last, as its last member is the public one */
@@ -45,25 +72,40 @@ struct shadow_context {
 
 struct shadow_channel {
 	struct ibv_comp_channel channel;
-	struct ibv_comp_channel *real;
+	struct ibv_comp_channel *real, *other;
+	struct relay relay;
+	unsigned int carried; /* events of its CQs, from before; context's lock */
+	atomic_bool
+		held; /* it is flushed: the real one has none for the application */
+
+	TAILQ_ENTRY(shadow_channel) entry;
 };
 
 struct shadow_pd {
 	struct ibv_pd pd;
-	struct ibv_pd *real;
+	struct ibv_pd *real, *other;
+	struct ibv_parent_domain_init_attr parent; /* of a parent domain */
+	bool imported;
 
-	/* of a parent domain that allocates by itself */
-	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size,
-		       size_t alignment, uint64_t resource_type);
-	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
-		     uint64_t resource_type);
-	void *pd_context;
-	bool has_td; /* the parent domain has a thread domain */
+	TAILQ_ENTRY(shadow_pd) entry;
+};
+
+enum mr_kind {
+	MR_MEMORY,
+	MR_DMABUF,
+	MR_DM,
+	MR_NULL,
+	MR_IMPORTED,
 };
 
 struct shadow_mr {
 	struct ibv_mr mr;
-	struct ibv_mr *real;
+	struct ibv_mr *real, *other;
+	enum mr_kind kind;
+	uint64_t iova;
+	unsigned int access;
+
+	TAILQ_ENTRY(shadow_mr) entry;
 };
 
 struct shadow_mw {
@@ -73,13 +115,18 @@ struct shadow_mw {
 
 struct shadow_ah {
 	struct ibv_ah ah;
-	struct ibv_ah *real;
+	struct ibv_ah *real, *other;
+	struct ibv_ah_attr attr;
+
+	TAILQ_ENTRY(shadow_ah) entry;
 };
 
 /* why a CQ cannot be polled as it is */
 enum {
 	CQ_SLOW = 1,	/* the layer has completions, or may have */
 	CQ_BATCHES = 2, /* and gives those of ibv_start_poll(), too */
+	CQ_NAMES = 4,	/* QPs have other numbers than the real ones */
+	CQ_SLOTS = 8,	/* ids of RECVs of SRQs are the layer's */
 };
 
 struct shadow_cq {
@@ -87,7 +134,7 @@ struct shadow_cq {
 		struct ibv_cq cq;
 		struct ibv_cq_ex ex;
 	};
-	struct ibv_cq *real; /* of which cq_context is this shadow */
+	struct ibv_cq *real, *other; /* of which cq_context is this shadow */
 	int (*poll)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 	_Atomic unsigned char slow; /* is any of what follows to be looked at? */
 
@@ -99,19 +146,38 @@ struct shadow_cq {
 	int spare; /* entries that the application has not asked for */
 	int markers;
 	LIST_HEAD(, shadow_qp) marked;
+	struct shadow_qp *_Atomic stopping; /* that is flushed by the layer */
 	struct taken *taken, *current;
 	size_t first_taken, n_taken, room_taken;
+	size_t n_before; /* of them, when the layer began to flush */
 	bool draining;
 	bool tells_more; /* than struct ibv_wc has */
+
+	struct ibv_cq_init_attr_ex attr;
+	struct ibv_moderate_cq moderation;
+	bool extended, moderated;
+
+	/* Events: with verbs.h's mutex, which real objects use of their own. */
+	uint32_t given, async_given; /* to be acknowledged */
+	unsigned int carried;	     /* of them, from before; context's lock */
+	atomic_uint arms;	     /* since the last event */
+	atomic_bool arms_any; /* one of them was not for solicited ones only */
 
 	TAILQ_ENTRY(shadow_cq) entry;
 };
 
 struct shadow_srq {
 	struct ibv_srq srq;
-	struct ibv_srq *real; /* of which srq_context is this shadow */
+	struct ibv_srq *real, *other; /* of which srq_context is this shadow */
 	int (*post_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			 struct ibv_recv_wr **bad_wr);
+
+	struct ibv_srq_init_attr_ex attr;
+	bool extended;
+	struct slots *slots; /* what is posted to receive; NULL without control */
+	uint32_t async_given;
+
+	TAILQ_ENTRY(shadow_srq) entry;
 };
 
 /* why work requests cannot be handed on as they are */
@@ -120,6 +186,8 @@ enum {
 	SLOW_MW = 2,	    /* they may name memory windows */
 	SLOW_SUSPENDED = 4, /* they are collected */
 	SLOW_BATCHES = 8,   /* those of ibv_wr_*(), too */
+	SLOW_NAMES = 16, /* they name keys by other values than the real ones */
+	SLOW_RECVS = 32, /* RECVs are collected */
 };
 
 struct shadow_qp {
@@ -127,18 +195,41 @@ struct shadow_qp {
 		struct ibv_qp qp;
 		struct ibv_qp_ex ex;
 	};
-	struct ibv_qp *real; /* of which qp_context is this shadow */
+	struct ibv_qp *real, *other; /* of which qp_context is this shadow */
 	struct ibv_qp_ex *real_ex;
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			 struct ibv_send_wr **bad_wr);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 			 struct ibv_recv_wr **bad_wr);
 	_Atomic unsigned char slow;
+	struct recvq *recvq; /* what is posted to receive; NULL without control */
+	struct peer *
+		peer; /* whose keys requests name, if they are not the real ones */
 
 	uint32_t real_num;     /* also when the real one is destroyed */
 	struct ibv_qp_cap cap; /* as the application knows it */
-	unsigned int access;   /* the flags that it has set */
 	bool unqueueable;      /* it may post what cannot be collected */
+
+	struct ibv_qp_init_attr_ex init;
+	bool extended;
+	struct ibv_qp_attr attr; /* all that was set since RESET */
+	int attr_mask;
+	const char *foreign; /* what it has had that cannot be made again */
+	uint32_t async_given;
+
+	/* The real one is to be replaced, or has been: stop.c, replace.c, connect.c. */
+	struct {
+		bool chosen;
+		atomic_bool moved; /* the layer has moved the real one to ERR */
+		atomic_bool was_err;  /* where it was already */
+		atomic_bool last_wqe; /* that event has come */
+		bool marked; /* the flush of a RECV that is a marker is to come */
+		bool stopped; /* all is flushed */
+		bool apart; /* the real one is not in the application's state */
+		bool told;  /* where its peer is now: */
+		uint32_t peer_num;
+		union ibv_gid peer_gid;
+	} swap;
 
 	pthread_mutex_t lock; /* of what is collected */
 	STAILQ_HEAD(, pending) sendq;
@@ -201,9 +292,32 @@ TO_SHADOW(srq, srq)
 TO_SHADOW(qp, qp)
 #undef TO_SHADOW
 
+/* COMING(type, member) - coming_TYPE(): what is to take the place of the real one, if
+ * something is, for objects to be made of it */
+#define COMING(type, member)                                                   \
+	static inline struct ibv_##member *coming_##type(                      \
+		struct ibv_##member *obj)                                      \
+	{                                                                      \
+		return obj && is_shadow(obj->context) && to_##type(obj)->other \
+			       ? to_##type(obj)->other                         \
+			       : real_##type(obj);                             \
+	}
+COMING(channel, comp_channel)
+COMING(pd, pd)
+COMING(cq, cq)
+COMING(srq, srq)
+#undef COMING
+
 static inline struct ibv_context *real_context(struct ibv_context *ctx)
 {
 	return is_shadow(ctx) ? to_context(ctx)->real : ctx;
+}
+
+static inline struct ibv_context *coming_context(struct ibv_context *ctx)
+{
+	struct shadow_context *s = to_context(ctx);
+
+	return s->other ? s->other : s->real;
 }
 
 /* Shadows of real objects, or these themselves if there is none; NULL of NULL */
@@ -261,9 +375,24 @@ struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw);
 /* mw.c: the same of what is bound */
 struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
 
-/* qp.c: give the provider requests of real objects instead of these */
-int qp_post_real(struct shadow_qp *qp, struct ibv_send_wr *wr,
-		 struct ibv_send_wr **bad_wr);
+/*
+ * Make a real object for a shadow, of what it remembers and of what is coming: its first
+ * one, or another. Return: the object, or NULL and errno
+ */
+struct ibv_pd *pd_make(struct shadow_pd *pd);
+struct ibv_mr *mr_make(struct shadow_mr *mr);
+struct ibv_ah *ah_make(struct shadow_ah *ah);
+struct ibv_cq *cq_make(struct shadow_cq *cq);
+struct ibv_srq *srq_make(struct shadow_srq *srq);
+struct ibv_qp *qp_make(struct shadow_qp *qp);
+
+/* cq.c: what the application sees of a completion, instead of what the provider says */
+void cq_name(struct shadow_cq *cq, struct ibv_wc *wc);
+/* cq.c: poll the real CQ, within a section or with the CQ's lock */
+int cq_poll_real(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc);
+
+/* qp.c: this is the real one */
+void qp_use(struct shadow_qp *s, struct ibv_qp *qp);
 
 /* qp.c: from now on QPs of this context have to look for memory windows, or not */
 void qps_mind_mws(struct shadow_context *ctx, bool mind);
@@ -286,7 +415,7 @@ void qps_mind_mws(struct shadow_context *ctx, bool mind);
 	F(uint64_t, completion_wallclock_ns, completion_wallclock_ns)
 
 /* qp_ex.c, cq_ex.c: the functions of extended objects */
-void shadow_qp_ex_init(struct shadow_qp *qp, struct ibv_qp_ex *real);
+void shadow_qp_ex_init(struct shadow_qp *qp, const struct ibv_qp_ex *real);
 void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *real);
 
 #endif

@@ -2,7 +2,10 @@
 /*
  * Shared receive queues
  */
-#include "shadow.h"
+#include "control.h"
+#include "events.h"
+#include "gate.h"
+#include "slots.h"
 
 static struct shadow_srq *new_srq(struct ibv_context *ctx)
 {
@@ -25,87 +28,160 @@ static void free_srq(struct shadow_srq *s)
 	free(s);
 }
 
-static struct ibv_srq *made_srq(struct shadow_srq *s, struct ibv_srq *srq,
-				void *srq_context, struct ibv_pd *pd)
+/* of what is asked for; what it has become is @s->attr.attr for a moment */
+static struct ibv_srq *make(struct shadow_srq *s,
+			    struct ibv_srq_init_attr_ex *a)
 {
+	struct ibv_context *ctx = coming_context(s->srq.context);
+	struct ibv_srq_init_attr plain;
+	struct ibv_srq *srq;
+
+	*a = s->attr;
+	a->srq_context = s;
+	if (a->comp_mask & IBV_SRQ_INIT_ATTR_PD)
+		a->pd = coming_pd(a->pd);
+	if (a->comp_mask & IBV_SRQ_INIT_ATTR_CQ)
+		a->cq = coming_cq(a->cq);
+	if (s->extended)
+		return verbs_get_ctx(ctx)->create_srq_ex(ctx, a);
+	plain = (struct ibv_srq_init_attr){ .srq_context = s, .attr = a->attr };
+	srq = real()->ibv_create_srq(a->pd, &plain);
+	a->attr = plain.attr;
+	return srq;
+}
+
+struct ibv_srq *srq_make(struct shadow_srq *s)
+{
+	struct ibv_srq_init_attr_ex a;
+
+	return make(s, &a);
+}
+
+static struct ibv_srq *made_srq(struct shadow_srq *s, struct ibv_srq *srq,
+				uint32_t max_sge)
+{
+	if (srq && control_is_on()) {
+		s->slots = slots_new(max_sge);
+		if (!s->slots) {
+			real()->ibv_destroy_srq(srq);
+			srq = NULL;
+			errno = ENOMEM;
+		}
+	}
 	if (!srq) {
 		free_srq(s);
 		return NULL;
 	}
 	s->real = srq;
 	s->post_recv = srq->context->ops.post_srq_recv;
-	s->srq.srq_context = srq_context;
-	s->srq.pd = pd;
+	s->srq.srq_context = s->attr.srq_context;
+	if (s->attr.comp_mask & IBV_SRQ_INIT_ATTR_PD)
+		s->srq.pd = s->attr.pd;
 	s->srq.handle = srq->handle;
+	LINK(to_context(s->srq.context), srqs, s);
 	return &s->srq;
+}
+
+/* the application learns what it has become */
+static struct ibv_srq *create_srq(struct ibv_context *ctx,
+				  const struct ibv_srq_init_attr_ex *attr,
+				  bool extended, struct ibv_srq_attr *became)
+{
+	struct shadow_srq *s = new_srq(ctx);
+	struct ibv_srq_init_attr_ex a;
+	struct ibv_srq *srq;
+
+	if (!s)
+		return NULL;
+	s->attr = *attr;
+	s->extended = extended;
+	srq = make(s, &a);
+	*became = a.attr;
+	return made_srq(s, srq, a.attr.max_sge);
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 			       struct ibv_srq_init_attr *attr)
 {
-	struct ibv_srq_init_attr a = *attr;
-	struct shadow_srq *s;
-	struct ibv_srq *srq;
+	const struct ibv_srq_init_attr_ex ex = {
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD,
+		.pd = pd,
+	};
 
 	if (!is_shadow(pd->context))
 		return real()->ibv_create_srq(pd, attr);
-
-	s = new_srq(pd->context);
-	if (!s)
-		return NULL;
-	a.srq_context = s;
-	srq = real()->ibv_create_srq(real_pd(pd), &a);
-	attr->attr = a.attr; /* what it has become */
-	return made_srq(s, srq, attr->srq_context, pd);
+	return GATED(create_srq(pd->context, &ex, false, &attr->attr));
 }
 
 struct ibv_srq *shadow_create_srq_ex(struct ibv_context *ctx,
 				     struct ibv_srq_init_attr_ex *attr)
 {
-	struct shadow_context *c = to_context(ctx);
-	struct ibv_srq_init_attr_ex a = *attr;
-	struct shadow_srq *s = new_srq(ctx);
-	struct ibv_srq *srq;
+	return GATED(create_srq(ctx, attr, true, &attr->attr));
+}
 
-	if (!s)
-		return NULL;
-	a.srq_context = s;
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)
-		a.pd = real_pd(attr->pd);
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ)
-		a.cq = real_cq(attr->cq);
-	srq = c->real_verbs->create_srq_ex(c->real, &a);
-	attr->attr = a.attr;
-	return made_srq(s, srq, attr->srq_context,
-			attr->comp_mask & IBV_SRQ_INIT_ATTR_PD ? attr->pd
-							       : NULL);
+static int modify_srq(struct shadow_srq *s, struct ibv_srq_attr *attr,
+		      int attr_mask)
+{
+	int err = real()->ibv_modify_srq(s->real, attr, attr_mask);
+
+	if (!err && attr_mask & IBV_SRQ_MAX_WR)
+		s->attr.attr.max_wr = attr->max_wr;
+	return err;
 }
 
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 		   int attr_mask)
 {
-	return real()->ibv_modify_srq(real_srq(srq), attr, attr_mask);
+	if (!is_shadow(srq->context))
+		return real()->ibv_modify_srq(srq, attr, attr_mask);
+	return GATED(modify_srq(to_srq(srq), attr, attr_mask));
 }
 
 int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
-	return real()->ibv_query_srq(real_srq(srq), attr);
+	if (!is_shadow(srq->context))
+		return real()->ibv_query_srq(srq, attr);
+	return GATED(real()->ibv_query_srq(real_srq(srq), attr));
+}
+
+static int destroy_srq(struct shadow_srq *s)
+{
+	struct shadow_context *c = to_context(s->srq.context);
+	int err = real()->ibv_destroy_srq(s->real);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&c->lock);
+	TAILQ_REMOVE(&c->srqs, s, entry);
+	if (s->slots)
+		slots_retire(s->slots, c);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
-	bool shadow = is_shadow(srq->context);
-	int err = real()->ibv_destroy_srq(real_srq(srq));
+	struct shadow_srq *s = to_srq(srq);
+	int err;
 
-	if (!err && shadow)
-		free_srq(to_srq(srq));
-	return err;
+	if (!is_shadow(srq->context))
+		return real()->ibv_destroy_srq(srq);
+
+	err = GATED(destroy_srq(s));
+	if (err)
+		return err;
+	events_end_srq(s);
+	free_srq(s);
+	return 0;
 }
 
 int shadow_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 {
-	return to_context(srq->context)
-		->real_verbs->get_srq_num(to_srq(srq)->real, srq_num);
+	return GATED(
+		to_context(srq->context)
+			->real_verbs->get_srq_num(to_srq(srq)->real, srq_num));
 }
 
 int shadow_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
@@ -113,12 +189,15 @@ int shadow_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 {
 	struct shadow_srq *s = to_srq(srq);
 
+	if (s->slots)
+		return slots_post(s, wr, bad_wr);
 	return s->post_recv(s->real, wr, bad_wr);
 }
 
 int shadow_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op,
 			struct ibv_ops_wr **bad_op)
 {
-	return to_context(srq->context)
-		->real_verbs->post_srq_ops(to_srq(srq)->real, op, bad_op);
+	return GATED(to_context(srq->context)
+			     ->real_verbs->post_srq_ops(to_srq(srq)->real, op,
+							bad_op));
 }

@@ -4,55 +4,40 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "clock.h"
 #include "control.h"
+#include "gate.h"
+#include "random.h"
 #include "section.h"
 #include "sendq.h"
+#include "swap.h"
 #include "taken.h"
 
 #define FOREVER (UINT64_MAX / 2) /* of a deadline */
 
-/* contexts of this process; the lock is held while it is suspended, like theirs */
-static TAILQ_HEAD(, shadow_context) contexts = TAILQ_HEAD_INITIALIZER(contexts);
-static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* one suspension or resumption at a time */
+/* one suspension or resumption, or what is done between them, at a time */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static bool suspended;
 
-#define EACH(ctx, obj, list)                 \
-	TAILQ_FOREACH(ctx, &contexts, entry) \
-	TAILQ_FOREACH(obj, &(ctx)->list, entry)
-
-void suspend_add_context(struct shadow_context *ctx)
+bool suspend_hold(void)
 {
-	pthread_mutex_lock(&contexts_lock);
-	TAILQ_INSERT_TAIL(&contexts, ctx, entry);
-	pthread_mutex_unlock(&contexts_lock);
+	pthread_mutex_lock(&turn);
+	if (suspended)
+		return true;
+	pthread_mutex_unlock(&turn);
+	return false;
 }
 
-void suspend_remove_context(struct shadow_context *ctx)
+void suspend_release(void)
 {
-	pthread_mutex_lock(&contexts_lock);
-	TAILQ_REMOVE(&contexts, ctx, entry);
-	pthread_mutex_unlock(&contexts_lock);
+	pthread_mutex_unlock(&turn);
 }
 
 /* --- markers --- */
 
-/* what ids of ours begin with, and no application's: 40 bits at random */
+/* what ids of ours begin with, and no application's: 40 bits; the last one is of RECVs */
 static uint64_t cookie;
-
-static void make_cookie(void)
-{
-	while (!cookie) {
-		if (getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie))
-			cookie = clock_ns();
-		cookie &= 0xffffffffff;
-	}
-}
 
 static void unmark(struct shadow_qp *qp)
 {
@@ -68,13 +53,20 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
 {
 	struct shadow_qp *qp;
 
-	if (!cookie || wr_id >> 24 != cookie)
+	if (!cookie || wr_id >> 25 != cookie >> 1)
 		return false;
-	LIST_FOREACH(qp, &cq->marked, marked)
-	if (qp->real_num == (wr_id & 0xffffff)) {
-		unmark(qp);
-		break;
+	if (wr_id >> 24 & 1) {
+		cq->markers--;
+		qp = cq->stopping;
+		if (qp && qp->real_num == (wr_id & 0xffffff))
+			qp->swap.marked = false;
+		return true;
 	}
+	LIST_FOREACH (qp, &cq->marked, marked)
+		if (qp->real_num == (wr_id & 0xffffff)) {
+			unmark(qp);
+			break;
+		}
 	return true;
 }
 
@@ -85,7 +77,7 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
  *
  * Context: the CQ's lock is held
  */
-static int post_marker(struct shadow_qp *qp)
+int suspend_post_marker(struct shadow_qp *qp)
 {
 	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
 	struct ibv_send_wr *bad, wr = {
@@ -102,6 +94,25 @@ static int post_marker(struct shadow_qp *qp)
 	if (!err) {
 		LIST_INSERT_HEAD(&cq->marked, qp, marked);
 		qp->is_marked = true;
+		cq->markers++;
+	}
+	return err;
+}
+
+/* The same to receive: nothing comes for it, as the QP is in ERR. */
+int suspend_post_recv_marker(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.recv_cq);
+	struct ibv_recv_wr *bad, wr = {
+		.wr_id = (cookie | 1) << 24 | qp->real_num,
+	};
+	int err;
+
+	if (qp->swap.marked || cq->markers >= cq->spare)
+		return EBUSY;
+	err = qp->post_recv(qp->real, &wr, &bad);
+	if (!err) {
+		qp->swap.marked = true;
 		cq->markers++;
 	}
 	return err;
@@ -148,49 +159,12 @@ static int check(const struct shadow_qp *qp, struct suspension *s)
 		why = "has a CQ without room for markers";
 	else if (qp->unqueueable)
 		why = "may post what cannot be queued";
-	else if (to_pd(qp->qp.pd)->has_td)
+	else if (to_pd(qp->qp.pd)->parent.td)
 		why = "is in a thread domain";
 	if (why)
 		return refuse(s, EOPNOTSUPP, "QP 0x%06x %s", qp->qp.qp_num,
 			      why);
 	return 0;
-}
-
-static bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
-{
-	const struct timespec until = { .tv_sec =
-						(time_t)(deadline / 1000000000),
-					.tv_nsec =
-						(long)(deadline % 1000000000) };
-
-	return !pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
-}
-
-static void unlock_contexts(struct shadow_context *end)
-{
-	struct shadow_context *c;
-
-	TAILQ_FOREACH(c, &contexts, entry)
-	{
-		if (c == end)
-			break;
-		pthread_mutex_unlock(&c->lock);
-	}
-	pthread_mutex_unlock(&contexts_lock);
-}
-
-static bool lock_contexts(uint64_t deadline)
-{
-	struct shadow_context *c;
-
-	if (!lock_until(&contexts_lock, deadline))
-		return false;
-	TAILQ_FOREACH(c, &contexts, entry)
-	if (!lock_until(&c->lock, deadline)) {
-		unlock_contexts(c);
-		return false;
-	}
-	return true;
 }
 
 /*
@@ -204,20 +178,19 @@ static bool set_flags(uint64_t deadline, struct suspension *s)
 	struct shadow_qp *qp;
 	struct shadow_cq *cq;
 
-	EACH(c, cq, cqs)
-	{
+	EACH (c, cq, cqs) {
 		if (!lock_until(&cq->lock, deadline))
 			return false;
 		cq->draining = true;
 		atomic_fetch_or(&cq->slow, CQ_SLOW);
 		pthread_mutex_unlock(&cq->lock);
 	}
-	EACH(c, qp, qps)
-	if (qp->real->state == IBV_QPS_RTS && qp_has_sends(qp)) {
-		atomic_fetch_or(&qp->slow, SLOW_SUSPENDED);
-		qp->was_marked = false;
-		s->qps++;
-	}
+	EACH (c, qp, qps)
+		if (qp->real->state == IBV_QPS_RTS && qp_has_sends(qp)) {
+			atomic_fetch_or(&qp->slow, SLOW_SUSPENDED);
+			qp->was_marked = false;
+			s->qps++;
+		}
 	return true;
 }
 
@@ -228,11 +201,11 @@ static void let_batches(void)
 	struct shadow_qp *qp;
 	struct shadow_cq *cq;
 
-	EACH(c, cq, cqs)
-	atomic_fetch_or(&cq->slow, CQ_BATCHES);
-	EACH(c, qp, qps)
-	if (qp->slow & SLOW_SUSPENDED)
-		atomic_fetch_or(&qp->slow, SLOW_BATCHES);
+	EACH (c, cq, cqs)
+		atomic_fetch_or(&cq->slow, CQ_BATCHES);
+	EACH (c, qp, qps)
+		if (qp->slow & SLOW_SUSPENDED)
+			atomic_fetch_or(&qp->slow, SLOW_BATCHES);
 }
 
 /* Post a marker where there is none yet. Is there more to do? */
@@ -242,7 +215,7 @@ static bool mark(struct shadow_qp *qp, uint64_t deadline, struct suspension *s)
 
 	if (!lock_until(&cq->lock, deadline))
 		return true;
-	qp->was_marked = !post_marker(qp);
+	qp->was_marked = !suspend_post_marker(qp);
 	s->markers += qp->was_marked;
 	pthread_mutex_unlock(&cq->lock);
 	return !qp->was_marked;
@@ -256,11 +229,10 @@ static bool drain_some(uint64_t deadline, struct suspension *s)
 	struct shadow_cq *cq;
 	bool more = false;
 
-	EACH(c, qp, qps)
-	if (qp->slow & SLOW_SUSPENDED && !qp->was_marked)
-		more |= mark(qp, deadline, s);
-	EACH(c, cq, cqs)
-	{
+	EACH (c, qp, qps)
+		if (qp->slow & SLOW_SUSPENDED && !qp->was_marked)
+			more |= mark(qp, deadline, s);
+	EACH (c, cq, cqs) {
 		if (!lock_until(&cq->lock, deadline))
 			return true;
 		taken_fill(cq);
@@ -286,8 +258,8 @@ static int drain(uint64_t deadline, struct suspension *s)
 				      "send queues are not drained");
 		pause_us(20);
 	}
-	EACH(c, cq, cqs)
-	s->taken += (unsigned int)cq->n_taken;
+	EACH (c, cq, cqs)
+		s->taken += (unsigned int)cq->n_taken;
 	return 0;
 }
 
@@ -350,24 +322,24 @@ static bool resume_some(void)
 	struct shadow_cq *cq;
 	bool all = true;
 
-	EACH(c, qp, qps)
-	if (qp->slow & SLOW_SUSPENDED)
-		all &= resume_qp(qp);
-	EACH(c, cq, cqs)
-	if (cq->draining && !resume_cq(cq, all))
-		all = false;
+	EACH (c, qp, qps)
+		if (qp->slow & SLOW_SUSPENDED)
+			all &= resume_qp(qp);
+	EACH (c, cq, cqs)
+		if (cq->draining && !resume_cq(cq, all))
+			all = false;
 	return all;
 }
 
-/* with the contexts locked; they are not in the end, nor from time to time */
+/* with the gate closed; it is open in the end, and from time to time */
 static void resume_all(void)
 {
 	while (!resume_some()) {
-		unlock_contexts(NULL);
+		gate_open();
 		pause_us(1000);
-		lock_contexts(FOREVER);
+		gate_close(FOREVER);
 	}
-	unlock_contexts(NULL);
+	gate_open();
 	suspended = false;
 }
 
@@ -378,14 +350,14 @@ static int do_suspend(uint64_t deadline, struct suspension *s)
 	struct shadow_qp *qp;
 	int err;
 
-	make_cookie();
-	if (!lock_contexts(deadline))
+	if (!cookie)
+		cookie = random_bits(39) << 1;
+	if (!gate_close(deadline))
 		return refuse(s, ETIMEDOUT, "a verb does not return");
-	EACH(c, qp, qps)
-	{
+	EACH (c, qp, qps) {
 		err = check(qp, s);
 		if (err) {
-			unlock_contexts(NULL);
+			gate_open();
 			return err;
 		}
 	}
@@ -418,17 +390,27 @@ int layer_suspend(unsigned int timeout_ms, struct suspension *s)
 	return err;
 }
 
-int layer_resume(void)
+int layer_resume(struct suspension *s)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&turn);
-	if (suspended)
+	*s = (struct suspension){};
+	if (!suspend_hold())
+		return refuse(s, EINVAL, "it is not suspended");
+	err = swap_is_whole(s->reason, sizeof(s->reason));
+	if (!err)
 		resume_all();
-	else
-		err = EINVAL;
-	pthread_mutex_unlock(&turn);
+	suspend_release();
 	return err;
+}
+
+void layer_give_up(void)
+{
+	if (!suspend_hold())
+		return;
+	swap_give_up();
+	resume_all();
+	suspend_release();
 }
 
 /* --- fork --- */
@@ -439,12 +421,12 @@ void suspend_in_child(void)
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 
-	pthread_mutex_init(&contexts_lock, NULL);
+	gate_in_child();
 	pthread_mutex_init(&turn, NULL);
 	suspended = false;
-	TAILQ_FOREACH(c, &contexts, entry)
-	pthread_mutex_init(&c->lock, NULL);
-	EACH(c, qp, qps)
-	atomic_fetch_and(&qp->slow,
-			 (unsigned char)~(SLOW_SUSPENDED | SLOW_BATCHES));
+	TAILQ_FOREACH (c, &contexts, entry)
+		pthread_mutex_init(&c->lock, NULL);
+	EACH (c, qp, qps)
+		atomic_fetch_and(&qp->slow, (unsigned char)~(SLOW_SUSPENDED |
+							     SLOW_BATCHES));
 }

@@ -33,20 +33,41 @@ int layer_suspend(unsigned int timeout_ms, struct suspension *s);
 
 /**
  * layer_resume - post what has been collected, and let posts through again
+ * @s: receives the reason why not
  *
- * Return: 0, or EINVAL if nothing is suspended
+ * Return: 0, EINVAL if nothing is suspended, EBUSY if a QP has no peer yet
  */
-int layer_resume(void);
+int layer_resume(struct suspension *s);
 
-/* contexts make themselves known, and no longer */
-void suspend_add_context(struct shadow_context *ctx);
-void suspend_remove_context(struct shadow_context *ctx);
+/**
+ * layer_give_up - the same, whatever there is
+ *
+ * QPs that are replaced and not connected are in ERR: the application learns that from
+ * completions.
+ */
+void layer_give_up(void);
+
+/**
+ * suspend_hold - keep the process suspended, as it is
+ *
+ * Return: is it? Then suspend_release() is to be called.
+ */
+bool suspend_hold(void);
+void suspend_release(void);
 
 /* the QP has been destroyed, or is in RESET: none of its completions is to come */
 void suspend_forget_marker(struct shadow_qp *qp);
 
 /* is it the completion of a marker? Then it is noted. The CQ's lock is held. */
 bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id);
+
+/*
+ * Post a marker to a real QP: to send, or to receive if that is in ERR. The lock of the
+ * CQ is held. Return: 0, EBUSY if there is one or the CQ has no room, or what the
+ * provider says
+ */
+int suspend_post_marker(struct shadow_qp *qp);
+int suspend_post_recv_marker(struct shadow_qp *qp);
 
 /* in a process that has just been forked */
 void suspend_in_child(void);

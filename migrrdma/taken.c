@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "stop.h"
 #include "suspend.h"
 
 struct taken {
@@ -38,11 +39,17 @@ static bool make_room(struct shadow_cq *cq, size_t more)
 	return true;
 }
 
-/* there is room for it */
+/* there is room for it; some are the layer's own */
 static void take(struct shadow_cq *cq, const struct taken *taken)
 {
-	if (!suspend_is_marker(cq, taken->wc.wr_id))
-		cq->taken[cq->first_taken + cq->n_taken++] = *taken;
+	struct taken *t = &cq->taken[cq->first_taken + cq->n_taken];
+
+	if (suspend_is_marker(cq, taken->wc.wr_id) ||
+	    stop_is_flush(cq, &taken->wc))
+		return;
+	*t = *taken;
+	cq_name(cq, &t->wc);
+	cq->n_taken++;
 }
 
 static int fill_plain(struct shadow_cq *cq)
@@ -137,7 +144,8 @@ void taken_clear(struct shadow_cq *cq)
 void taken_settle(struct shadow_cq *cq)
 {
 	if (!cq->n_taken && !cq->draining && !cq->markers)
-		atomic_store(&cq->slow, 0);
+		atomic_fetch_and(&cq->slow,
+				 (unsigned char)~(CQ_SLOW | CQ_BATCHES));
 }
 
 static void give(struct shadow_cq *cq, struct taken *taken)
@@ -167,7 +175,7 @@ int taken_poll(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc)
 	taken_settle(cq);
 	if (is_taking(cq) || n == num_entries)
 		return err && !n ? -1 : n;
-	more = cq->poll(cq->real, num_entries - n, wc + n);
+	more = cq_poll_real(cq, num_entries - n, wc + n);
 	return more > 0 ? n + more : n ? n : more;
 }
 

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -305,11 +307,36 @@ void fake_complete(struct ibv_cq *real, const struct ibv_wc *wc)
 	put(&completions, &(struct item){ .of = real, .wc = *wc });
 }
 
+/* Descriptors can be read, once for each event. */
+static int open_fd(void)
+{
+	int fd = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK);
+
+	if (fd < 0)
+		die("eventfd: %s", strerror(errno));
+	return fd;
+}
+
+static void ring(int fd)
+{
+	if (write(fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
+		die("eventfd: %s", strerror(errno));
+}
+
+static void unring(int fd)
+{
+	uint64_t n;
+
+	if (read(fd, &n, sizeof(n)) < 0)
+		die("eventfd: %s", strerror(errno));
+}
+
 void fake_cq_event(struct ibv_cq *real)
 {
 	OWN(CQ, real);
 	put(&cq_events,
 	    &(struct item){ .of = real->channel, .event.element.cq = real });
+	ring(real->channel->fd);
 }
 
 void fake_async_event(struct ibv_context *real,
@@ -317,6 +344,7 @@ void fake_async_event(struct ibv_context *real,
 {
 	OWN(CONTEXT, real);
 	put(&async_events, &(struct item){ .of = real, .event = *event });
+	ring(real->async_fd);
 }
 
 /* --- devices --- */
@@ -452,7 +480,7 @@ static struct ibv_context *open_device(struct ibv_device *device)
 		die("no memory");
 	v->context.device = get_device(n);
 	v->context.cmd_fd = 100 + n;
-	v->context.async_fd = 200 + n;
+	v->context.async_fd = open_fd();
 	v->context.num_comp_vectors = 3 + n;
 	init_context(v);
 	if (fake_prepare)
@@ -477,6 +505,7 @@ int ibv_close_device(struct ibv_context *ctx)
 	OWN(CONTEXT, ctx);
 	ENTER_ERR(ctx);
 	device = ctx->device;
+	close(ctx->async_fd);
 	forget(FAKE_CONTEXT, ctx, __func__);
 	free(CONTAINER(ctx, struct verbs_context, context));
 	put_device(device);
@@ -510,6 +539,7 @@ int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 		errno = EAGAIN;
 		return -1;
 	}
+	unring(ctx->async_fd);
 	*event = item.event;
 	return 0;
 }
@@ -1085,7 +1115,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 	ENTER_OR(NULL, ctx);
 	channel = make(FAKE_CHANNEL, sizeof(*channel));
 	channel->context = ctx;
-	channel->fd = 1000 + (int)new_handle();
+	channel->fd = open_fd();
 	return channel;
 }
 
@@ -1093,6 +1123,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
 	OWN(CHANNEL, channel);
 	ENTER_ERR(channel);
+	close(channel->fd);
 	DESTROY(CHANNEL, channel);
 	return 0;
 }
@@ -1108,6 +1139,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		errno = EAGAIN;
 		return -1;
 	}
+	unring(channel->fd);
 	*cq = item.event.element.cq;
 	OWN(CQ, *cq);
 	*cq_context = (*cq)->cq_context;

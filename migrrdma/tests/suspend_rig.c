@@ -174,7 +174,7 @@ void suspend(void)
 
 void resume(void)
 {
-	CHECK(!layer_resume());
+	CHECK(!layer_resume(&found));
 }
 
 struct other other;

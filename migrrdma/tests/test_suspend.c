@@ -135,7 +135,7 @@ static void refused(const char *why)
 
 	CHECK(err == EOPNOTSUPP, "%d", err);
 	CHECK(strstr(found.reason, why), "%s", found.reason);
-	CHECK(layer_resume() == EINVAL);
+	CHECK(layer_resume(&found) == EINVAL);
 }
 
 static void test_refused(void)
@@ -149,12 +149,12 @@ static void test_refused(void)
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND };
 
 	puts("QPs that cannot be suspended");
-	CHECK(layer_resume() == EINVAL);
+	CHECK(layer_resume(&found) == EINVAL);
 	suspend(); /* nothing at all */
 	CHECK(!found.qps && !found.markers && !found.taken);
 	CHECK(layer_suspend(LONG, &found) == EBUSY && found.reason[0]);
 	resume();
-	CHECK(layer_resume() == EINVAL);
+	CHECK(layer_resume(&found) == EINVAL);
 
 	cq = new_cq(64, &real_cq);
 	rc = new_qp(IBV_QPT_RC, cq, &real_rc);
@@ -409,7 +409,7 @@ static void test_timeout(void)
 	fake_finish(real, 1, IBV_WC_SUCCESS);
 	CHECK(end_suspend() == ETIMEDOUT);
 	CHECK(strstr(found.reason, "not drained"));
-	CHECK(layer_resume() == EINVAL);
+	CHECK(layer_resume(&found) == EINVAL);
 	SENT(real_stuck, 1, 2, 3);
 	CHECK(!send_one(stuck, 4, IBV_SEND_SIGNALED));
 	SENT(real_stuck, 1, 2, 3, 4); /* at once */

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "build.h"
+
+#include <string.h>
+
+#include "gate.h"
+#include "post.h"
+#include "record.h"
+
+/* --- check --- */
+
+static int check_context(const struct shadow_context *c, struct swap *s)
+{
+	const char *name = c->verbs.context.device->name;
+
+	if (c->foreign)
+		return swap_refuse(s, EOPNOTSUPP, "%s has had %s", name,
+				   c->foreign);
+	if (c->mws)
+		return swap_refuse(s, EOPNOTSUPP, "%s has memory windows",
+				   name);
+	return 0;
+}
+
+static int check_pd(const struct shadow_pd *pd, struct swap *s)
+{
+	const char *why = NULL;
+
+	if (pd->imported)
+		why = "is imported";
+	else if (pd->parent.td)
+		why = "has a thread domain";
+	return why ? swap_refuse(s, EOPNOTSUPP, "PD %u %s", pd->pd.handle, why)
+		   : 0;
+}
+
+static int check_mr(const struct shadow_mr *mr, struct swap *s)
+{
+	static const char *const why[] = {
+		[MR_DMABUF] = "is of a dma-buf",
+		[MR_DM] = "is of device memory",
+		[MR_NULL] = "is a null region",
+		[MR_IMPORTED] = "is imported",
+	};
+
+	return why[mr->kind] ? swap_refuse(s, EOPNOTSUPP, "MR 0x%08x %s",
+					   mr->mr.lkey, why[mr->kind])
+			     : 0;
+}
+
+static int check_srq(const struct shadow_srq *srq, struct swap *s)
+{
+	if (srq->attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
+	    srq->attr.srq_type != IBV_SRQT_BASIC)
+		return swap_refuse(s, EOPNOTSUPP,
+				   "SRQ %u is of a type that cannot",
+				   srq->srq.handle);
+	return 0;
+}
+
+/* Its flushes have to find room in its CQ, and markers. */
+static const char *recv_trouble(const struct shadow_qp *qp)
+{
+	const struct shadow_cq *cq;
+
+	if (!qp->recvq)
+		return NULL;
+	cq = to_cq(qp->qp.recv_cq);
+	if (!cq->spare)
+		return "has a CQ without room for markers";
+	if ((uint32_t)cq->cq.cqe < qp->cap.max_recv_wr)
+		return "has a CQ that is smaller than its receive queue";
+	return NULL;
+}
+
+static int check_qp(const struct shadow_qp *qp, struct swap *s)
+{
+	const char *why = record_unmakeable(qp);
+
+	if (!why)
+		why = recv_trouble(qp);
+	if (!why && (qp->cap.max_send_sge > MOST_SGES ||
+		     qp->cap.max_recv_sge > MOST_SGES))
+		why = "has more SGEs than can be given other keys";
+	if (!why && qp->qp.pd && to_pd(qp->qp.pd)->parent.td)
+		why = "is in a thread domain";
+	return why ? swap_refuse(s, EOPNOTSUPP, "QP 0x%06x %s", qp->qp.qp_num,
+				 why)
+		   : 0;
+}
+
+#define CHECK_EACH(c, obj, list, check)                \
+	do {                                           \
+		TAILQ_FOREACH (obj, &(c)->list, entry) \
+			if (!err)                      \
+				err = check(obj, s);   \
+	} while (0)
+
+int build_check(bool all, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_srq *srq;
+	struct shadow_pd *pd;
+	struct shadow_mr *mr;
+	struct shadow_qp *qp;
+	int err = 0;
+
+	TAILQ_FOREACH (c, &contexts, entry) {
+		if (all) {
+			err = err ? err : check_context(c, s);
+			CHECK_EACH(c, pd, pds, check_pd);
+			CHECK_EACH(c, mr, mrs, check_mr);
+			CHECK_EACH(c, srq, srqs, check_srq);
+		}
+		TAILQ_FOREACH (qp, &c->qps, entry)
+			if (!err && qp->swap.chosen)
+				err = check_qp(qp, s);
+	}
+	return err;
+}
+
+/* --- make --- */
+
+static int made(bool is, struct swap *s, const char *what, uint32_t which)
+{
+	int err = errno ? errno : EIO;
+
+	if (is) {
+		s->objects++;
+		return 0;
+	}
+	return swap_refuse(s, err, "no other %s for %u: %s", what, which,
+			   strerror(err));
+}
+
+static int make_context(struct shadow_context *c, struct swap *s)
+{
+	int err;
+
+	c->other =
+		real()->ibv_open_device(real_device(c->verbs.context.device));
+	err = made(c->other, s, "context", (uint32_t)c->verbs.context.cmd_fd);
+	if (err)
+		return err;
+	err = relay_add(&c->async, c->other->async_fd);
+	return err ? swap_refuse(s, err, "events of another context: %s",
+				 strerror(err))
+		   : 0;
+}
+
+static int make_channel(struct shadow_channel *ch, struct swap *s)
+{
+	int err;
+
+	ch->other = real()->ibv_create_comp_channel(
+		coming_context(ch->channel.context));
+	err = made(ch->other, s, "channel", (uint32_t)ch->channel.fd);
+	if (err)
+		return err;
+	err = relay_add(&ch->relay, ch->other->fd);
+	return err ? swap_refuse(s, err, "events of another channel: %s",
+				 strerror(err))
+		   : 0;
+}
+
+static int make_cq(struct shadow_cq *cq, struct swap *s)
+{
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE,
+					   .moderate = cq->moderation };
+	int err;
+
+	cq->other = cq_make(cq);
+	err = made(cq->other, s, "CQ", cq->cq.handle);
+	if (err || !cq->moderated)
+		return err;
+	err = verbs_get_ctx(cq->other->context)->modify_cq(cq->other, &attr);
+	return err ? swap_refuse(s, err, "moderation of CQ %u: %s",
+				 cq->cq.handle, strerror(err))
+		   : 0;
+}
+
+static int make_qp(struct shadow_qp *qp, struct swap *s)
+{
+	struct ibv_qp_attr attr;
+	int err, mask;
+
+	qp->other = qp_make(qp);
+	err = made(qp->other, s, "QP", qp->qp.qp_num);
+	if (err || qp->qp.state == IBV_QPS_RESET)
+		return err;
+	/* who was moved from RESET to ERR has nothing of INIT */
+	mask = record_step(qp, IBV_QPS_INIT, &attr);
+	if (!(mask & IBV_QP_PORT))
+		attr.qp_state = IBV_QPS_ERR;
+	err = real()->ibv_modify_qp(qp->other, &attr, mask);
+	return err ? swap_refuse(s, err, "another QP 0x%06x to INIT: %s",
+				 qp->qp.qp_num, strerror(err))
+		   : 0;
+}
+
+#define MAKE_EACH(c, obj, list, make, what, which)                \
+	do {                                                      \
+		TAILQ_FOREACH (obj, &(c)->list, entry)            \
+			if (!err) {                               \
+				(obj)->other = make(obj);         \
+				err = made((obj)->other, s, what, \
+					   (obj)->which);         \
+			}                                         \
+	} while (0)
+
+static int make_objects(struct shadow_context *c, struct swap *s)
+{
+	int err = make_context(c, s);
+	struct shadow_channel *ch;
+	struct shadow_srq *srq;
+	struct shadow_pd *pd;
+	struct shadow_ah *ah;
+	struct shadow_mr *mr;
+	struct shadow_cq *cq;
+
+	MAKE_EACH(c, pd, pds, pd_make, "PD", pd.handle);
+	MAKE_EACH(c, ah, ahs, ah_make, "AH", ah.handle);
+	MAKE_EACH(c, mr, mrs, mr_make, "MR", mr.lkey);
+	CHECK_EACH(c, ch, channels, make_channel);
+	CHECK_EACH(c, cq, cqs, make_cq);
+	MAKE_EACH(c, srq, srqs, srq_make, "SRQ", srq.handle);
+	return err;
+}
+
+int build_make(bool all, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	int err = 0;
+
+	errno = 0;
+	TAILQ_FOREACH (c, &contexts, entry) {
+		if (all && !err)
+			err = make_objects(c, s);
+		TAILQ_FOREACH (qp, &c->qps, entry)
+			if (!err && qp->swap.chosen)
+				err = make_qp(qp, s);
+	}
+	if (err)
+		build_unmake();
+	return err;
+}
+
+/* --- unmake --- */
+
+#define UNMAKE_EACH(c, obj, list, unmake)              \
+	do {                                           \
+		TAILQ_FOREACH (obj, &(c)->list, entry) \
+			if ((obj)->other) {            \
+				unmake((obj)->other);  \
+				(obj)->other = NULL;   \
+			}                              \
+	} while (0)
+
+/* parent domains before those that they are made of */
+static void unmake_pds(struct shadow_context *c, bool parents)
+{
+	struct shadow_pd *pd;
+
+	TAILQ_FOREACH (pd, &c->pds, entry)
+		if (pd->other && !pd->parent.pd == !parents) {
+			real()->ibv_dealloc_pd(pd->other);
+			pd->other = NULL;
+		}
+}
+
+static void unmake_channel(struct shadow_channel *ch)
+{
+	if (!ch->other)
+		return;
+	relay_remove(&ch->relay, ch->other->fd);
+	real()->ibv_destroy_comp_channel(ch->other);
+	ch->other = NULL;
+}
+
+/* What a provider does not destroy stays; the application has nothing of it. */
+static void unmake_objects(struct shadow_context *c)
+{
+	struct shadow_channel *ch;
+	struct shadow_srq *srq;
+	struct shadow_ah *ah;
+	struct shadow_mr *mr;
+	struct shadow_cq *cq;
+	struct shadow_qp *qp;
+
+	UNMAKE_EACH(c, qp, qps, real()->ibv_destroy_qp);
+	UNMAKE_EACH(c, srq, srqs, real()->ibv_destroy_srq);
+	UNMAKE_EACH(c, cq, cqs, real()->ibv_destroy_cq);
+	TAILQ_FOREACH (ch, &c->channels, entry)
+		unmake_channel(ch);
+	UNMAKE_EACH(c, mr, mrs, real()->ibv_dereg_mr);
+	UNMAKE_EACH(c, ah, ahs, real()->ibv_destroy_ah);
+	unmake_pds(c, true);
+	unmake_pds(c, false);
+	if (!c->other)
+		return;
+	relay_remove(&c->async, c->other->async_fd);
+	real()->ibv_close_device(c->other);
+	c->other = NULL;
+}
+
+void build_unmake(void)
+{
+	struct shadow_context *c;
+
+	TAILQ_FOREACH (c, &contexts, entry)
+		unmake_objects(c);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * New real objects beside those that there are, made of what shadows remember. All with
+ * the gate closed.
+ */
+#ifndef MIGRRDMA_BUILD_H
+#define MIGRRDMA_BUILD_H
+
+#include "gate.h"
+#include "swap.h"
+
+#define EACH_CHOSEN(ctx, qp) \
+	EACH (ctx, qp, qps)  \
+		if ((qp)->swap.chosen)
+
+/**
+ * build_check - can it be done?
+ * @all: all objects of the process, or the QPs that are chosen
+ *
+ * Return: 0, or EOPNOTSUPP and a reason
+ */
+int build_check(bool all, struct swap *s);
+
+/**
+ * build_make - make them, QPs up to INIT
+ *
+ * Return: 0, or an errno and a reason: then there is none of them
+ */
+int build_make(bool all, struct swap *s);
+
+/** build_unmake - destroy what is not, or not any more, an object's real one */
+void build_unmake(void);
+
+/**
+ * swap_objects - let new ones take the place of the old, with RECVs and events
+ *
+ * Context: nobody uses the old ones, and the locks of CQs are held
+ * Return: 0, or what the provider says, with a reason
+ */
+int swap_objects(bool all, struct swap *s);
+
+/** swap_post_held - post RECVs that were flushed, or collected since. Return: the same */
+int swap_post_held(bool all, struct swap *s);
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The states of QPs that have been replaced. Both ends have new ones, which begin with
+ * the PSNs that the application has given to the old.
+ */
+#include <string.h>
+
+#include "gate.h"
+#include "peer.h"
+#include "record.h"
+#include "recvq.h"
+#include "stop.h"
+#include "suspend.h"
+#include "swap.h"
+
+static int set_peer(struct shadow_qp *qp, uint32_t peer_num,
+		    const union ibv_gid *gid, const char *id, struct swap *s)
+{
+	struct peer *peer = peer_get(id);
+
+	if (!qp->swap.apart)
+		return swap_refuse(s, EINVAL, "QP 0x%06x is not replaced",
+				   qp->qp.qp_num);
+	if (!peer)
+		return swap_refuse(s, ENOMEM, "no memory for another peer");
+	qp->peer = peer;
+	atomic_fetch_or(&qp->slow, SLOW_NAMES);
+	qp->swap.peer_num = peer_num;
+	qp->swap.peer_gid = *gid;
+	qp->swap.told = true;
+	return 0;
+}
+
+int layer_set_peer(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
+		   const char *id, struct swap *s)
+{
+	struct shadow_qp *qp;
+	int err = EINVAL;
+
+	*s = (struct swap){};
+	if (!suspend_hold())
+		return swap_refuse(s, EINVAL, "it is not suspended");
+	qp = swap_find(qpn, s);
+	if (qp)
+		err = set_peer(qp, peer_num, gid, id, s);
+	suspend_release();
+	return err;
+}
+
+/* --- connect --- */
+
+static bool is_connected(const struct shadow_qp *qp)
+{
+	return qp_has_sends(qp) &&
+	       (qp->qp.state == IBV_QPS_RTR || qp->qp.state == IBV_QPS_RTS);
+}
+
+/* the old one was in ERR, whether the application knows or not */
+static bool is_dead(const struct shadow_qp *qp)
+{
+	return qp->swap.was_err || qp->qp.state == IBV_QPS_ERR;
+}
+
+static int check(const struct shadow_qp *qp, struct swap *s)
+{
+	if (qp->swap.moved)
+		return swap_refuse(s, EINVAL, "QP 0x%06x is not replaced yet",
+				   qp->qp.qp_num);
+	if (qp->swap.apart && is_connected(qp) && !is_dead(qp) &&
+	    !qp->swap.told)
+		return swap_refuse(s, EINVAL, "QP 0x%06x has no peer",
+				   qp->qp.qp_num);
+	return 0;
+}
+
+/* from the state it is in to this one, or further than that already */
+static int go_to(struct shadow_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+
+	if (qp->real->state >= state)
+		return 0;
+	mask = record_step(qp, state, &attr);
+	if (qp->swap.told && mask & IBV_QP_DEST_QPN) {
+		attr.dest_qp_num = qp->swap.peer_num;
+		attr.ah_attr.grh.dgid = qp->swap.peer_gid;
+	}
+	return real()->ibv_modify_qp(qp->real, &attr, mask);
+}
+
+static int connect_qp(struct shadow_qp *qp, struct swap *s)
+{
+	enum ibv_qp_state end = qp->qp.state;
+	int err = 0;
+
+	if (is_dead(qp))
+		end = IBV_QPS_ERR;
+	if (end != IBV_QPS_ERR && end >= IBV_QPS_RTR)
+		err = go_to(qp, IBV_QPS_RTR);
+	if (!err)
+		err = go_to(qp, end);
+	if (err)
+		return swap_refuse(s, err, "QP 0x%06x to state %d: %s",
+				   qp->qp.qp_num, end, strerror(err));
+	qp->swap.apart = false;
+	s->qps++;
+	return 0;
+}
+
+static int connect_all(struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	int err = 0;
+
+	EACH (c, qp, qps)
+		err = err ? err : check(qp, s);
+	EACH (c, qp, qps)
+		if (!err && qp->swap.apart)
+			err = connect_qp(qp, s);
+	return err;
+}
+
+int layer_connect(struct swap *s)
+{
+	int err;
+
+	*s = (struct swap){};
+	if (!suspend_hold())
+		return swap_refuse(s, EINVAL, "it is not suspended");
+	err = connect_all(s);
+	suspend_release();
+	return err;
+}
+
+/* --- give up --- */
+
+static void give_up(struct shadow_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	unsigned int n;
+
+	stop_forget(qp);
+	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
+	if (qp->recvq)
+		recvq_post_again(qp, &n);
+	/* for providers that look only then */
+	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
+	qp->swap.apart = qp->swap.moved = qp->swap.stopped = false;
+}
+
+void swap_give_up(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps)
+		if (qp->swap.apart || qp->swap.moved)
+			give_up(qp);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "gate.h"
+
+#include <time.h>
+
+#include "control.h"
+
+struct contexts contexts = TAILQ_HEAD_INITIALIZER(contexts);
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Who is within may enter again, as by a callback: only one who is alone closes it. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned int within;
+	bool closed;
+} gate = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	   .changed = PTHREAD_COND_INITIALIZER };
+
+void gate_add_context(struct shadow_context *ctx)
+{
+	pthread_mutex_lock(&contexts_lock);
+	TAILQ_INSERT_TAIL(&contexts, ctx, entry);
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+void gate_remove_context(struct shadow_context *ctx)
+{
+	pthread_mutex_lock(&contexts_lock);
+	TAILQ_REMOVE(&contexts, ctx, entry);
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+void gate_enter(void)
+{
+	if (!control_is_on())
+		return;
+	pthread_mutex_lock(&gate.lock);
+	while (gate.closed)
+		pthread_cond_wait(&gate.changed, &gate.lock);
+	gate.within++;
+	pthread_mutex_unlock(&gate.lock);
+}
+
+void gate_leave(void)
+{
+	if (!control_is_on())
+		return;
+	pthread_mutex_lock(&gate.lock);
+	if (!--gate.within)
+		pthread_cond_broadcast(&gate.changed);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+				  .tv_nsec = (long)(ns % 1000000000) };
+}
+
+bool gate_close(uint64_t deadline)
+{
+	const struct timespec until = timespec_of(deadline);
+	int err = 0;
+
+	pthread_mutex_lock(&gate.lock);
+	while ((gate.within || gate.closed) && !err)
+		err = pthread_cond_clockwait(&gate.changed, &gate.lock,
+					     CLOCK_MONOTONIC, &until);
+	if (!err)
+		gate.closed = true;
+	pthread_mutex_unlock(&gate.lock);
+	return !err;
+}
+
+void gate_open(void)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.closed = false;
+	pthread_cond_broadcast(&gate.changed);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+void gate_in_child(void)
+{
+	pthread_mutex_init(&gate.lock, NULL);
+	pthread_cond_init(&gate.changed, NULL);
+	pthread_mutex_init(&contexts_lock, NULL);
+}
+
+bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
+{
+	const struct timespec until = timespec_of(deadline);
+
+	return !pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+}

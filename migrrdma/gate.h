@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The gate that verbs go through which make, destroy, change or query an object. Who
+ * suspends the process closes it and has all objects for himself; posts and polls have
+ * sections instead. Without control nobody closes it, and it is not there.
+ */
+#ifndef MIGRRDMA_GATE_H
+#define MIGRRDMA_GATE_H
+
+#include "shadow.h"
+
+/* Contexts of this process, in the order they were opened: with the gate closed */
+extern struct contexts {
+	struct shadow_context *tqh_first, **tqh_last;
+} contexts;
+
+#define EACH(ctx, obj, list)                  \
+	TAILQ_FOREACH (ctx, &contexts, entry) \
+		TAILQ_FOREACH (obj, &(ctx)->list, entry)
+
+/* contexts make themselves known, and no longer; within the gate */
+void gate_add_context(struct shadow_context *ctx);
+void gate_remove_context(struct shadow_context *ctx);
+
+/** gate_enter - begin a verb; it may wait while the process is suspended */
+void gate_enter(void);
+void gate_leave(void);
+
+/* in the list of the context, or not any more */
+#define LINK(ctx, list, obj)                                   \
+	do {                                                   \
+		pthread_mutex_lock(&(ctx)->lock);              \
+		TAILQ_INSERT_TAIL(&(ctx)->list, (obj), entry); \
+		pthread_mutex_unlock(&(ctx)->lock);            \
+	} while (0)
+#define UNLINK(ctx, list, obj)                            \
+	do {                                              \
+		pthread_mutex_lock(&(ctx)->lock);         \
+		TAILQ_REMOVE(&(ctx)->list, (obj), entry); \
+		pthread_mutex_unlock(&(ctx)->lock);       \
+	} while (0)
+
+/* the value of such a verb, with errno as it has left it */
+#define GATED(verb)                  \
+	({                           \
+		__typeof__(verb) r_; \
+                                     \
+		gate_enter();        \
+		r_ = (verb);         \
+		gate_leave();        \
+		r_;                  \
+	})
+
+/**
+ * gate_close - wait until no verb is under way, and let none begin
+ * @deadline: in ns of CLOCK_MONOTONIC
+ *
+ * Return: true, or false if one does not end
+ */
+bool gate_close(uint64_t deadline);
+void gate_open(void);
+
+/* in a process that has just been forked */
+void gate_in_child(void);
+
+/** lock_until - lock it, if that comes to be possible before the deadline */
+bool lock_until(pthread_mutex_t *lock, uint64_t deadline);
+
+#endif

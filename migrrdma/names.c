@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "names.h"
+
+/* --- tables --- */
+
+struct names *names_new(void)
+{
+	return calloc(1, sizeof(struct names));
+}
+
+void names_free(struct names *n)
+{
+	for (unsigned int i = 0; n && i < NAMES_PARTS; i++)
+		free((void *)atomic_load(&n->part[i]));
+	free(n);
+}
+
+int names_set(struct names *n, uint32_t index, uint32_t entry)
+{
+	_Atomic(_Atomic uint32_t *) *at = &n->part[index >> NAMES_PART_BITS];
+	_Atomic uint32_t *part = atomic_load(at);
+
+	if (!part && !entry)
+		return 0;
+	if (!part) {
+		part = calloc(NAMES_IN_PART, sizeof(*part));
+		if (!part)
+			return ENOMEM;
+		atomic_store(at, part);
+	}
+	atomic_store(&part[index % NAMES_IN_PART], entry);
+	return 0;
+}
+
+int names_set_key(struct names *n, uint32_t key, uint32_t real)
+{
+	return names_set(n, key >> 8, (real & ~0xffU) | ((real - key) & 0xff));
+}
+
+void names_clear(struct names *n)
+{
+	_Atomic uint32_t *part;
+
+	for (unsigned int i = 0; i < NAMES_PARTS; i++) {
+		part = atomic_load(&n->part[i]);
+		for (unsigned int k = 0; part && k < NAMES_IN_PART; k++)
+			atomic_store(&part[k], 0);
+	}
+}
+
+/* --- keys --- */
+
+/*
+ * An index for a real one: the same, unless something is named so already. Then one from
+ * the upper end, where devices have the fewest; the uppermost is NO_KEY's.
+ */
+static uint32_t free_index(const struct names *n, uint32_t index)
+{
+	if (names_get(n, index))
+		for (index = (NO_KEY >> 8) - 1; names_get(n, index); index--)
+			;
+	return index;
+}
+
+/* Devices that give both keys one index find it in both. */
+int names_mr(struct shadow_mr *s)
+{
+	const struct ibv_mr *r = s->real;
+	struct names *n = to_context(s->mr.context)->keys;
+	uint32_t index;
+	int err;
+
+	s->mr.lkey = r->lkey;
+	s->mr.rkey = r->rkey;
+	if (!n)
+		return 0;
+	index = free_index(n, r->lkey >> 8);
+	s->mr.lkey = index << 8 | (r->lkey & 0xff);
+	err = names_set_key(n, s->mr.lkey, r->lkey);
+	if (err || !r->rkey) /* none is none */
+		return err;
+	if (r->rkey >> 8 != r->lkey >> 8)
+		index = free_index(n, r->rkey >> 8);
+	s->mr.rkey = index << 8 | (r->rkey & 0xff);
+	err = names_set_key(n, s->mr.rkey, r->rkey);
+	if (err)
+		names_set(n, s->mr.lkey >> 8, 0);
+	return err;
+}
+
+void names_drop_mr(struct shadow_mr *s)
+{
+	struct names *n = to_context(s->mr.context)->keys;
+
+	if (!n)
+		return;
+	names_set(n, s->mr.lkey >> 8, 0);
+	if (s->mr.rkey)
+		names_set(n, s->mr.rkey >> 8, 0);
+}
+
+int names_rename_mr(struct names *n, const struct shadow_mr *s,
+		    const struct ibv_mr *real)
+{
+	int err = names_set_key(n, s->mr.lkey, real->lkey);
+
+	if (!err && s->mr.rkey)
+		err = names_set_key(n, s->mr.rkey, real->rkey);
+	return err;
+}
+
+/* --- numbers of QPs --- */
+
+static bool is_qpn(const struct shadow_context *c, uint32_t num)
+{
+	const struct shadow_qp *qp;
+
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		if (qp->qp.qp_num == num)
+			return true;
+	return false;
+}
+
+int names_qp(struct shadow_qp *qp)
+{
+	struct shadow_context *c = to_context(qp->qp.context);
+	uint32_t num = qp->real->qp_num;
+
+	if (c->qpns && is_qpn(c, num))
+		for (num = 0xfffffe; is_qpn(c, num); num--)
+			;
+	qp->qp.qp_num = num;
+	return c->qpns ? names_set(c->qpns, qp->real->qp_num, num) : 0;
+}
+
+void names_drop_qp(struct shadow_qp *qp)
+{
+	struct shadow_context *c = to_context(qp->qp.context);
+
+	if (c->qpns)
+		names_set(c->qpns, qp->real_num, 0);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Names: keys and numbers of QPs as applications know them, and the real ones.
+ *
+ * A table has an entry for each of 2^24 indices. Who looks takes no lock; who writes has
+ * one. An index of a key may be another one in reality; its low 8 bits may be the
+ * application's, as those of memory windows are, so they are shifted only.
+ */
+#ifndef MIGRRDMA_NAMES_H
+#define MIGRRDMA_NAMES_H
+
+#include "shadow.h"
+
+enum {
+	NAMES_PART_BITS = 12,
+	NAMES_PARTS = 1 << (24 - NAMES_PART_BITS),
+	NAMES_IN_PART = 1 << NAMES_PART_BITS,
+};
+
+struct names {
+	_Atomic(_Atomic uint32_t *) part[NAMES_PARTS];
+};
+
+/* what no object has: who uses it gets the error that the provider has for this */
+#define NO_KEY UINT32_MAX
+
+/** names_get - what is at an index of 24 bits, or 0 */
+static inline uint32_t names_get(const struct names *n, uint32_t index)
+{
+	_Atomic uint32_t *part =
+		atomic_load_explicit(&n->part[index >> NAMES_PART_BITS],
+				     memory_order_acquire);
+
+	return part ? atomic_load_explicit(&part[index % NAMES_IN_PART],
+					   memory_order_relaxed)
+		    : 0;
+}
+
+/** names_key - the real key that is meant by this one */
+static inline uint32_t names_key(const struct names *n, uint32_t key)
+{
+	uint32_t entry = names_get(n, key >> 8);
+
+	return entry ? (entry & ~0xffU) | ((key + entry) & 0xff) : NO_KEY;
+}
+
+/** names_qpn - the number that the application knows of a real QP; of none, its own */
+static inline uint32_t names_qpn(const struct names *n, uint32_t real)
+{
+	uint32_t num = names_get(n, real & 0xffffff);
+
+	return num ? num : real;
+}
+
+/** names_new - an empty table, or NULL */
+struct names *names_new(void);
+
+/** names_free - when nobody looks; of NULL, nothing */
+void names_free(struct names *n);
+
+/**
+ * names_set - write an entry
+ *
+ * Return: 0, or ENOMEM; clearing an entry does not fail
+ */
+int names_set(struct names *n, uint32_t index, uint32_t entry);
+
+/** names_set_key - the same, for a key that means this real one */
+int names_set_key(struct names *n, uint32_t key, uint32_t real);
+
+/** names_clear - there is none any more, for those who look from now on */
+void names_clear(struct names *n);
+
+/**
+ * names_mr - give names to the keys of a new region: the real ones, if they are free
+ *
+ * Context: the lock of the region's context is held
+ * Return: 0, or ENOMEM
+ */
+int names_mr(struct shadow_mr *mr);
+void names_drop_mr(struct shadow_mr *mr);
+
+/** names_rename_mr - its names are those of another real one from now on */
+int names_rename_mr(struct names *n, const struct shadow_mr *mr,
+		    const struct ibv_mr *real);
+
+/**
+ * names_qp - give a number to a new QP, likewise
+ *
+ * Context: the lock of the QP's context is held
+ */
+int names_qp(struct shadow_qp *qp);
+void names_drop_qp(struct shadow_qp *qp);
+
+#endif

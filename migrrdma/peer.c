@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "peer.h"
+
+#include <string.h>
+
+#include "names.h"
+
+struct peer {
+	struct names *_Atomic keys;
+	char id[PEER_ID_BYTES];
+	LIST_ENTRY(peer) entry;
+};
+
+/* of the thread that is told of them */
+static LIST_HEAD(, peer) peers;
+
+struct peer *peer_get(const char *id)
+{
+	struct peer *p;
+
+	LIST_FOREACH (p, &peers, entry)
+		if (!strcmp(p->id, id))
+			return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	strncpy(p->id, id, sizeof(p->id) - 1);
+	LIST_INSERT_HEAD(&peers, p, entry);
+	return p;
+}
+
+const struct names *peer_keys(const struct peer *p)
+{
+	return atomic_load_explicit(&p->keys, memory_order_acquire);
+}
+
+int peer_forget_keys(struct peer *p)
+{
+	struct names *n = p->keys;
+
+	if (n) {
+		names_clear(n);
+		return 0;
+	}
+	n = names_new();
+	if (!n)
+		return ENOMEM;
+	atomic_store(&p->keys, n);
+	return 0;
+}
+
+int peer_set_key(struct peer *p, uint32_t key, uint32_t real)
+{
+	int err = p->keys ? 0 : peer_forget_keys(p);
+
+	if (err)
+		return err;
+	return real ? names_set_key(p->keys, key, real)
+		    : names_set(p->keys, key >> 8, 0);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Processes at the other end: the keys of their regions, as applications know them, and
+ * the real ones. Before anything is told of one, its keys are the real ones.
+ */
+#ifndef MIGRRDMA_PEER_H
+#define MIGRRDMA_PEER_H
+
+#include <stdint.h>
+
+struct names;
+struct peer;
+
+enum {
+	PEER_ID_BYTES = 64 /* of an id, with the 0 behind it */
+};
+
+/** peer_get - the process of this id; NULL if it is new and there is no memory */
+struct peer *peer_get(const char *id);
+
+/** peer_keys - its keys, or NULL if they are the real ones */
+const struct names *peer_keys(const struct peer *peer);
+
+/**
+ * peer_forget_keys - it has no keys but those that it is told to have from now on
+ *
+ * Return: 0 or ENOMEM
+ */
+int peer_forget_keys(struct peer *peer);
+
+/** peer_set_key - it has this key; 0 is none. Return: 0 or ENOMEM */
+int peer_set_key(struct peer *peer, uint32_t key, uint32_t real);
+
+#endif

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "post.h"
+
+#include "recvq.h"
+#include "section.h"
+#include "sendq.h"
+
+/*
+ * The application's requests must not be changed, so copies are posted, some at a time.
+ * It learns which one was bad by its own address; some providers tell nothing.
+ */
+enum {
+	AT_ONCE = 8
+};
+
+/* --- names --- */
+
+int post_name_sges(const struct ibv_context *ctx, struct ibv_sge *to,
+		   const struct ibv_sge *from, int n)
+{
+	for (int i = 0; i < n; i++) {
+		to[i] = from[i];
+		to[i].lkey = post_lkey(ctx, from[i].lkey);
+	}
+	return n > 0 ? n : 0;
+}
+
+/* the same request, of real objects; its SGEs are as they were */
+static struct ibv_send_wr real_wr(const struct shadow_qp *s,
+				  const struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr real = *wr;
+
+	if (s->qp.qp_type == IBV_QPT_UD) {
+		real.wr.ud.ah = real_ah(wr->wr.ud.ah);
+		return real;
+	}
+	switch (wr->opcode) {
+	case IBV_WR_BIND_MW:
+		real.bind_mw.mw = real_mw_to_bind(wr->bind_mw.mw);
+		real.bind_mw.bind_info = real_bind_info(&wr->bind_mw.bind_info);
+		break;
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_FLUSH:
+	case IBV_WR_ATOMIC_WRITE:
+		real.wr.rdma.rkey = post_rkey(s, wr->wr.rdma.rkey);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		real.wr.atomic.rkey = post_rkey(s, wr->wr.atomic.rkey);
+		break;
+	case IBV_WR_SEND_WITH_INV:
+		real.invalidate_rkey = post_rkey(s, wr->invalidate_rkey);
+		break;
+	case IBV_WR_LOCAL_INV:
+		real.invalidate_rkey =
+			post_lkey(s->qp.context, wr->invalidate_rkey);
+		break;
+	default:
+		break;
+	}
+	return real;
+}
+
+/* --- send --- */
+
+static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
+		       struct ibv_send_wr **bad_wr)
+{
+	bool names = atomic_load(&s->slow) & SLOW_NAMES;
+	struct ibv_send_wr copy[AT_ONCE], *of[AT_ONCE], *bad = NULL;
+	struct ibv_sge sge[MOST_SGES];
+	int n, sges, err;
+
+	do {
+		sges = 0;
+		for (n = 0; wr && n < AT_ONCE; n++, wr = wr->next) {
+			if (names && wr->num_sge > MOST_SGES - sges)
+				break;
+			of[n] = wr;
+			copy[n] = real_wr(s, wr);
+			if (names) {
+				copy[n].sg_list = &sge[sges];
+				sges += post_name_sges(s->qp.context,
+						       &sge[sges], wr->sg_list,
+						       wr->num_sge);
+			}
+			copy[n].next = NULL;
+			if (n)
+				copy[n - 1].next = &copy[n];
+		}
+		if (wr && !n) {
+			*bad_wr = wr;
+			return EINVAL;
+		}
+		err = s->post_send(s->real, n ? copy : NULL, &bad);
+	} while (!err && wr);
+
+	if (err)
+		*bad_wr = bad ? of[bad - copy] : NULL;
+	return err;
+}
+
+int post_send_real(struct shadow_qp *s, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr)
+{
+	if (atomic_load(&s->slow) & (SLOW_AH | SLOW_MW | SLOW_NAMES))
+		return post_copies(s, wr, bad_wr);
+	return s->post_send(s->real, wr, bad_wr);
+}
+
+/* a thread's first post, and those that need more than the provider; within a section */
+static __attribute__((noinline)) int post_slow(struct shadow_qp *s,
+					       struct ibv_send_wr *wr,
+					       struct ibv_send_wr **bad_wr)
+{
+	int err;
+
+	if (!(atomic_load(&s->slow) & SLOW_SUSPENDED)) {
+		err = post_send_real(s, wr, bad_wr);
+	} else {
+		pthread_mutex_lock(&s->lock);
+		if (atomic_load(&s->slow) & SLOW_SUSPENDED)
+			err = sendq_add(s, wr, bad_wr);
+		else
+			err = post_send_real(s, wr, bad_wr);
+		pthread_mutex_unlock(&s->lock);
+	}
+	section_end();
+	return err;
+}
+
+static __attribute__((noinline)) int post_first(struct shadow_qp *s,
+						struct ibv_send_wr *wr,
+						struct ibv_send_wr **bad_wr)
+{
+	section_enlist();
+	return post_slow(s, wr, bad_wr);
+}
+
+int shadow_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr)
+{
+	struct shadow_qp *s = to_qp(qp);
+	int err;
+
+	if (unlikely(!section_enter()))
+		return post_first(s, wr, bad_wr);
+	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire)))
+		return post_slow(s, wr, bad_wr);
+	err = s->post_send(s->real, wr, bad_wr);
+	section_end();
+	return err;
+}
+
+/* --- receive --- */
+
+int post_recv_real(struct shadow_qp *s, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr copy[AT_ONCE], *of[AT_ONCE], *bad = NULL;
+	struct ibv_sge sge[MOST_SGES];
+	int n, sges, err;
+
+	*bad_wr = NULL;
+	if (!(atomic_load_explicit(&s->slow, memory_order_relaxed) &
+	      SLOW_NAMES))
+		return s->post_recv(s->real, wr, bad_wr);
+	do {
+		sges = 0;
+		for (n = 0; wr && n < AT_ONCE; n++, wr = wr->next) {
+			if (wr->num_sge > MOST_SGES - sges)
+				break;
+			of[n] = wr;
+			copy[n] = *wr;
+			copy[n].sg_list = &sge[sges];
+			sges += post_name_sges(s->qp.context, &sge[sges],
+					       wr->sg_list, wr->num_sge);
+			copy[n].next = NULL;
+			if (n)
+				copy[n - 1].next = &copy[n];
+		}
+		if (wr && !n) {
+			*bad_wr = wr;
+			return EINVAL;
+		}
+		err = s->post_recv(s->real, n ? copy : NULL, &bad);
+	} while (!err && wr);
+
+	if (err)
+		*bad_wr = bad ? of[bad - copy] : NULL;
+	return err;
+}
+
+int shadow_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr)
+{
+	struct shadow_qp *s = to_qp(qp);
+
+	if (s->recvq)
+		return recvq_post(s, wr, bad_wr);
+	return s->post_recv(s->real, wr, bad_wr);
+}

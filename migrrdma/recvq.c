@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "recvq.h"
+
+#include <sched.h>
+
+#include "post.h"
+#include "section.h"
+
+struct recv {
+	uint64_t wr_id;
+	int num_sge;
+};
+
+struct recvq {
+	_Atomic(struct section *) owner; /* a thread, or nobody yet, or... */
+	atomic_bool busy;		 /* it is posting */
+	unsigned int next;		 /* where the next one goes */
+	uint32_t size;			 /* twice @most */
+	uint32_t max_sge;
+	struct recv *recv;
+	struct ibv_sge *sge; /* @max_sge of each */
+
+	pthread_mutex_t lock;
+	uint32_t most;	    /* the provider has at a time */
+	uint32_t flushed;   /* that it had */
+	uint32_t collected; /* since then */
+};
+
+/* ...all, with the lock */
+static struct section everybody;
+
+struct recvq *recvq_new(const struct ibv_qp_cap *cap)
+{
+	struct recvq *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->most = cap->max_recv_wr;
+	q->size = 2 * q->most;
+	q->max_sge = cap->max_recv_sge;
+	q->recv = calloc(q->size ? q->size : 1, sizeof(*q->recv));
+	q->sge = calloc((size_t)q->size * q->max_sge + 1, sizeof(*q->sge));
+	pthread_mutex_init(&q->lock, NULL);
+	if (q->recv && q->sge)
+		return q;
+	recvq_free(q);
+	return NULL;
+}
+
+void recvq_free(struct recvq *q)
+{
+	if (!q)
+		return;
+	pthread_mutex_destroy(&q->lock);
+	free(q->recv);
+	free(q->sge);
+	free(q);
+}
+
+/* --- keeping: by the owner, or with the lock --- */
+
+static void keep(struct recvq *q, const struct ibv_recv_wr *wr)
+{
+	struct ibv_sge *sge = &q->sge[(size_t)q->next * q->max_sge];
+	struct recv *r = &q->recv[q->next];
+
+	r->wr_id = wr->wr_id;
+	r->num_sge = wr->num_sge;
+	for (int i = 0; i < wr->num_sge; i++)
+		sge[i] = wr->sg_list[i];
+	if (++q->next == q->size)
+		q->next = 0;
+}
+
+/* what the provider has taken, which is all before @bad */
+static int post_and_keep(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr *bad = NULL;
+	int err = post_recv_real(qp, wr, &bad);
+
+	if (unlikely(err)) {
+		*bad_wr = bad;
+		if (!bad) /* it does not tell */
+			return err;
+	}
+	for (; wr != bad; wr = wr->next)
+		keep(qp->recvq, wr);
+	return err;
+}
+
+/* as the provider would: as many as it has room for */
+static int collect(struct recvq *q, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad_wr)
+{
+	for (; wr; wr = wr->next) {
+		*bad_wr = wr;
+		if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_sge)
+			return EINVAL;
+		if (q->flushed + q->collected >= q->most)
+			return ENOMEM;
+		keep(q, wr);
+		q->collected++;
+	}
+	return 0;
+}
+
+/* --- who may --- */
+
+/* with the lock: the ring is everybody's, or this thread's */
+static void acquire(struct recvq *q)
+{
+	struct section *owner = atomic_load(&q->owner);
+
+	if (!owner) {
+		atomic_store(&q->owner, &own_section);
+	} else if (owner != &everybody && owner != &own_section) {
+		atomic_store(&q->owner, &everybody);
+		sections_barrier();
+		while (atomic_load_explicit(&q->busy, memory_order_acquire))
+			sched_yield();
+	}
+}
+
+/* within a section */
+static __attribute__((noinline)) int post_slow(struct shadow_qp *qp,
+					       struct ibv_recv_wr *wr,
+					       struct ibv_recv_wr **bad_wr)
+{
+	struct recvq *q = qp->recvq;
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	acquire(q);
+	if (atomic_load(&qp->slow) & SLOW_RECVS)
+		err = collect(q, wr, bad_wr);
+	else
+		err = post_and_keep(qp, wr, bad_wr);
+	pthread_mutex_unlock(&q->lock);
+	section_end();
+	return err;
+}
+
+static __attribute__((noinline)) int post_first(struct shadow_qp *qp,
+						struct ibv_recv_wr *wr,
+						struct ibv_recv_wr **bad_wr)
+{
+	section_enlist();
+	return post_slow(qp, wr, bad_wr);
+}
+
+static bool is_mine(struct recvq *q)
+{
+	return atomic_load_explicit(&q->owner, memory_order_relaxed) ==
+	       &own_section;
+}
+
+int recvq_post(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+	       struct ibv_recv_wr **bad_wr)
+{
+	struct recvq *q = qp->recvq;
+	int err;
+
+	if (unlikely(!section_enter()))
+		return post_first(qp, wr, bad_wr);
+	if (unlikely(!is_mine(q) ||
+		     atomic_load_explicit(&qp->slow, memory_order_acquire) &
+			     SLOW_RECVS))
+		return post_slow(qp, wr, bad_wr);
+	atomic_store_explicit(&q->busy, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (unlikely(!is_mine(q))) {
+		atomic_store_explicit(&q->busy, false, memory_order_release);
+		return post_slow(qp, wr, bad_wr);
+	}
+	err = post_and_keep(qp, wr, bad_wr);
+	atomic_store_explicit(&q->busy, false, memory_order_release);
+	section_end();
+	return err;
+}
+
+/* --- replacement --- */
+
+void recvq_flushed(struct recvq *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->flushed++;
+	pthread_mutex_unlock(&q->lock);
+}
+
+static int post_kept(struct shadow_qp *qp, unsigned int i)
+{
+	struct recvq *q = qp->recvq;
+	struct ibv_recv_wr *bad, wr = {
+		.wr_id = q->recv[i].wr_id,
+		.sg_list = &q->sge[(size_t)i * q->max_sge],
+		.num_sge = q->recv[i].num_sge,
+	};
+
+	return post_recv_real(qp, &wr, &bad);
+}
+
+int recvq_post_again(struct shadow_qp *qp, unsigned int *n)
+{
+	struct recvq *q = qp->recvq;
+	unsigned int all;
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	acquire(q);
+	all = q->flushed + q->collected;
+	if (all > q->size)
+		err = EOVERFLOW; /* the provider had more than it has told */
+	for (*n = 0; !err && *n < all; ++*n)
+		err = post_kept(qp, (q->next + q->size - all + *n) % q->size);
+	if (!err)
+		atomic_fetch_and(&qp->slow, (unsigned char)~SLOW_RECVS);
+	else if (*n)
+		--*n; /* that one was not taken */
+	/* what was taken is flushed once more, if it is tried again */
+	all = *n < q->flushed ? *n : q->flushed;
+	q->flushed -= all;
+	q->collected -= *n - all;
+	atomic_store(&q->owner, NULL); /* who comes next */
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What a QP has been given to receive: nobody gives it back when the QP is replaced. A
+ * ring has copies of the last requests, at least as many as there can be at a time;
+ * that some of them have completed is found out only when it matters, by flushing the
+ * others.
+ *
+ * The first thread that posts owns the ring: it needs no lock, and no atomic. Another
+ * one takes that away from it, by membarrier(2), and from then on all take the lock.
+ */
+#ifndef MIGRRDMA_RECVQ_H
+#define MIGRRDMA_RECVQ_H
+
+#include "shadow.h"
+
+/**
+ * recvq_new - of a QP with these capacities
+ *
+ * Return: a ring, or NULL if there is no memory
+ */
+struct recvq *recvq_new(const struct ibv_qp_cap *cap);
+
+void recvq_free(struct recvq *q);
+
+/** recvq_post - what ibv_post_recv() does */
+int recvq_post(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+	       struct ibv_recv_wr **bad_wr);
+
+/*
+ * While SLOW_RECVS is set and no thread is in a section from before, RECVs are
+ * collected; how many there are besides them, flushes tell.
+ */
+
+/** recvq_flushed - the provider had one more of them */
+void recvq_flushed(struct recvq *q);
+
+/**
+ * recvq_post_again - give the provider what it has flushed, and what was collected
+ * @n: receives how many there were
+ *
+ * SLOW_RECVS is not set any more, if this succeeds.
+ *
+ * Return: 0, or what the provider said
+ */
+int recvq_post_again(struct shadow_qp *qp, unsigned int *n);
+
+#endif

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "build.h"
+#include "clock.h"
+#include "events.h"
+#include "gate.h"
+#include "names.h"
+#include "section.h"
+#include "slots.h"
+#include "stop.h"
+#include "suspend.h"
+#include "taken.h"
+
+int swap_refuse(struct swap *s, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(s->reason, sizeof(s->reason), format, args);
+	va_end(args);
+	return err;
+}
+
+struct shadow_qp *swap_find(uint32_t qpn, struct swap *s)
+{
+	struct shadow_qp *qp, *found = NULL;
+	struct shadow_context *c;
+
+	EACH (c, qp, qps)
+		if (qp->qp.qp_num == qpn) {
+			if (found) { /* of another device */
+				swap_refuse(s, EINVAL, "two QPs are 0x%06x",
+					    qpn);
+				return NULL;
+			}
+			found = qp;
+		}
+	if (!found)
+		swap_refuse(s, EINVAL, "no QP is 0x%06x", qpn);
+	return found;
+}
+
+/* --- which --- */
+
+static int choose(const uint32_t *qpns, unsigned int n, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps)
+		qp->swap.chosen = !n;
+	for (unsigned int i = 0; i < n; i++) {
+		qp = swap_find(qpns[i], s);
+		if (!qp)
+			return EINVAL;
+		qp->swap.chosen = true;
+	}
+	EACH (c, qp, qps)
+		s->qps += qp->swap.chosen;
+	return 0;
+}
+
+/* --- names --- */
+
+/* Tables of numbers get the new ones already: until then nobody has them. */
+static int number_qps(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	struct shadow_cq *cq;
+	int err = 0;
+
+	EACH_CHOSEN (c, qp) {
+		if (!c->qpns)
+			c->qpns = names_new();
+		if (!c->qpns)
+			return ENOMEM;
+		err = err ? err
+			  : names_set(c->qpns, qp->other->qp_num,
+				      qp->qp.qp_num);
+	}
+	EACH (c, cq, cqs)
+		if (c->qpns)
+			atomic_fetch_or(&cq->slow, CQ_NAMES);
+	return err;
+}
+
+/* numbers of those that are destroyed are nobody's */
+static void unnumber_qps(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps)
+		if (qp->other && c->qpns)
+			names_set(c->qpns, qp->other->qp_num, 0);
+}
+
+/* keys, as they are when regions are replaced */
+static struct names *new_keys(struct shadow_context *c)
+{
+	struct names *n = names_new();
+	struct shadow_mr *mr;
+
+	TAILQ_FOREACH (mr, &c->mrs, entry)
+		if (n && names_rename_mr(n, mr, mr->other)) {
+			names_free(n);
+			n = NULL;
+		}
+	return n;
+}
+
+static void drop_keys(void)
+{
+	struct shadow_context *c;
+
+	TAILQ_FOREACH (c, &contexts, entry) {
+		names_free(c->other_keys);
+		c->other_keys = NULL;
+	}
+}
+
+static int name_all(bool all, struct swap *s)
+{
+	struct shadow_context *c;
+	int err = number_qps();
+
+	TAILQ_FOREACH (c, &contexts, entry)
+		if (all && !err) {
+			c->other_keys = new_keys(c);
+			err = c->other_keys ? 0 : ENOMEM;
+		}
+	return err ? swap_refuse(s, err, "no memory for names") : 0;
+}
+
+static void undo_build(void)
+{
+	unnumber_qps();
+	drop_keys();
+	build_unmake();
+}
+
+/* --- stop --- */
+
+/* In the end all of them are, or none. */
+static int lock_cqs(uint64_t deadline, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_cq *cq, *failed = NULL;
+
+	EACH (c, cq, cqs)
+		if (!failed && !lock_until(&cq->lock, deadline))
+			failed = cq;
+	if (!failed)
+		return 0;
+	EACH (c, cq, cqs) {
+		if (cq == failed)
+			return swap_refuse(
+				s, ETIMEDOUT,
+				"a thread is within a batch of polls");
+		pthread_mutex_unlock(&cq->lock);
+	}
+	return ETIMEDOUT;
+}
+
+static void unlock_cqs(void)
+{
+	struct shadow_context *c;
+	struct shadow_cq *cq;
+
+	EACH (c, cq, cqs)
+		pthread_mutex_unlock(&cq->lock);
+}
+
+/* All that is posted to them waits; those that do not send are not suspended yet. */
+static int hold_posts(bool all, uint64_t deadline, struct swap *s)
+{
+	const unsigned char flags = SLOW_SUSPENDED | SLOW_RECVS;
+	struct shadow_channel *ch;
+	struct shadow_context *c;
+	struct shadow_srq *srq;
+	struct shadow_qp *qp;
+
+	EACH_CHOSEN (c, qp)
+		atomic_fetch_or(&qp->slow, flags);
+	EACH (c, ch, channels)
+		atomic_store(&ch->held, all);
+	if (!sections_wait(deadline))
+		return swap_refuse(s, ETIMEDOUT, "a thread is within a verb");
+	EACH_CHOSEN (c, qp)
+		atomic_fetch_or(&qp->slow, SLOW_BATCHES);
+	EACH (c, srq, srqs)
+		if (all)
+			slots_hold(srq->slots);
+	return 0;
+}
+
+static void carry_events(bool keep)
+{
+	struct shadow_channel *ch;
+	struct shadow_context *c;
+
+	TAILQ_FOREACH (c, &contexts, entry) {
+		pthread_mutex_lock(&c->lock);
+		TAILQ_FOREACH (ch, &c->channels, entry)
+			events_carry(ch->real, keep);
+		pthread_mutex_unlock(&c->lock);
+	}
+}
+
+/*
+ * Events of flushes are not the application's. Where CQs stay they are not told from
+ * others, and it may wake up for nothing.
+ */
+static int stop_all(bool all, uint64_t deadline, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_cq *cq;
+	struct shadow_qp *qp;
+	int err = 0;
+
+	EACH (c, cq, cqs) {
+		taken_fill(cq);
+		cq->n_before = cq->n_taken;
+	}
+	if (all)
+		carry_events(true);
+	EACH_CHOSEN (c, qp)
+		if (!err) {
+			err = stop_qp(qp, deadline);
+			if (err)
+				swap_refuse(s, err,
+					    "QP 0x%06x is not flushed: %s",
+					    qp->qp.qp_num, strerror(err));
+		}
+	return err;
+}
+
+/* Has a QP been moved to ERR? Then there is no way back. */
+static bool is_begun(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH_CHOSEN (c, qp)
+		if (qp->swap.moved)
+			return true;
+	return false;
+}
+
+/* --- all of it --- */
+
+static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
+{
+	struct shadow_channel *ch;
+	struct shadow_context *c;
+	uint64_t begin = clock_ns();
+	int err = hold_posts(all, deadline, s);
+
+	if (!err)
+		err = stop_all(all, deadline, s);
+	s->stop_ns = clock_ns() - begin;
+	if (!err) {
+		err = swap_objects(all, s);
+		s->swap_ns = clock_ns() - begin - s->stop_ns;
+	} else if (!is_begun()) {
+		struct swap undone;
+
+		swap_post_held(all, &undone);
+	}
+	EACH (c, ch, channels)
+		atomic_store(&ch->held, false);
+	return err;
+}
+
+static int replace(bool all, uint64_t deadline, struct swap *s)
+{
+	uint64_t begin = clock_ns();
+	int err = build_make(all, s);
+
+	s->build_ns = clock_ns() - begin;
+	if (err)
+		return err;
+	err = name_all(all, s);
+	if (!err)
+		err = lock_cqs(deadline, s);
+	if (!err) {
+		err = stop_and_swap(all, deadline, s);
+		unlock_cqs();
+	}
+	begin = clock_ns();
+	undo_build(); /* of old ones, or of the new */
+	s->destroy_ns = clock_ns() - begin;
+	return err;
+}
+
+int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
+		  struct swap *s)
+{
+	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
+	int err;
+
+	*s = (struct swap){};
+	if (!suspend_hold())
+		return swap_refuse(s, EINVAL, "it is not suspended");
+	err = choose(qpns, n, s);
+	if (!err)
+		err = build_check(!n, s);
+	if (!err)
+		err = replace(!n, deadline, s);
+	suspend_release();
+	return err;
+}
+
+int swap_is_whole(char *reason, size_t bytes)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps)
+		if (qp->swap.apart || qp->swap.moved) {
+			snprintf(reason, bytes, "QP 0x%06x is not connected",
+				 qp->qp.qp_num);
+			return EBUSY;
+		}
+	return 0;
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "slots.h"
+
+#include <string.h>
+
+#include "post.h"
+#include "random.h"
+
+/*
+ * An id: 28 bits at random, which no application's has, 16 of the SRQ, 20 of the slot
+ */
+enum {
+	SLOT_BITS = 20,
+	SRQ_BITS = 16,
+	MOST_SLOTS = 1 << SLOT_BITS,
+	MOST_SRQS = 1 << SRQ_BITS,
+	FIRST_SLOTS = 64,
+};
+
+struct slot {
+	uint64_t wr_id;
+	uint64_t turn; /* in which order it was posted */
+	uint32_t next; /* the next one that is free */
+	int num_sge;   /* FREE, of one that is */
+	bool posted;   /* to the provider */
+};
+#define FREE (-1)
+#define NONE UINT32_MAX
+
+struct slots {
+	pthread_mutex_t lock; /* held while the provider has them posted, too */
+	uint32_t id, max_sge;
+	struct slot *slot;
+	struct ibv_sge *sge; /* @max_sge of each */
+	uint32_t n, used, free;
+	uint64_t turn;
+	bool hold;
+	LIST_ENTRY(slots) entry; /* of an SRQ that is gone */
+};
+
+static struct slots *all[MOST_SRQS];
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t cookie; /* written with the lock, before there is a slot */
+
+/* --- all of them --- */
+
+static bool enlist(struct slots *s)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&all_lock);
+	if (!cookie)
+		cookie = random_bits(64 - SRQ_BITS - SLOT_BITS);
+	for (uint32_t i = 0; i < MOST_SRQS && !found; i++)
+		if (!all[i]) {
+			s->id = i;
+			__atomic_store_n(&all[i], s, __ATOMIC_RELEASE);
+			found = true;
+		}
+	pthread_mutex_unlock(&all_lock);
+	return found;
+}
+
+struct slots *slots_new(uint32_t max_sge)
+{
+	struct slots *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	s->max_sge = max_sge;
+	s->free = NONE;
+	if (enlist(s))
+		return s;
+	free(s);
+	return NULL;
+}
+
+static void delete(struct slots *s)
+{
+	__atomic_store_n(&all[s->id], NULL, __ATOMIC_RELEASE);
+	pthread_mutex_destroy(&s->lock);
+	free(s->slot);
+	free(s->sge);
+	free(s);
+}
+
+void slots_retire(struct slots *s, struct shadow_context *c)
+{
+	free(s->sge);
+	s->sge = NULL;
+	if (s->used)
+		LIST_INSERT_HEAD(&c->slots, s, entry);
+	else
+		delete (s);
+}
+
+void slots_free_retired(struct shadow_context *c)
+{
+	struct slots *s;
+
+	while ((s = LIST_FIRST(&c->slots))) {
+		LIST_REMOVE(s, entry);
+		delete (s);
+	}
+}
+
+/* the slot of this id, with the lock of all that are like it; or NULL */
+static struct slots *find(uint64_t wr_id, uint32_t *slot)
+{
+	struct slots *s;
+
+	if (!cookie || wr_id >> (SRQ_BITS + SLOT_BITS) != cookie)
+		return NULL;
+	s = __atomic_load_n(&all[wr_id >> SLOT_BITS & (MOST_SRQS - 1)],
+			    __ATOMIC_ACQUIRE);
+	if (!s)
+		return NULL;
+	*slot = wr_id & (MOST_SLOTS - 1);
+	pthread_mutex_lock(&s->lock);
+	if (*slot < s->n && s->slot[*slot].num_sge != FREE)
+		return s;
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* --- slots, with the lock --- */
+
+static bool grow(struct slots *s)
+{
+	uint32_t n = s->n ? 2 * s->n : FIRST_SLOTS;
+	struct slot *slot;
+	struct ibv_sge *sge;
+
+	if (n > MOST_SLOTS)
+		return false;
+	slot = realloc(s->slot, n * sizeof(*slot));
+	if (!slot)
+		return false;
+	s->slot = slot;
+	sge = realloc(s->sge, (size_t)n * s->max_sge * sizeof(*sge));
+	if (!sge && s->max_sge)
+		return false;
+	s->sge = sge;
+	for (uint32_t i = n; i-- > s->n;) {
+		slot[i].num_sge = FREE;
+		slot[i].next = s->free;
+		s->free = i;
+	}
+	s->n = n;
+	return true;
+}
+
+static void put(struct slots *s, uint32_t i)
+{
+	s->slot[i].num_sge = FREE;
+	s->slot[i].next = s->free;
+	s->free = i;
+	s->used--;
+}
+
+static uint64_t id_of(const struct slots *s, uint32_t i)
+{
+	return (cookie << SRQ_BITS | s->id) << SLOT_BITS | i;
+}
+
+/* a slot for it, of which the request becomes one; false if there is no memory */
+static bool take(struct slots *s, const struct ibv_recv_wr *wr, uint32_t *at)
+{
+	uint32_t i;
+
+	if (s->free == NONE && !grow(s))
+		return false;
+	i = s->free;
+	s->free = s->slot[i].next;
+	s->slot[i] = (struct slot){ .wr_id = wr->wr_id,
+				    .turn = s->turn++,
+				    .num_sge = wr->num_sge };
+	if (wr->num_sge)
+		memcpy(&s->sge[(size_t)i * s->max_sge], wr->sg_list,
+		       (size_t)wr->num_sge * sizeof(struct ibv_sge));
+	s->used++;
+	*at = i;
+	return true;
+}
+
+/* the request that is in a slot */
+static int post_slot(struct shadow_srq *srq, uint32_t i)
+{
+	struct slots *s = srq->slots;
+	struct ibv_sge sge[MOST_SGES];
+	struct ibv_recv_wr *bad, wr = {
+		.wr_id = id_of(s, i),
+		.sg_list = sge,
+		.num_sge = s->slot[i].num_sge,
+	};
+	int err;
+
+	post_name_sges(srq->srq.context, sge, &s->sge[(size_t)i * s->max_sge],
+		       wr.num_sge);
+	err = srq->post_recv(srq->real, &wr, &bad);
+	s->slot[i].posted = !err;
+	return err;
+}
+
+/* --- posting --- */
+
+static int post_one(struct shadow_srq *srq, const struct ibv_recv_wr *wr)
+{
+	struct slots *s = srq->slots;
+	uint32_t i;
+	int err;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > s->max_sge ||
+	    wr->num_sge > MOST_SGES)
+		return EINVAL;
+	if (!take(s, wr, &i))
+		return ENOMEM;
+	if (s->hold)
+		return 0;
+	err = post_slot(srq, i);
+	if (err)
+		put(s, i);
+	return err;
+}
+
+int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
+	       struct ibv_recv_wr **bad_wr)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&srq->slots->lock);
+	for (; wr && !err; wr = wr->next) {
+		err = post_one(srq, wr);
+		if (err)
+			*bad_wr = wr;
+	}
+	pthread_mutex_unlock(&srq->slots->lock);
+	return err;
+}
+
+uint64_t slots_done(uint64_t wr_id)
+{
+	uint32_t i;
+	struct slots *s = find(wr_id, &i);
+
+	if (!s)
+		return wr_id;
+	wr_id = s->slot[i].wr_id;
+	put(s, i);
+	pthread_mutex_unlock(&s->lock);
+	return wr_id;
+}
+
+/* --- replacement --- */
+
+void slots_hold(struct slots *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->hold = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool slots_flushed(uint64_t wr_id)
+{
+	uint32_t i;
+	struct slots *s = find(wr_id, &i);
+
+	if (!s)
+		return false;
+	s->slot[i].posted = false;
+	pthread_mutex_unlock(&s->lock);
+	return true;
+}
+
+void slots_flushed_all(struct slots *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->n; i++)
+		s->slot[i].posted = false;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static int by_turn(const void *a, const void *b, void *slots)
+{
+	const struct slots *s = slots;
+	uint64_t one = s->slot[*(const uint32_t *)a].turn,
+		 other = s->slot[*(const uint32_t *)b].turn;
+
+	return one < other ? -1 : one > other;
+}
+
+int slots_post_again(struct shadow_srq *srq, unsigned int *n)
+{
+	struct slots *s = srq->slots;
+	uint32_t *order, all = 0;
+	int err = 0;
+
+	*n = 0;
+	pthread_mutex_lock(&s->lock);
+	order = malloc((s->used + 1) * sizeof(*order));
+	for (uint32_t i = 0; order && i < s->n; i++)
+		if (s->slot[i].num_sge != FREE && !s->slot[i].posted)
+			order[all++] = i;
+	if (order)
+		qsort_r(order, all, sizeof(*order), by_turn, s);
+	else
+		err = ENOMEM;
+	for (; !err && *n < all; ++*n)
+		err = post_slot(srq, order[*n]);
+	s->hold = err;
+	pthread_mutex_unlock(&s->lock);
+	free(order);
+	return err;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * RECVs of shared receive queues, until they complete: nobody gives them back when a
+ * queue is replaced. The provider gets a number of ours as the id of each, by which it
+ * is found when it completes, on whichever CQ.
+ */
+#ifndef MIGRRDMA_SLOTS_H
+#define MIGRRDMA_SLOTS_H
+
+#include "shadow.h"
+
+/** slots_new - of an SRQ with so many SGEs; NULL if there is no memory */
+struct slots *slots_new(uint32_t max_sge);
+
+/**
+ * slots_retire - the SRQ is gone, but a CQ may still have completions of it
+ * @ctx: keeps what is left until it is closed; its lock is held
+ */
+void slots_retire(struct slots *slots, struct shadow_context *ctx);
+
+/** slots_free_retired - when the context is closed */
+void slots_free_retired(struct shadow_context *ctx);
+
+/** slots_post - what ibv_post_srq_recv() does */
+int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
+	       struct ibv_recv_wr **bad_wr);
+
+/** slots_done - the application's id of a RECV that has completed; or the same */
+uint64_t slots_done(uint64_t wr_id);
+
+/** slots_hold - from now on RECVs are collected, none is given to the provider */
+void slots_hold(struct slots *slots);
+
+/** slots_flushed - if this is one's id, the provider has it no more */
+bool slots_flushed(uint64_t wr_id);
+
+/** slots_flushed_all - the provider has none of them */
+void slots_flushed_all(struct slots *slots);
+
+/**
+ * slots_post_again - give the provider those that it has not, in the order they were
+ *		      posted
+ * @n: receives how many there were
+ *
+ * They are not collected any more, if this succeeds.
+ *
+ * Return: 0, or what the provider said
+ */
+int slots_post_again(struct shadow_srq *srq, unsigned int *n);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Replacement: real objects that have been made anew take the place of those that are
+ * there, and are connected. The application keeps its objects, numbers and keys (MigrRDMA,
+ * sections 3.2 and 3.3).
+ */
+#ifndef MIGRRDMA_SWAP_H
+#define MIGRRDMA_SWAP_H
+
+#include "shadow.h"
+
+/* what a replacement has done */
+struct swap {
+	unsigned int qps;
+	unsigned int objects; /* that were made, with them */
+	unsigned int recvs;   /* that were posted again */
+	uint64_t build_ns;    /* for new objects */
+	uint64_t stop_ns;     /* for flushing the old */
+	uint64_t swap_ns;     /* until the new ones have their RECVs */
+	uint64_t destroy_ns;  /* for destroying the old */
+	char reason[160];     /* why not */
+};
+
+/**
+ * layer_replace - replace all objects of the process, or some QPs on what they are on
+ * @qpns: numbers of these QPs, as the application knows them; not NULL
+ * @n: how many; 0 of all objects
+ * @timeout_ms: for what has to be waited for
+ *
+ * Until they are flushed nothing has changed, if it fails. After that it may be tried
+ * again; the QPs are not connected.
+ *
+ * Return: 0; EINVAL if the process is not suspended or there is no such QP, EOPNOTSUPP
+ * if something cannot be made again, ETIMEDOUT, or what the provider says; with a reason
+ */
+int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
+		  struct swap *s);
+
+/**
+ * layer_set_peer - say where a replaced QP leads to
+ * @qpn: number of the QP
+ * @peer_num: the real number of its peer
+ * @gid: of its peer
+ * @id: of the process that has its peer: its keys are meant by requests
+ *
+ * Return: 0, EINVAL or ENOMEM, with a reason
+ */
+int layer_set_peer(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
+		   const char *id, struct swap *s);
+
+/**
+ * layer_connect - bring all that were replaced into the states of the old ones
+ *
+ * If it fails it may be tried again.
+ *
+ * Return: 0; EINVAL if the process is not suspended or a QP has no peer, or what the
+ * provider says; with a reason
+ */
+int layer_connect(struct swap *s);
+
+/* replace.c: is no QP without its peer? Return: 0, or EBUSY and a reason */
+int swap_is_whole(char *reason, size_t bytes);
+
+/* connect.c: move those to ERR that are, with all they have */
+void swap_give_up(void);
+
+/* replace.c: write a reason. Return: @err */
+int swap_refuse(struct swap *s, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* replace.c: the QP of this number; NULL and a reason, if there is none, or two */
+struct shadow_qp *swap_find(uint32_t qpn, struct swap *s);
+
+#endif

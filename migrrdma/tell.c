@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "tell.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "gate.h"
+#include "suspend.h"
+
+#define PATIENCE 10000000000 /* ns */
+
+static const char *gid_text(const union ibv_gid *gid, char *text)
+{
+	return inet_ntop(AF_INET6, gid->raw, text, INET6_ADDRSTRLEN);
+}
+
+static const char *type_text(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return "RC";
+	case IBV_QPT_UC:
+		return "UC";
+	case IBV_QPT_UD:
+		return "UD";
+	default:
+		return "other";
+	}
+}
+
+static const char *state_text(enum ibv_qp_state state)
+{
+	static const char *const text[] = { "RESET", "INIT", "RTR", "RTS",
+					    "SQD",   "SQE",  "ERR" };
+
+	return state < sizeof(text) / sizeof(text[0]) ? text[state] : "other";
+}
+
+static void tell_qp(FILE *f, const struct shadow_qp *qp)
+{
+	const struct ibv_qp_attr *a = &qp->attr;
+	char text[INET6_ADDRSTRLEN];
+	union ibv_gid gid;
+
+	fprintf(f,
+		"{\"qpn\": %u, \"real\": %u, \"type\": \"%s\", \"state\": \"%s\"",
+		qp->qp.qp_num, qp->real_num, type_text(qp->qp.qp_type),
+		state_text(qp->qp.state));
+	if (qp->attr_mask & IBV_QP_AV &&
+	    !real()->ibv_query_gid(real_context(qp->qp.context),
+				   a->ah_attr.port_num,
+				   a->ah_attr.grh.sgid_index, &gid))
+		fprintf(f, ", \"gid\": \"%s\"", gid_text(&gid, text));
+	if (qp->attr_mask & IBV_QP_AV)
+		fprintf(f, ", \"peer\": {\"qpn\": %u, \"gid\": \"%s\"}",
+			a->dest_qp_num, gid_text(&a->ah_attr.grh.dgid, text));
+	fprintf(f, "}");
+}
+
+/* of which others have the key */
+static bool is_remote(const struct shadow_mr *mr)
+{
+	return mr->mr.rkey &&
+	       mr->access & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+			     IBV_ACCESS_REMOTE_ATOMIC);
+}
+
+static void tell(FILE *f)
+{
+	struct shadow_context *c;
+	const char *comma = "";
+	struct shadow_qp *qp;
+	struct shadow_mr *mr;
+
+	fprintf(f, "{\"ok\": true, \"qps\": [");
+	EACH (c, qp, qps) {
+		fprintf(f, "%s", comma);
+		tell_qp(f, qp);
+		comma = ", ";
+	}
+	comma = "";
+	fprintf(f, "], \"keys\": [");
+	EACH (c, mr, mrs)
+		if (is_remote(mr)) {
+			fprintf(f, "%s{\"virtual\": %u, \"real\": %u}", comma,
+				mr->mr.rkey, mr->real->rkey);
+			comma = ", ";
+		}
+	fprintf(f, "]}\n");
+}
+
+bool tell_names(int fd)
+{
+	bool suspended = suspend_hold();
+	FILE *f;
+
+	if (!suspended && !gate_close(clock_ns() + PATIENCE))
+		return false;
+	f = fdopen(dup(fd), "w");
+	if (f) {
+		tell(f);
+		fclose(f);
+	}
+	if (suspended)
+		suspend_release();
+	else
+		gate_open();
+	return true;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "words.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peer.h"
+#include "suspend.h"
+#include "swap.h"
+#include "tell.h"
+
+enum {
+	MOST_MS = 600000,
+	MOST_WORDS = 1024,
+	QPNS = 1 << 24,
+};
+
+/* the words of a line */
+struct words {
+	char *word[MOST_WORDS];
+	unsigned int n;
+};
+
+/* One space is between them, and nothing but the end of the line behind the last. */
+static bool split(char *line, struct words *w)
+{
+	char *end = strchr(line, '\n');
+
+	w->n = 0;
+	if (!end || end[1])
+		return false;
+	*end = 0;
+	for (char *at = line; at; w->n++) {
+		if (w->n == MOST_WORDS)
+			return false;
+		w->word[w->n] = at;
+		at = strchr(at, ' ');
+		if (at)
+			*at++ = 0;
+		if (!*w->word[w->n])
+			return false;
+	}
+	return true;
+}
+
+/* a number below @limit, decimal or, with 0x, hexadecimal */
+static bool number(const char *word, uint64_t limit, uint64_t *n)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*word))
+		return false;
+	errno = 0;
+	*n = strtoull(word, &end, word[1] == 'x' ? 16 : 10);
+	return !errno && !*end && *n < limit;
+}
+
+static bool number32(const char *word, uint64_t limit, uint32_t *n)
+{
+	uint64_t n64;
+
+	if (!number(word, limit, &n64))
+		return false;
+	*n = (uint32_t)n64;
+	return true;
+}
+
+/* of a process: what does not need to be escaped */
+static bool is_id(const char *word)
+{
+	size_t bytes = strlen(word);
+
+	for (const char *c = word; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr(".:-_@", *c))
+			return false;
+	return bytes < PEER_ID_BYTES;
+}
+
+static void refuse(int fd, int err, const char *reason)
+{
+	dprintf(fd, "{\"ok\": false, \"errno\": %d, \"reason\": \"%s\"}\n", err,
+		reason[0] ? reason : strerror(err));
+}
+
+static void done(int fd, int err)
+{
+	if (err)
+		refuse(fd, err, "");
+	else
+		dprintf(fd, "{\"ok\": true}\n");
+}
+
+/* Each does what its word says, with those behind it; false if they are wrong. */
+
+static bool do_suspend(int fd, const struct words *w)
+{
+	struct suspension s;
+	uint32_t ms;
+	int err;
+
+	if (w->n != 2 || !number32(w->word[1], MOST_MS + 1, &ms))
+		return false;
+	err = layer_suspend(ms, &s);
+	if (err)
+		refuse(fd, err, s.reason);
+	else
+		dprintf(fd,
+			"{\"ok\": true, \"qps\": %u, \"markers\": %u, \"taken\": %u, "
+			"\"wait_us\": %" PRIu64 ", \"drain_us\": %" PRIu64
+			"}\n",
+			s.qps, s.markers, s.taken, s.wait_ns / 1000,
+			s.drain_ns / 1000);
+	return true;
+}
+
+static bool do_resume(int fd, const struct words *w)
+{
+	struct suspension s;
+	int err;
+
+	if (w->n != 1)
+		return false;
+	err = layer_resume(&s);
+	if (err)
+		refuse(fd, err, s.reason);
+	else
+		done(fd, 0);
+	return true;
+}
+
+static bool do_names(int fd, const struct words *w)
+{
+	if (w->n != 1)
+		return false;
+	if (!tell_names(fd))
+		refuse(fd, ETIMEDOUT, "a verb does not return");
+	return true;
+}
+
+static bool do_replace(int fd, const struct words *w)
+{
+	uint32_t qpns[MOST_WORDS], ms;
+	struct swap s;
+	int err;
+
+	if (w->n < 2 || !number32(w->word[1], MOST_MS + 1, &ms))
+		return false;
+	for (unsigned int i = 2; i < w->n; i++)
+		if (!number32(w->word[i], QPNS, &qpns[i - 2]))
+			return false;
+	err = layer_replace(qpns, w->n - 2, ms, &s);
+	if (err)
+		refuse(fd, err, s.reason);
+	else
+		dprintf(fd,
+			"{\"ok\": true, \"qps\": %u, \"objects\": %u, \"recvs\": %u, "
+			"\"build_us\": %" PRIu64 ", \"stop_us\": %" PRIu64
+			", \"swap_us\": %" PRIu64 ", \"destroy_us\": %" PRIu64
+			"}\n",
+			s.qps, s.objects, s.recvs, s.build_ns / 1000,
+			s.stop_ns / 1000, s.swap_ns / 1000,
+			s.destroy_ns / 1000);
+	return true;
+}
+
+static bool do_peer(int fd, const struct words *w)
+{
+	uint32_t qpn, peer_num;
+	union ibv_gid gid;
+	struct swap s;
+	int err;
+
+	if (w->n != 5 || !number32(w->word[1], QPNS, &qpn) ||
+	    !number32(w->word[2], QPNS, &peer_num) ||
+	    inet_pton(AF_INET6, w->word[3], gid.raw) != 1 || !is_id(w->word[4]))
+		return false;
+	err = layer_set_peer(qpn, peer_num, &gid, w->word[4], &s);
+	if (err)
+		refuse(fd, err, s.reason);
+	else
+		done(fd, 0);
+	return true;
+}
+
+static bool do_keys(int fd, const struct words *w)
+{
+	struct peer *peer;
+
+	if (w->n != 2 || !is_id(w->word[1]))
+		return false;
+	peer = peer_get(w->word[1]);
+	done(fd, peer ? peer_forget_keys(peer) : ENOMEM);
+	return true;
+}
+
+static bool do_key(int fd, const struct words *w)
+{
+	const uint64_t keys = (uint64_t)UINT32_MAX + 1;
+	uint32_t key, real;
+	struct peer *peer;
+
+	if (w->n != 4 || !is_id(w->word[1]) ||
+	    !number32(w->word[2], keys, &key) ||
+	    !number32(w->word[3], keys, &real))
+		return false;
+	peer = peer_get(w->word[1]);
+	done(fd, peer ? peer_set_key(peer, key, real) : ENOMEM);
+	return true;
+}
+
+static bool do_connect(int fd, const struct words *w)
+{
+	struct swap s;
+	int err;
+
+	if (w->n != 1)
+		return false;
+	err = layer_connect(&s);
+	if (err)
+		refuse(fd, err, s.reason);
+	else
+		dprintf(fd, "{\"ok\": true, \"qps\": %u}\n", s.qps);
+	return true;
+}
+
+void words_obey(int fd, char *line)
+{
+	static const struct {
+		const char *word;
+		bool (*obey)(int fd, const struct words *w);
+	} all[] = {
+		{ "suspend", do_suspend }, { "resume", do_resume },
+		{ "names", do_names },	   { "replace", do_replace },
+		{ "peer", do_peer },	   { "keys", do_keys },
+		{ "key", do_key },	   { "connect", do_connect },
+	};
+	struct words w;
+
+	if (split(line, &w))
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+			if (!strcmp(w.word[0], all[i].word)) {
+				if (all[i].obey(fd, &w))
+					return;
+				break;
+			}
+	done(fd, EINVAL);
+}
