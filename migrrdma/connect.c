@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "events.h"
 #include "gate.h"
 #include "peer.h"
 #include "record.h"
@@ -136,12 +137,25 @@ int layer_connect(struct swap *s)
 
 /* --- give up --- */
 
+/* It was armed, and the layer has taken the event for what it now leaves. */
+static void wake(struct shadow_cq *cq)
+{
+	struct shadow_context *c = to_context(cq->cq.context);
+
+	pthread_mutex_lock(&c->lock);
+	if (cq->cq.channel && events_armed(cq))
+		events_add(cq);
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void give_up(struct shadow_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	unsigned int n;
 
 	stop_forget(qp);
+	if (qp->swap.moved && qp->qp.recv_cq)
+		wake(to_cq(qp->qp.recv_cq));
 	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
 	if (qp->recvq)
 		recvq_post_again(qp, &n);

@@ -21,8 +21,10 @@ struct recvq {
 	struct ibv_sge *sge; /* @max_sge of each */
 
 	pthread_mutex_t lock;
+	pthread_cond_t counted;
 	uint32_t most;	    /* the provider has at a time */
 	uint32_t flushed;   /* that it had */
+	bool is_counted;    /* there will be no more of them */
 	uint32_t collected; /* since then */
 };
 
@@ -41,6 +43,7 @@ struct recvq *recvq_new(const struct ibv_qp_cap *cap)
 	q->recv = calloc(q->size ? q->size : 1, sizeof(*q->recv));
 	q->sge = calloc((size_t)q->size * q->max_sge + 1, sizeof(*q->sge));
 	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->counted, NULL);
 	if (q->recv && q->sge)
 		return q;
 	recvq_free(q);
@@ -51,6 +54,7 @@ void recvq_free(struct recvq *q)
 {
 	if (!q)
 		return;
+	pthread_cond_destroy(&q->counted);
 	pthread_mutex_destroy(&q->lock);
 	free(q->recv);
 	free(q->sge);
@@ -122,6 +126,26 @@ static void acquire(struct recvq *q)
 	}
 }
 
+/*
+ * How many there is room for is known when all are flushed: who posts until there is no
+ * room any more has to wait for that. Nobody waits for his section meanwhile.
+ */
+static int post_held(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr)
+{
+	struct recvq *q = qp->recvq;
+	bool held;
+	int err = 0;
+
+	while (atomic_load(&qp->slow) & SLOW_RECVS && !q->is_counted)
+		pthread_cond_wait(&q->counted, &q->lock);
+	held = atomic_load(&qp->slow) & SLOW_RECVS;
+	if (held)
+		err = collect(q, wr, bad_wr);
+	pthread_mutex_unlock(&q->lock);
+	return held ? err : recvq_post(qp, wr, bad_wr);
+}
+
 /* within a section */
 static __attribute__((noinline)) int post_slow(struct shadow_qp *qp,
 					       struct ibv_recv_wr *wr,
@@ -132,10 +156,11 @@ static __attribute__((noinline)) int post_slow(struct shadow_qp *qp,
 
 	pthread_mutex_lock(&q->lock);
 	acquire(q);
-	if (atomic_load(&qp->slow) & SLOW_RECVS)
-		err = collect(q, wr, bad_wr);
-	else
-		err = post_and_keep(qp, wr, bad_wr);
+	if (atomic_load(&qp->slow) & SLOW_RECVS) {
+		section_end();
+		return post_held(qp, wr, bad_wr);
+	}
+	err = post_and_keep(qp, wr, bad_wr);
 	pthread_mutex_unlock(&q->lock);
 	section_end();
 	return err;
@@ -188,6 +213,14 @@ void recvq_flushed(struct recvq *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
+void recvq_counted(struct recvq *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->is_counted = true;
+	pthread_cond_broadcast(&q->counted);
+	pthread_mutex_unlock(&q->lock);
+}
+
 static int post_kept(struct shadow_qp *qp, unsigned int i)
 {
 	struct recvq *q = qp->recvq;
@@ -213,10 +246,13 @@ int recvq_post_again(struct shadow_qp *qp, unsigned int *n)
 		err = EOVERFLOW; /* the provider had more than it has told */
 	for (*n = 0; !err && *n < all; ++*n)
 		err = post_kept(qp, (q->next + q->size - all + *n) % q->size);
-	if (!err)
+	if (!err) {
 		atomic_fetch_and(&qp->slow, (unsigned char)~SLOW_RECVS);
-	else if (*n)
+		q->is_counted = false;
+		pthread_cond_broadcast(&q->counted);
+	} else if (*n) {
 		--*n; /* that one was not taken */
+	}
 	/* what was taken is flushed once more, if it is tried again */
 	all = *n < q->flushed ? *n : q->flushed;
 	q->flushed -= all;

@@ -27,12 +27,15 @@ int recvq_post(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 	       struct ibv_recv_wr **bad_wr);
 
 /*
- * While SLOW_RECVS is set and no thread is in a section from before, RECVs are
- * collected; how many there are besides them, flushes tell.
+ * While SLOW_RECVS is set and no thread is in a section from before, RECVs wait until
+ * flushes have told how many there are; then they are collected.
  */
 
 /** recvq_flushed - the provider had one more of them */
 void recvq_flushed(struct recvq *q);
+
+/** recvq_counted - and no more: who waits to post goes on */
+void recvq_counted(struct recvq *q);
 
 /**
  * recvq_post_again - give the provider what it has flushed, and what was collected

@@ -184,8 +184,11 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 	struct shadow_srq *srq;
 	struct shadow_qp *qp;
 
-	EACH_CHOSEN (c, qp)
+	EACH_CHOSEN (c, qp) {
 		atomic_fetch_or(&qp->slow, flags);
+		/* of an attempt before, which has stopped it, or nothing */
+		qp->swap.stopped &= qp->swap.moved;
+	}
 	EACH (c, ch, channels)
 		atomic_store(&ch->held, all);
 	if (!sections_wait(deadline))
@@ -198,15 +201,17 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 	return 0;
 }
 
-static void carry_events(bool keep)
+/* those of channels that are replaced; others stay where they are */
+static void carry_events(bool all, bool keep)
 {
 	struct shadow_channel *ch;
 	struct shadow_context *c;
 
-	TAILQ_FOREACH (c, &contexts, entry) {
+	if (!all)
+		return;
+	EACH (c, ch, channels) {
 		pthread_mutex_lock(&c->lock);
-		TAILQ_FOREACH (ch, &c->channels, entry)
-			events_carry(ch->real, keep);
+		events_carry(ch->real, keep);
 		pthread_mutex_unlock(&c->lock);
 	}
 }
@@ -226,8 +231,7 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 		taken_fill(cq);
 		cq->n_before = cq->n_taken;
 	}
-	if (all)
-		carry_events(true);
+	carry_events(all, true);
 	EACH_CHOSEN (c, qp)
 		if (!err) {
 			err = stop_qp(qp, deadline);
@@ -258,6 +262,7 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	struct shadow_channel *ch;
 	struct shadow_context *c;
 	uint64_t begin = clock_ns();
+	struct swap undone;
 	int err = hold_posts(all, deadline, s);
 
 	if (!err)
@@ -266,9 +271,9 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	if (!err) {
 		err = swap_objects(all, s);
 		s->swap_ns = clock_ns() - begin - s->stop_ns;
-	} else if (!is_begun()) {
-		struct swap undone;
-
+	} else if (is_begun()) {
+		carry_events(all, false);
+	} else {
 		swap_post_held(all, &undone);
 	}
 	EACH (c, ch, channels)

@@ -109,16 +109,19 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 {
 	int err = 0;
 
-	if (qp->swap.stopped || qp->real->state == IBV_QPS_RESET)
+	if (qp->swap.stopped)
 		return 0;
-	if (!qp->swap.moved)
+	if (!qp->swap.moved && qp->real->state != IBV_QPS_RESET)
 		err = begin(qp);
-	if (!err) {
+	if (!err && qp->swap.moved) {
 		set_stopping(qp, qp);
 		err = flush(qp, deadline);
 	}
-	if (!err)
-		set_stopping(qp, NULL);
-	qp->swap.stopped = !err;
-	return err;
+	if (err)
+		return err;
+	set_stopping(qp, NULL);
+	if (qp->recvq)
+		recvq_counted(qp->recvq);
+	qp->swap.stopped = true;
+	return 0;
 }

@@ -139,6 +139,25 @@ void *fake_newest(enum fake_kind kind)
 	return o ? o->p : NULL;
 }
 
+void *fake_older(const void *object)
+{
+	struct object *o, *older;
+
+	pthread_mutex_lock(&lock);
+	for (o = objects; o && o->p != object; o = o->next)
+		;
+	for (older = o ? o->next : NULL; older && older->kind != o->kind;
+	     older = older->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return older ? older->p : NULL;
+}
+
+void fake_next_handle(uint32_t handle)
+{
+	last_handle = handle - 1;
+}
+
 unsigned int fake_alive(enum fake_kind kind)
 {
 	unsigned int n = 0;
@@ -158,6 +177,7 @@ struct call {
 	bool seen;
 	int fail;
 	unsigned int fails; /* how often yet */
+	unsigned int after; /* so many that do not */
 	struct call *next;
 };
 
@@ -198,6 +218,14 @@ void fake_fail_times(const char *name, int err, unsigned int times)
 	pthread_mutex_unlock(&lock);
 }
 
+void fake_fail_later(const char *name, int err, unsigned int after)
+{
+	fake_fail(name, err);
+	pthread_mutex_lock(&lock);
+	call_of(name)->after = after;
+	pthread_mutex_unlock(&lock);
+}
+
 static int enter(const char *name, const uint64_t args[8])
 {
 	struct call *c;
@@ -207,7 +235,9 @@ static int enter(const char *name, const uint64_t args[8])
 	c = call_of(name);
 	memcpy(c->args, args, sizeof(c->args));
 	c->seen = true;
-	err = c->fail;
+	err = c->after ? 0 : c->fail;
+	if (c->after)
+		c->after--;
 	if (err && !--c->fails)
 		c->fail = 0;
 	pthread_mutex_unlock(&lock);
@@ -299,6 +329,24 @@ static bool get(struct item **queue, const void *of, struct item *item)
 	pthread_mutex_unlock(&lock);
 	free(i);
 	return i;
+}
+
+/* what an object that is destroyed leaves: of it, or with it as the element */
+static void purge(struct item **queue, const void *object)
+{
+	struct item *gone;
+
+	pthread_mutex_lock(&lock);
+	while (*queue) {
+		gone = *queue;
+		if (gone->of != object && gone->event.element.cq != object) {
+			queue = &gone->next;
+			continue;
+		}
+		*queue = gone->next;
+		free(gone);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void fake_complete(struct ibv_cq *real, const struct ibv_wc *wc)
@@ -629,6 +677,9 @@ int ibv_query_gid(struct ibv_context *ctx, uint8_t port_num, int index,
 {
 	OWN(CONTEXT, ctx);
 	ENTER_OR(-1, ctx, port_num, index, gid);
+	memset(gid, 0, sizeof(*gid));
+	gid->raw[0] = 0xfe;
+	gid->raw[15] = (uint8_t)index;
 	return 0;
 }
 
@@ -1155,6 +1206,7 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 struct fake_cq {
 	struct ibv_cq_ex ex;
 	bool extended, polling;
+	int armed; /* 1: for any, 2: for what is solicited or has failed */
 	struct ibv_wc wc;
 };
 
@@ -1331,6 +1383,8 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	OWN(CQ, cq);
 	ENTER_ERR(cq);
+	purge(&cq_events, cq);
+	purge(&completions, cq);
 	DESTROY(CQ, cq);
 	return 0;
 }
@@ -1351,15 +1405,42 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	OWN(CQ, cq);
 	ENTER_ERR(cq, solicited_only);
+	pthread_mutex_lock(&lock);
+	((struct fake_cq *)cq)->armed = solicited_only ? 2 : 1;
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
 /* --- SRQs --- */
 
+/* RECVs that wait for a message */
+struct recvs {
+	struct fake_recv *first, **end;
+	unsigned int n;
+};
+
+struct fake_srq {
+	struct ibv_srq srq;
+	struct recvs recvs;
+	uint32_t limit;
+};
+
+static void drop_recvs(struct recvs *r)
+{
+	struct fake_recv *gone;
+
+	while ((gone = r->first)) {
+		r->first = gone->next;
+		free(gone);
+	}
+	r->n = 0;
+}
+
 static struct ibv_srq *new_srq(struct ibv_context *ctx, void *srq_context,
 			       struct ibv_pd *pd)
 {
-	struct ibv_srq *srq = make(FAKE_SRQ, sizeof(*srq));
+	struct fake_srq *f = make(FAKE_SRQ, sizeof(*f));
+	struct ibv_srq *srq = &f->srq;
 
 	srq->context = ctx;
 	srq->srq_context = srq_context;
@@ -1404,6 +1485,8 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 {
 	OWN(SRQ, srq);
 	ENTER_ERR(srq, attr, attr_mask);
+	if (attr_mask & IBV_SRQ_LIMIT)
+		((struct fake_srq *)srq)->limit = attr->srq_limit;
 	return 0;
 }
 
@@ -1412,6 +1495,7 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	OWN(SRQ, srq);
 	ENTER_ERR(srq, attr);
 	attr->max_wr = 31;
+	attr->srq_limit = ((struct fake_srq *)srq)->limit;
 	return 0;
 }
 
@@ -1419,6 +1503,8 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 {
 	OWN(SRQ, srq);
 	ENTER_ERR(srq);
+	drop_recvs(&((struct fake_srq *)srq)->recvs);
+	purge(&async_events, srq);
 	DESTROY(SRQ, srq);
 	return 0;
 }
@@ -1513,6 +1599,10 @@ struct fake_qp {
 	int refuse; /* the number of the one to refuse, or -1 */
 	int refuse_err;
 
+	struct recvs recvs;
+	struct ibv_qp_attr attr; /* all that was set */
+	bool last_wqe;
+
 	pthread_mutex_t batch_lock; /* from start to complete or abort */
 	struct fake_sent batch[BATCH];
 	unsigned int in_batch;
@@ -1546,10 +1636,27 @@ unsigned int fake_completions(const struct ibv_cq *real)
 	return n;
 }
 
+/* with the lock: it was armed */
+static void put_event(struct fake_cq *f)
+{
+	struct item **end = &cq_events, *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		die("no memory");
+	f->armed = 0;
+	i->of = f->ex.channel;
+	i->event.element.cq = ibv_cq_ex_to_cq(&f->ex);
+	while (*end)
+		end = &(*end)->next;
+	*end = i;
+	ring(f->ex.channel->fd);
+}
+
 /* with the lock */
 static void put_completion(struct ibv_cq *cq, const struct ibv_wc *wc)
 {
 	struct item **end = &completions, *i = calloc(1, sizeof(*i));
+	struct fake_cq *f = (struct fake_cq *)cq;
 
 	if (!i)
 		die("no memory");
@@ -1560,6 +1667,9 @@ static void put_completion(struct ibv_cq *cq, const struct ibv_wc *wc)
 	while (*end)
 		end = &(*end)->next;
 	*end = i;
+	if (f->ex.channel &&
+	    (f->armed == 1 || (f->armed && wc->status != IBV_WC_SUCCESS)))
+		put_event(f);
 }
 
 unsigned int fake_sends(const struct ibv_qp *real)
@@ -1663,6 +1773,94 @@ void fake_received(struct ibv_qp *real, uint64_t wr_id, uint32_t byte_len)
 	pthread_mutex_lock(&lock);
 	put_completion(real->recv_cq, &wc);
 	pthread_mutex_unlock(&lock);
+}
+
+static struct recvs *recvs_of(const struct ibv_qp *qp)
+{
+	return qp->srq ? &((struct fake_srq *)qp->srq)->recvs
+		       : &((struct fake_qp *)qp)->recvs;
+}
+
+/* with the lock: the oldest one completes */
+static void finish_recv(struct ibv_qp *real, struct recvs *r,
+			enum ibv_wc_status status, uint32_t byte_len)
+{
+	struct fake_recv *f = r->first;
+	struct ibv_wc wc = { .wr_id = f->wr_id,
+			     .status = status,
+			     .opcode = IBV_WC_RECV,
+			     .byte_len = byte_len,
+			     .qp_num = real->qp_num };
+
+	r->first = f->next;
+	r->n--;
+	free(f);
+	put_completion(real->recv_cq, &wc);
+}
+
+void fake_receive(struct ibv_qp *real, uint32_t byte_len)
+{
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	if (!recvs_of(real)->first)
+		die("nothing is posted to receive");
+	finish_recv(real, recvs_of(real), IBV_WC_SUCCESS, byte_len);
+	pthread_mutex_unlock(&lock);
+}
+
+const struct fake_recv *fake_recvs(const struct ibv_qp *real)
+{
+	OWN(QP, real);
+	return recvs_of(real)->first;
+}
+
+static int queue_recvs(struct recvs *r, struct ibv_recv_wr *wr, uint32_t most,
+		       struct ibv_recv_wr **bad_wr)
+{
+	struct fake_recv *f, **end;
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	for (; wr && !err; wr = wr->next) {
+		if (r->n >= most) {
+			*bad_wr = wr;
+			err = ENOMEM;
+			break;
+		}
+		f = calloc(1, sizeof(*f));
+		if (!f || wr->num_sge > 4)
+			die("post_recv: no memory, or too many SGEs");
+		f->wr_id = wr->wr_id;
+		f->num_sge = wr->num_sge;
+		for (int i = 0; i < wr->num_sge; i++)
+			f->sge[i] = wr->sg_list[i];
+		for (end = &r->first; *end; end = &(*end)->next)
+			;
+		*end = f;
+		r->n++;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* to ERR: what is posted is flushed, but what is posted then waits for the next time */
+static void flush(struct ibv_qp *real)
+{
+	struct ibv_async_event last = {
+		.event_type = IBV_EVENT_QP_LAST_WQE_REACHED,
+		.element.qp = real,
+	};
+	struct fake_qp *f = (struct fake_qp *)real;
+
+	fake_finish(real, UINT32_MAX, IBV_WC_WR_FLUSH_ERR);
+	pthread_mutex_lock(&lock);
+	while (!real->srq && f->recvs.first)
+		finish_recv(real, &f->recvs, IBV_WC_WR_FLUSH_ERR, 0);
+	pthread_mutex_unlock(&lock);
+	if (real->srq && !f->last_wqe) {
+		f->last_wqe = true;
+		fake_async_event(real->context, &last);
+	}
 }
 
 void fake_refuse(struct ibv_qp *real, unsigned int n, int err)
@@ -1828,8 +2026,18 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr)
 {
+	int err;
+
 	OWN(QP, qp);
-	ENTER(qp, wr, bad_wr);
+	err = ENTER(qp, wr, bad_wr);
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
+	if (works)
+		return queue_recvs(&((struct fake_qp *)qp)->recvs, wr,
+				   ((struct fake_qp *)qp)->cap.max_recv_wr,
+				   bad_wr);
 	POST_ALL(qp, wr, bad_wr, recv);
 	return 0;
 }
@@ -1837,8 +2045,17 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			 struct ibv_recv_wr **bad_wr)
 {
+	int err;
+
 	OWN(SRQ, srq);
-	ENTER(srq, wr, bad_wr);
+	err = ENTER(srq, wr, bad_wr);
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
+	if (works)
+		return queue_recvs(&((struct fake_srq *)srq)->recvs, wr, 1000,
+				   bad_wr);
 	POST_ALL(srq, wr, bad_wr, recv);
 	return 0;
 }
@@ -2148,13 +2365,33 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
+	struct fake_qp *f = (struct fake_qp *)qp;
+
 	OWN(QP, qp);
 	ENTER_ERR(qp, attr, attr_mask);
 	KEEP(modify, *attr);
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
 	if (attr_mask & IBV_QP_ACCESS_FLAGS)
-		((struct fake_qp *)qp)->access = attr->qp_access_flags;
+		f->access = attr->qp_access_flags;
+#define SET(bit, member)                               \
+	do {                                           \
+		if (attr_mask & IBV_QP_##bit)          \
+			f->attr.member = attr->member; \
+	} while (0)
+	SET(PORT, port_num);
+	SET(AV, ah_attr);
+	SET(PATH_MTU, path_mtu);
+	SET(DEST_QPN, dest_qp_num);
+	SET(RQ_PSN, rq_psn);
+	SET(SQ_PSN, sq_psn);
+	SET(TIMEOUT, timeout);
+	SET(MIN_RNR_TIMER, min_rnr_timer);
+#undef SET
+	if (works && attr_mask & IBV_QP_STATE && qp->state == IBV_QPS_ERR)
+		flush(qp);
+	if (attr_mask & IBV_QP_STATE && qp->state == IBV_QPS_RESET)
+		drop_recvs(&f->recvs);
 	return 0;
 }
 
@@ -2163,6 +2400,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 {
 	OWN(QP, qp);
 	ENTER_ERR(qp, attr, attr_mask, init_attr);
+	*attr = ((struct fake_qp *)qp)->attr;
 	attr->qp_state = qp->state;
 	attr->qp_access_flags = ((struct fake_qp *)qp)->access;
 	*init_attr = (struct ibv_qp_init_attr){
@@ -2226,6 +2464,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	OWN(QP, qp);
 	ENTER_ERR(qp);
 	free_work(qp);
+	drop_recvs(&((struct fake_qp *)qp)->recvs);
+	purge(&async_events, qp);
 	DESTROY(QP, qp);
 	return 0;
 }

@@ -45,6 +45,12 @@ enum fake_kind {
  */
 void *fake_newest(enum fake_kind kind);
 
+/** fake_older - the one of the same kind that was made before it, or NULL */
+void *fake_older(const void *object);
+
+/** fake_next_handle - the next object has this handle, of which keys are made */
+void fake_next_handle(uint32_t handle);
+
 /** fake_alive - how many there are */
 unsigned int fake_alive(enum fake_kind kind);
 
@@ -57,6 +63,9 @@ void fake_fail(const char *call, int err);
 
 /** fake_fail_times - let that many fail */
 void fake_fail_times(const char *call, int err, unsigned int times);
+
+/** fake_fail_later - let one fail after so many that do not */
+void fake_fail_later(const char *call, int err, unsigned int after);
 
 /** fake_end - end the program unless all objects are gone and all failures were
  * had */
@@ -173,6 +182,19 @@ unsigned int fake_finish(struct ibv_qp *real, unsigned int most,
 
 /** fake_received - a receive completes */
 void fake_received(struct ibv_qp *real, uint64_t wr_id, uint32_t byte_len);
+
+struct fake_recv {
+	uint64_t wr_id;
+	int num_sge;
+	struct ibv_sge sge[4];
+	struct fake_recv *next;
+};
+
+/** fake_recvs - what is posted to receive, the oldest one first; of its SRQ, if any */
+const struct fake_recv *fake_recvs(const struct ibv_qp *real);
+
+/** fake_receive - the oldest one completes */
+void fake_receive(struct ibv_qp *real, uint32_t byte_len);
 
 /** fake_refuse - refuse the nth request from now on of a QP, once; 0 is the next */
 void fake_refuse(struct ibv_qp *real, unsigned int n, int err);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What cannot be replaced is named, and nothing has changed.
+ */
+#include "replace_rig.h"
+
+static void refused(const char *what)
+{
+	unsigned int contexts = fake_alive(FAKE_CONTEXT);
+
+	suspend();
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EOPNOTSUPP, "%s", what);
+	CHECK(strstr(swapped.reason, what), "%s: %s", what, swapped.reason);
+	CHECK(fake_alive(FAKE_CONTEXT) == contexts);
+	resume();
+}
+
+static void test_qps(void)
+{
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 1 };
+	struct ibv_ece ece = { 0 };
+	const union ibv_gid gid = { 0 };
+	struct ibv_qp_attr attr = { 0 };
+	struct ibv_qp *qp, *real;
+	struct ibv_cq *cq, *real_cq;
+
+	puts("QPs");
+	cq = new_cq(64, &real_cq);
+	qp = new_qp(IBV_QPT_XRC_RECV, cq, &real);
+	refused("of a type that cannot");
+	CHECK(!ibv_destroy_qp(qp));
+
+	for (int i = 0; i < 6; i++) {
+		qp = new_qp(IBV_QPT_RC, cq, &real);
+		switch (i) {
+		case 0:
+			set_state(qp, IBV_QPS_SQD);
+			refused("in SQD");
+			break;
+		case 1:
+			CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_ALT_PATH));
+			refused("an alternate path");
+			break;
+		case 2:
+			CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_AV));
+			refused("a peer without a GID");
+			break;
+		case 3:
+			CHECK(!ibv_modify_qp_rate_limit(qp, &limit));
+			refused("a rate limit");
+			break;
+		case 4:
+			CHECK(!ibv_set_ece(qp, &ece));
+			refused("ECE");
+			break;
+		case 5:
+			CHECK(!ibv_attach_mcast(qp, &gid, 1));
+			refused("multicast");
+			break;
+		}
+		/* in RESET all that was set is void */
+		if (i == 1 || i == 2) {
+			set_state(qp, IBV_QPS_RESET);
+			suspend();
+			CHECK(!layer_replace(NULL, 0, LONG, &swapped));
+			resume();
+		}
+		CHECK(!ibv_destroy_qp(qp));
+	}
+	CHECK(!ibv_destroy_cq(cq));
+
+	cq = new_cq(8, &real_cq);
+	qp = new_qp(IBV_QPT_RC, cq, &real);
+	refused("smaller than its receive queue");
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+}
+
+static void test_memory(void)
+{
+	struct ibv_alloc_dm_attr dm_attr = { .length = 8 };
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	struct ibv_pd *other;
+	struct ibv_dm *dm;
+	char memory[8];
+
+	puts("PDs, regions and windows");
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	MUST(mw);
+	refused("memory windows");
+	CHECK(!ibv_dealloc_mw(mw));
+	mr = ibv_reg_dmabuf_mr(pd, 0, 8, 0, 3, 0);
+	MUST(mr);
+	refused("of a dma-buf");
+	CHECK(!ibv_dereg_mr(mr));
+	mr = ibv_alloc_null_mr(pd);
+	MUST(mr);
+	refused("a null region");
+	CHECK(!ibv_dereg_mr(mr));
+	mr = ibv_import_mr(pd, 5);
+	MUST(mr);
+	refused("imported");
+	ibv_unimport_mr(mr);
+	other = ibv_import_pd(ctx, 6);
+	MUST(other);
+	refused("PD 6 is imported");
+	ibv_unimport_pd(other);
+
+	/* that is the device's, in contexts that had it once */
+	dm = ibv_alloc_dm(ctx, &dm_attr);
+	MUST(dm);
+	mr = ibv_reg_dm_mr(pd, dm, 0, 8, 0);
+	MUST(mr);
+	refused("device memory");
+	CHECK(!ibv_dereg_mr(mr) && !ibv_free_dm(dm));
+	refused("fake0 has had device memory");
+	mr = ibv_reg_mr(pd, memory, 8, 0);
+	MUST(mr);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+int main(void)
+{
+	rig_open();
+	test_qps();
+	test_memory();
+	return rig_close();
+}
