@@ -25,43 +25,39 @@ int post_name_sges(const struct ibv_context *ctx, struct ibv_sge *to,
 	return n > 0 ? n : 0;
 }
 
-/* the same request, of real objects; its SGEs are as they were */
-static struct ibv_send_wr real_wr(const struct shadow_qp *s,
-				  const struct ibv_send_wr *wr)
+/* a copy of a request becomes one of real objects; its SGEs stay as they are */
+static void name_wr(const struct shadow_qp *s, struct ibv_send_wr *wr)
 {
-	struct ibv_send_wr real = *wr;
-
 	if (s->qp.qp_type == IBV_QPT_UD) {
-		real.wr.ud.ah = real_ah(wr->wr.ud.ah);
-		return real;
+		wr->wr.ud.ah = real_ah(wr->wr.ud.ah);
+		return;
 	}
 	switch (wr->opcode) {
 	case IBV_WR_BIND_MW:
-		real.bind_mw.mw = real_mw_to_bind(wr->bind_mw.mw);
-		real.bind_mw.bind_info = real_bind_info(&wr->bind_mw.bind_info);
+		wr->bind_mw.mw = real_mw_to_bind(wr->bind_mw.mw);
+		wr->bind_mw.bind_info = real_bind_info(&wr->bind_mw.bind_info);
 		break;
 	case IBV_WR_RDMA_READ:
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_FLUSH:
 	case IBV_WR_ATOMIC_WRITE:
-		real.wr.rdma.rkey = post_rkey(s, wr->wr.rdma.rkey);
+		wr->wr.rdma.rkey = post_rkey(s, wr->wr.rdma.rkey);
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		real.wr.atomic.rkey = post_rkey(s, wr->wr.atomic.rkey);
+		wr->wr.atomic.rkey = post_rkey(s, wr->wr.atomic.rkey);
 		break;
 	case IBV_WR_SEND_WITH_INV:
-		real.invalidate_rkey = post_rkey(s, wr->invalidate_rkey);
+		wr->invalidate_rkey = post_rkey(s, wr->invalidate_rkey);
 		break;
 	case IBV_WR_LOCAL_INV:
-		real.invalidate_rkey =
+		wr->invalidate_rkey =
 			post_lkey(s->qp.context, wr->invalidate_rkey);
 		break;
 	default:
 		break;
 	}
-	return real;
 }
 
 /* --- send --- */
@@ -80,7 +76,8 @@ static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
 			if (names && wr->num_sge > MOST_SGES - sges)
 				break;
 			of[n] = wr;
-			copy[n] = real_wr(s, wr);
+			copy[n] = *wr;
+			name_wr(s, &copy[n]);
 			if (names) {
 				copy[n].sg_list = &sge[sges];
 				sges += post_name_sges(s->qp.context,
@@ -157,17 +154,13 @@ int shadow_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 
 /* --- receive --- */
 
-int post_recv_real(struct shadow_qp *s, struct ibv_recv_wr *wr,
-		   struct ibv_recv_wr **bad_wr)
+int post_recv_named(struct shadow_qp *s, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr copy[AT_ONCE], *of[AT_ONCE], *bad = NULL;
 	struct ibv_sge sge[MOST_SGES];
 	int n, sges, err;
 
-	*bad_wr = NULL;
-	if (!(atomic_load_explicit(&s->slow, memory_order_relaxed) &
-	      SLOW_NAMES))
-		return s->post_recv(s->real, wr, bad_wr);
 	do {
 		sges = 0;
 		for (n = 0; wr && n < AT_ONCE; n++, wr = wr->next) {

@@ -45,8 +45,19 @@ int post_name_sges(const struct ibv_context *ctx, struct ibv_sge *to,
 int post_send_real(struct shadow_qp *qp, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr);
 
+/* post_recv_real() of a QP with names */
+int post_recv_named(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad_wr);
+
 /** post_recv_real - the same; *@bad_wr is NULL if the provider does not tell */
-int post_recv_real(struct shadow_qp *qp, struct ibv_recv_wr *wr,
-		   struct ibv_recv_wr **bad_wr);
+static inline int post_recv_real(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+				 struct ibv_recv_wr **bad_wr)
+{
+	*bad_wr = NULL;
+	if (unlikely(atomic_load_explicit(&qp->slow, memory_order_relaxed) &
+		     SLOW_NAMES))
+		return post_recv_named(qp, wr, bad_wr);
+	return qp->post_recv(qp->real, wr, bad_wr);
+}
 
 #endif

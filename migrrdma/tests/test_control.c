@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "suspend_rig.h"
+#include "replace_rig.h"
 
 /* --- the socket --- */
 
@@ -23,7 +23,7 @@ static int dial(void)
 	return fd;
 }
 
-static char answer[256];
+static char answer[4096];
 
 static void put(int fd, const char *line)
 {
@@ -141,9 +141,123 @@ static void test_socket(void)
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
+/* --- replacement --- */
+
+static bool does(int f, const char *line)
+{
+	return said(f, line, "{\"ok\": true");
+}
+
+/* the number behind a name, from the nth one on */
+static uint32_t told(const char *name, unsigned int n)
+{
+	const char *at = answer;
+	uint32_t value = 0;
+
+	do {
+		at = strstr(at, name);
+		MUST(at);
+		at += strlen(name);
+	} while (n--);
+	MUST(sscanf(at, "\": %u", &value) == 1);
+	return value;
+}
+
+static void test_words(void)
+{
+	static const char *const wrong[] = {
+		"names 1\n",
+		"names  \n",
+		" names\n",
+		"replace\n",
+		"replace x\n",
+		"replace 600001\n",
+		"replace 100 16777216\n",
+		"replace 100 1,2\n",
+		"replace 100  1\n",
+		"peer 1 2 fe80::1\n",
+		"peer 1 2 fe80::1 id more\n",
+		"peer 1 2 10.0.0.1 id\n",
+		"peer 1 2 fe80::1 \"id\n",
+		"peer -1 2 fe80::1 id\n",
+		"peer 1 0x fe80::1 id\n",
+		"keys\n",
+		"keys a b\n",
+		"keys "
+		"0123456789012345678901234567890123456789012345678901234567890123"
+		"\n",
+		"key id 1\n",
+		"key id 1 4294967296\n",
+		"key id 1 2 3\n",
+		"connect now\n",
+	};
+	char line[128];
+	uint32_t real;
+	int f;
+
+	puts("words of replacement");
+	world_make();
+	f = dial();
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		CHECK(said(f, wrong[i], "{\"ok\": false, \"errno\": 22, "),
+		      "%s%s", wrong[i], answer);
+	CHECK(said(f, "replace 100\n", "{\"ok\": false, \"errno\": 22, "));
+	CHECK(strstr(answer, "it is not suspended"), "%s", answer);
+	CHECK(said(f, "connect\n", "{\"ok\": false, \"errno\": 22, "));
+	CHECK(said(f, "peer 1 2 fe80::1 id\n", "{\"ok\": false, "));
+	CHECK(does(f, "names\n"));
+	CHECK(told("qpn", 0) == w.qp->qp_num &&
+	      told("real", 0) == w.qp->qp_num);
+	CHECK(told("\"peer\": {\"qpn", 0) == PEER_QPN);
+	CHECK(strstr(answer, "\"type\": \"RC\", \"state\": \"RTS\", "
+			     "\"gid\": \"fe00::3\", "));
+	CHECK(strstr(answer, "\"gid\": \"fe00::9\"}}"), "%s", answer);
+	CHECK(told("virtual", 0) == w.mr->rkey);
+
+	CHECK(does(f, "suspend 20000\n"));
+	CHECK(said(f, "replace 20000 5\n", "{\"ok\": false, \"errno\": 22, "));
+	CHECK(strstr(answer, "no QP is 0x000005"));
+	CHECK(does(f, "replace 20000\n"));
+	world_look();
+	CHECK(told("qps", 0) == 2 && told("objects", 0) == 8);
+	CHECK(does(f, "names\n"));
+	CHECK(told("qpn", 0) == w.qp->qp_num);
+	CHECK(told("real", 0) == w.real->qp_num);
+	CHECK(told("virtual", 0) == w.mr->rkey);
+	real = ((struct ibv_mr *)fake_newest(FAKE_MR))->rkey;
+	CHECK(real != w.mr->rkey && told("virtual", 0) != real);
+	CHECK(said(f, "resume\n", "{\"ok\": false, \"errno\": 16, "));
+	CHECK(strstr(answer, "is not connected"));
+	CHECK(said(f, "connect\n", "{\"ok\": false, \"errno\": 22, "));
+	snprintf(line, sizeof(line), "peer %u 0x5001 fe00::77 host-2:1234\n",
+		 w.qp->qp_num);
+	CHECK(does(f, line));
+	snprintf(line, sizeof(line), "peer 0x%x 20482 fe00::77 host-2:1234\n",
+		 w.of_srq->qp_num);
+	CHECK(does(f, line));
+	CHECK(does(f, "keys host-2:1234\n"));
+	CHECK(does(f, "key host-2:1234 0x7701 0x8802\n"));
+	CHECK(does(f, "connect\n") && told("qps", 0) == 2);
+	CHECK(does(f, "resume\n"));
+	CHECK(!write_one(w.qp, 1, 0x7701));
+	CHECK(fake_sent(w.real, 0)->wr.wr.rdma.rkey == 0x8802);
+	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+
+	puts("who goes away meanwhile leaves QPs in ERR");
+	CHECK(does(f, "suspend 20000\n") && does(f, "replace 20000\n"));
+	world_look();
+	MUST(!close(f));
+	WAIT(w.real->state == IBV_QPS_ERR);
+	f = dial();
+	CHECK(does(f, "names\n")); /* behind that */
+	MUST(!close(f));
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
 	test_socket();
+	test_words();
 	return rig_close();
 }
