@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154 # of lib.sh and traffic.sh
 # SPDX-License-Identifier: GPL-2.0
 #
 # For tests that speak to rc_mix under the layer: sourced after lib.sh and traffic.sh.
