@@ -190,7 +190,7 @@ static int make_qp(struct shadow_qp *qp, struct swap *s)
 		return err;
 	/* who was moved from RESET to ERR has nothing of INIT */
 	mask = record_step(qp, IBV_QPS_INIT, &attr);
-	if (!(mask & IBV_QP_PORT))
+	if (qp->qp.state == IBV_QPS_ERR && !(mask & IBV_QP_PORT))
 		attr.qp_state = IBV_QPS_ERR;
 	err = real()->ibv_modify_qp(qp->other, &attr, mask);
 	return err ? swap_refuse(s, err, "another QP 0x%06x to INIT: %s",

@@ -43,8 +43,11 @@ static int begin(struct shadow_qp *qp)
 		return err;
 	qp->swap.was_err = attr.qp_state == IBV_QPS_ERR;
 	qp->swap.last_wqe = false;
+	qp->swap.moved =
+		true; /* whoever gets the event knows that it is ours */
 	err = move(qp);
-	qp->swap.moved = !err;
+	if (err)
+		qp->swap.moved = false;
 	return err;
 }
 

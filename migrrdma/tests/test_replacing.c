@@ -82,6 +82,19 @@ static void *poll_all(void *arg)
 	return NULL;
 }
 
+/* Events of what the layer does to QPs are never the application's. */
+static void *wait_async(void *arg)
+{
+	struct ibv_async_event event;
+
+	(void)arg;
+	CHECK(!ibv_get_async_event(ctx, &event));
+	CHECK(event.event_type == IBV_EVENT_PORT_ACTIVE);
+	CHECK(atomic_load(&t.done)); /* the one that ends it */
+	ibv_ack_async_event(&event);
+	return NULL;
+}
+
 /* some messages, as far as there is something to receive them, and room */
 static void receive_some(void)
 {
@@ -96,7 +109,8 @@ static void receive_some(void)
 
 int main(void)
 {
-	pthread_t recvs[2], sends, poller;
+	struct ibv_async_event last = { .event_type = IBV_EVENT_PORT_ACTIVE };
+	pthread_t recvs[2], sends, poller, events;
 	uint32_t srq_next = 0;
 
 	rig_open();
@@ -105,6 +119,7 @@ int main(void)
 	MUST(!pthread_create(&recvs[0], NULL, post_recvs, NULL));
 	MUST(!pthread_create(&recvs[1], NULL, post_recvs, &t));
 	MUST(!pthread_create(&sends, NULL, post_sends, NULL));
+	MUST(!pthread_create(&events, NULL, wait_async, NULL));
 	for (; t.round < ROUNDS; t.round++) {
 		for (int i = 0; i < 2; i++)
 			CHECK(!recv_srq(ID(3, srq_next++)));
@@ -134,6 +149,8 @@ int main(void)
 	WAIT(!fake_completions(w.real_cq));
 	t.done = true;
 	pthread_join(poller, NULL);
+	fake_async_event(real_ctx, &last);
+	pthread_join(events, NULL);
 	CHECK(t.seen[0] == t.recvs[0] && t.seen[1] == t.recvs[1]);
 	CHECK(t.seen[2] == t.sends && t.of_srq == srq_next);
 	CHECK(t.seen[1] > ROUNDS && t.seen[2] > ROUNDS);

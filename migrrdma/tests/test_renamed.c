@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Names after a replacement, where things are done call by call: ibv_wr_*(),
+ * ibv_start_poll(); and names that are taken.
+ */
+#include "replace_rig.h"
+
+static struct ibv_poll_cq_attr poll_attr;
+
+/* the next completion, which there is */
+static void check_next(struct ibv_cq_ex *ex, uint64_t wr_id, uint32_t qpn)
+{
+	MUST(!ibv_start_poll(ex, &poll_attr));
+	CHECK(ex->wr_id == wr_id, "%#llx", (unsigned long long)ex->wr_id);
+	CHECK(ibv_wc_read_qp_num(ex) == qpn);
+	ibv_end_poll(ex);
+}
+
+static void replace_one(struct ibv_qp *qp, struct ibv_qp **real,
+			struct ibv_cq **real_cq)
+{
+	suspend();
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
+	*real = fake_newest(FAKE_QP);
+	*real_cq = fake_newest(FAKE_CQ);
+	/* it was in RTS without a peer's address, but has one */
+	CHECK(!layer_set_peer(qp->qp_num, 5, &(union ibv_gid){}, "moved",
+			      &swapped));
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	resume();
+}
+
+static void test_ex(uint64_t flags)
+{
+	struct ibv_cq *real_cq, *before;
+	struct ibv_mr *mr, *real_mr;
+	const struct fake_sent *sent;
+	struct ibv_qp *qp, *real;
+	struct ibv_cq_ex *ex;
+	struct ibv_qp_ex *qpx;
+	struct ibv_sge sge;
+	char memory[8];
+
+	printf("extended objects, %#llx\n", (unsigned long long)flags);
+	ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM | flags, &before);
+	qp = new_qp_ex(IBV_QPT_RC, ibv_cq_ex_to_cq(ex), EX_OPS, &real);
+	qpx = ibv_qp_to_qp_ex(qp);
+	mr = ibv_reg_mr(pd, memory, sizeof(memory), 0);
+	MUST(mr);
+	w.mr = mr;
+	CHECK(!peer_set_key(peer_get("moved"), 0x7701, 0x8802));
+	for (uint64_t i = 0; i < 3; i++) {
+		CHECK(!recv_one(qp, 10 * i + 1) && !recv_one(qp, 10 * i + 2));
+		fake_receive(real, 1);
+		replace_one(qp, &real, &real_cq);
+		CHECK(real_cq != before);
+		before = real_cq;
+		check_next(ex, 10 * i + 1, qp->qp_num);
+		fake_receive(real, 1);
+		check_next(ex, 10 * i + 2, qp->qp_num);
+		CHECK(ibv_start_poll(ex, &poll_attr) == ENOENT);
+
+		real_mr = fake_newest(FAKE_MR);
+		CHECK(real_mr->lkey != mr->lkey);
+		sge = (struct ibv_sge){ (uintptr_t)memory, 4, mr->lkey };
+		ibv_wr_start(qpx);
+		qpx->wr_id = 10 * i + 3;
+		qpx->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_rdma_write(qpx, 0x7701, 0x1000);
+		SAW("wr_rdma_write", real, 10 * i + 3, IBV_SEND_SIGNALED,
+		    0x8802, 0x1000);
+		ibv_wr_set_sge(qpx, mr->lkey, (uintptr_t)memory, 4);
+		SAW("wr_set_sge", real, real_mr->lkey, memory, 4);
+		ibv_wr_set_sge_list(qpx, 1, &sge);
+		CHECK(sge.lkey == mr->lkey);
+		ibv_wr_atomic_fetch_add(qpx, 0x7702, 0x1000, 5);
+		SAW("wr_atomic_fetch_add", real, 10 * i + 3, IBV_SEND_SIGNALED,
+		    0x8803, 0x1000, 5);
+		ibv_wr_rdma_read(qpx, 0x9901, 0x1000);
+		SAW("wr_rdma_read", real, 10 * i + 3, IBV_SEND_SIGNALED, NO_KEY,
+		    0x1000);
+		ibv_wr_local_inv(qpx, mr->rkey);
+		SAW("wr_local_inv", real, 10 * i + 3, IBV_SEND_SIGNALED,
+		    real_mr->rkey);
+		CHECK(!ibv_wr_complete(qpx));
+		sent = fake_sent(real, 0);
+		CHECK(sent->wr.wr.rdma.rkey == 0x8802);
+		fake_finish(real, 1, IBV_WC_SUCCESS);
+		check_next(ex, 10 * i + 3, qp->qp_num);
+
+		/* what is collected meanwhile */
+		suspend();
+		ibv_wr_start(qpx);
+		ibv_wr_rdma_write(qpx, 0x7701, 0x2000);
+		ibv_wr_set_sge(qpx, mr->lkey, (uintptr_t)memory, 4);
+		CHECK(!ibv_wr_complete(qpx));
+		CHECK(!layer_replace(NULL, 0, LONG, &swapped));
+		real = fake_newest(FAKE_QP);
+		before = fake_newest(FAKE_CQ);
+		real_mr = fake_newest(FAKE_MR);
+		CHECK(!layer_set_peer(qp->qp_num, 5, &(union ibv_gid){},
+				      "moved", &swapped));
+		CHECK(!layer_connect(&swapped));
+		resume();
+		sent = fake_sent(real, 0);
+		MUST(sent);
+		CHECK(sent->wr.wr.rdma.rkey == 0x8802);
+		CHECK(sent->sge[0].lkey == real_mr->lkey);
+		fake_finish(real, 1, IBV_WC_SUCCESS);
+		check_next(ex, 10 * i + 3, qp->qp_num);
+	}
+	CHECK(!ibv_destroy_qp(qp) && !ibv_dereg_mr(mr));
+	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
+}
+
+/* A number that is in use as a name is not another one's, too. */
+static void test_taken(void)
+{
+	struct ibv_qp *qp, *real;
+	struct ibv_mw *mw, *real_mw;
+	uint32_t taken;
+	struct ibv_wc wc;
+
+	puts("names that are taken");
+	world_make();
+	taken = w.qp->qp_num;
+	world_replace();
+	fake_next_handle(taken - 0x10000);
+	qp = new_qp(IBV_QPT_RC, w.cq, &real);
+	CHECK(real->qp_num == taken && qp->qp_num != taken);
+	CHECK(!recv_one(qp, 1) && !recv_one(w.qp, 2));
+	fake_receive(real, 1);
+	MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
+	CHECK(wc.wr_id == 1 && wc.qp_num == qp->qp_num);
+	fake_receive(w.real, 1);
+	MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
+	CHECK(wc.wr_id == 2 && wc.qp_num == taken);
+	CHECK(!ibv_destroy_qp(qp));
+
+	/* a window has its own key always: one that is taken is not had */
+	fake_next_handle(w.mr->lkey >> 8);
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	MUST(mw);
+	real_mw = fake_newest(FAKE_MW);
+	CHECK(fake_alive(FAKE_MW) == 1 && mw->rkey == real_mw->rkey);
+	CHECK(mw->rkey >> 8 != w.mr->lkey >> 8);
+	CHECK(!ibv_dealloc_mw(mw));
+	world_destroy();
+}
+
+int main(void)
+{
+	rig_open();
+	test_ex(0);
+	test_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
+	test_taken();
+	return rig_close();
+}
