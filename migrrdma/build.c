@@ -50,8 +50,7 @@ static int check_mr(const struct shadow_mr *mr, struct swap *s)
 
 static int check_srq(const struct shadow_srq *srq, struct swap *s)
 {
-	if (srq->attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
-	    srq->attr.srq_type != IBV_SRQT_BASIC)
+	if (!srq->slots)
 		return swap_refuse(s, EOPNOTSUPP,
 				   "SRQ %u is of a type that cannot",
 				   srq->srq.handle);

@@ -40,6 +40,6 @@ void build_unmake(void);
 int swap_objects(bool all, struct swap *s);
 
 /** swap_post_held - post RECVs that were flushed, or collected since. Return: the same */
-int swap_post_held(bool all, struct swap *s);
+int swap_post_held(struct swap *s);
 
 #endif

@@ -274,7 +274,7 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	} else if (is_begun()) {
 		carry_events(all, false);
 	} else {
-		swap_post_held(all, &undone);
+		swap_post_held(&undone);
 	}
 	EACH (c, ch, channels)
 		atomic_store(&ch->held, false);

@@ -57,10 +57,17 @@ struct ibv_srq *srq_make(struct shadow_srq *s)
 	return make(s, &a);
 }
 
+/* Of others, completions come to CQs that no QP tells of; they are not replaced. */
+static bool is_basic(const struct shadow_srq *s)
+{
+	return !(s->attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) ||
+	       s->attr.srq_type == IBV_SRQT_BASIC;
+}
+
 static struct ibv_srq *made_srq(struct shadow_srq *s, struct ibv_srq *srq,
 				uint32_t max_sge)
 {
-	if (srq && control_is_on()) {
+	if (srq && control_is_on() && is_basic(s)) {
 		s->slots = slots_new(max_sge);
 		if (!s->slots) {
 			real()->ibv_destroy_srq(srq);

@@ -14,7 +14,7 @@
 
 #define FOREVER (UINT64_MAX / 2) /* of a deadline */
 
-int swap_post_held(bool all, struct swap *s)
+int swap_post_held(struct swap *s)
 {
 	struct shadow_context *c;
 	struct shadow_srq *srq;
@@ -31,7 +31,7 @@ int swap_post_held(bool all, struct swap *s)
 					    qp->qp.qp_num, strerror(err));
 		}
 	EACH (c, srq, srqs)
-		if (!err && all) {
+		if (!err && srq->slots) {
 			err = slots_post_again(srq, &n);
 			s->recvs += n;
 			if (err)
@@ -171,7 +171,7 @@ int swap_objects(bool all, struct swap *s)
 			swap_all_of(c);
 	if (all)
 		take_last_events();
-	err = swap_post_held(all, s);
+	err = swap_post_held(s);
 	TAILQ_FOREACH (c, &contexts, entry) {
 		if (all && !err)
 			err = limit_srqs(c, s);

@@ -1808,6 +1808,14 @@ void fake_receive(struct ibv_qp *real, uint32_t byte_len)
 	pthread_mutex_unlock(&lock);
 }
 
+void fake_drop(struct ibv_qp *real)
+{
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	finish_recv(real, recvs_of(real), IBV_WC_WR_FLUSH_ERR, 0);
+	pthread_mutex_unlock(&lock);
+}
+
 const struct fake_recv *fake_recvs(const struct ibv_qp *real)
 {
 	OWN(QP, real);

@@ -193,6 +193,9 @@ struct fake_recv {
 /** fake_recvs - what is posted to receive, the oldest one first; of its SRQ, if any */
 const struct fake_recv *fake_recvs(const struct ibv_qp *real);
 
+/** fake_drop - the oldest one is flushed, as what a message had in hand */
+void fake_drop(struct ibv_qp *real);
+
 /** fake_receive - the oldest one completes */
 void fake_receive(struct ibv_qp *real, uint32_t byte_len);
 

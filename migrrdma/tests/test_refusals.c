@@ -119,10 +119,35 @@ static void test_memory(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+static void test_srqs(void)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { 4, 1, 0 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_srq *srq;
+
+	puts("SRQs");
+	attr.srq_type = IBV_SRQT_BASIC;
+	srq = ibv_create_srq_ex(ctx, &attr);
+	MUST(srq);
+	suspend();
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped));
+	resume();
+	CHECK(!ibv_destroy_srq(srq));
+	attr.srq_type = IBV_SRQT_TM;
+	srq = ibv_create_srq_ex(ctx, &attr);
+	MUST(srq);
+	refused("of a type that cannot");
+	CHECK(!ibv_destroy_srq(srq));
+}
+
 int main(void)
 {
 	rig_open();
 	test_qps();
+	test_srqs();
 	test_memory();
 	return rig_close();
 }

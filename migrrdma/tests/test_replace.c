@@ -97,6 +97,46 @@ static void test_objects(void)
 
 /* --- RECVs --- */
 
+/* so many in one call; how many of them were taken */
+static unsigned int recv_list(uint64_t first, unsigned int n)
+{
+	struct ibv_recv_wr wr[32], *bad = NULL;
+
+	MUST(n <= 32);
+	for (unsigned int i = 0; i < n; i++)
+		wr[i] = (struct ibv_recv_wr){
+			.wr_id = first + i,
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+		};
+	if (!ibv_post_recv(w.qp, wr, &bad))
+		return n;
+	MUST(bad >= wr && bad < wr + n);
+	return (unsigned int)(bad - wr);
+}
+
+/* what the provider has not taken is not posted again */
+static void test_lists(void)
+{
+	struct ibv_wc wc;
+
+	puts("lists of RECVs");
+	world_make();
+	for (int round = 0; round < 3; round++) {
+		CHECK(recv_list(0, 10) == 10);
+		fake_fail("post_recv", EINVAL);
+		CHECK(recv_list(99, 5) == 0);
+		CHECK(recv_list(10, 32) == cap.max_recv_wr - 10);
+		world_replace();
+		for (uint64_t i = 0; i < cap.max_recv_wr; i++) {
+			fake_receive(w.real, 1);
+			MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
+			CHECK(wc.wr_id == i);
+		}
+		CHECK(!fake_recvs(w.real));
+	}
+	world_destroy();
+}
+
 static void test_recvs(void)
 {
 	struct ibv_wc wc;
@@ -285,6 +325,46 @@ static void test_events(void)
 
 /* --- some QPs --- */
 
+static bool dropped;
+
+/* when a QP with an SRQ is in ERR, and a marker comes */
+static void drop_one(struct ibv_qp *real, const struct fake_sent *sent)
+{
+	(void)sent;
+	if (real->state == IBV_QPS_ERR && real->srq && !dropped) {
+		dropped = true;
+		fake_drop(real);
+	} else if (real->state == IBV_QPS_RTS) {
+		fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
+	}
+}
+
+/* A message that was under way had a RECV of the SRQ in hand. */
+static void test_in_hand(void)
+{
+	puts("a RECV of an SRQ that is flushed");
+	for (unsigned int some = 0; some < 2; some++) {
+		world_make();
+		for (uint64_t i = 1; i <= 3; i++)
+			CHECK(!recv_srq(i));
+		fake_posted_hook = drop_one;
+		dropped = false;
+		suspend();
+		CHECK(!layer_replace(&w.of_srq->qp_num, some, LONG, &swapped));
+		CHECK(dropped && swapped.recvs == (some ? 1 : 3));
+		world_look();
+		layer_give_up();
+		fake_receive(w.real_srq, 1);
+		fake_receive(w.real_srq, 1);
+		fake_receive(w.real_srq, 1);
+		if (some)
+			POLLED(w.cq, 4, 2, 3, 1);
+		else
+			POLLED(w.cq, 4, 1, 2, 3);
+		world_destroy();
+	}
+}
+
 static void test_some(void)
 {
 	struct ibv_qp *real, *real_srq;
@@ -361,8 +441,10 @@ int main(void)
 	rig_open();
 	test_objects();
 	test_recvs();
+	test_lists();
 	test_keys();
 	test_events();
 	test_some();
+	test_in_hand();
 	return rig_close();
 }
