@@ -174,7 +174,8 @@ struct shadow_srq {
 
 	struct ibv_srq_init_attr_ex attr;
 	bool extended;
-	struct slots *slots; /* what is posted to receive, if it can be replaced */
+	struct slots
+		*slots; /* what is posted to receive, if it can be replaced */
 	uint32_t async_given;
 
 	TAILQ_ENTRY(shadow_srq) entry;

@@ -6,12 +6,7 @@
 #include "post.h"
 #include "random.h"
 
-/*
- * An id: 28 bits at random, which no application's has, 16 of the SRQ, 20 of the slot
- */
 enum {
-	SLOT_BITS = 20,
-	SRQ_BITS = 16,
 	MOST_SLOTS = 1 << SLOT_BITS,
 	MOST_SRQS = 1 << SRQ_BITS,
 	FIRST_SLOTS = 64,
@@ -40,7 +35,7 @@ struct slots {
 
 static struct slots *all[MOST_SRQS];
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t cookie; /* written with the lock, before there is a slot */
+uint64_t slots_cookie;
 
 /* --- all of them --- */
 
@@ -49,8 +44,8 @@ static bool enlist(struct slots *s)
 	bool found = false;
 
 	pthread_mutex_lock(&all_lock);
-	if (!cookie)
-		cookie = random_bits(64 - SRQ_BITS - SLOT_BITS);
+	if (!slots_cookie)
+		slots_cookie = random_bits(64 - SRQ_BITS - SLOT_BITS);
 	for (uint32_t i = 0; i < MOST_SRQS && !found; i++)
 		if (!all[i]) {
 			s->id = i;
@@ -110,7 +105,7 @@ static struct slots *find(uint64_t wr_id, uint32_t *slot)
 {
 	struct slots *s;
 
-	if (!cookie || wr_id >> (SRQ_BITS + SLOT_BITS) != cookie)
+	if (!slots_cookie || wr_id >> (SRQ_BITS + SLOT_BITS) != slots_cookie)
 		return NULL;
 	s = __atomic_load_n(&all[wr_id >> SLOT_BITS & (MOST_SRQS - 1)],
 			    __ATOMIC_ACQUIRE);
@@ -161,7 +156,7 @@ static void put(struct slots *s, uint32_t i)
 
 static uint64_t id_of(const struct slots *s, uint32_t i)
 {
-	return (cookie << SRQ_BITS | s->id) << SLOT_BITS | i;
+	return (slots_cookie << SRQ_BITS | s->id) << SLOT_BITS | i;
 }
 
 /* a slot for it, of which the request becomes one; false if there is no memory */
@@ -239,7 +234,7 @@ int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
 	return err;
 }
 
-uint64_t slots_done(uint64_t wr_id)
+uint64_t slots_take(uint64_t wr_id)
 {
 	uint32_t i;
 	struct slots *s = find(wr_id, &i);

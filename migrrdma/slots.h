@@ -25,8 +25,25 @@ void slots_free_retired(struct shadow_context *ctx);
 int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
 	       struct ibv_recv_wr **bad_wr);
 
+/*
+ * An id: 28 bits at random, which no application's has, 16 of the SRQ, 20 of the slot
+ */
+enum {
+	SLOT_BITS = 20,
+	SRQ_BITS = 16
+};
+extern uint64_t slots_cookie; /* written before there is a slot */
+
+/* slots_done() of one that begins like that */
+uint64_t slots_take(uint64_t wr_id);
+
 /** slots_done - the application's id of a RECV that has completed; or the same */
-uint64_t slots_done(uint64_t wr_id);
+static inline uint64_t slots_done(uint64_t wr_id)
+{
+	return likely(wr_id >> (SRQ_BITS + SLOT_BITS) != slots_cookie)
+		       ? wr_id
+		       : slots_take(wr_id);
+}
 
 /** slots_hold - from now on RECVs are collected, none is given to the provider */
 void slots_hold(struct slots *slots);
