@@ -108,23 +108,29 @@ int post_send_real(struct shadow_qp *s, struct ibv_send_wr *wr,
 	return s->post_send(s->real, wr, bad_wr);
 }
 
-/* a thread's first post, and those that need more than the provider; within a section */
+/*
+ * A thread's first post, and those that need more than the provider; within a section.
+ * A batch may have the lock for long, and nobody is to wait for us meanwhile.
+ */
 static __attribute__((noinline)) int post_slow(struct shadow_qp *s,
 					       struct ibv_send_wr *wr,
 					       struct ibv_send_wr **bad_wr)
 {
-	int err;
+	bool suspended;
+	int err = 0;
 
-	if (!(atomic_load(&s->slow) & SLOW_SUSPENDED)) {
-		err = post_send_real(s, wr, bad_wr);
-	} else {
+	while (atomic_load(&s->slow) & SLOW_SUSPENDED) {
+		section_end();
 		pthread_mutex_lock(&s->lock);
-		if (atomic_load(&s->slow) & SLOW_SUSPENDED)
+		suspended = atomic_load(&s->slow) & SLOW_SUSPENDED;
+		if (suspended)
 			err = sendq_add(s, wr, bad_wr);
-		else
-			err = post_send_real(s, wr, bad_wr);
 		pthread_mutex_unlock(&s->lock);
+		if (suspended)
+			return err;
+		section_begin();
 	}
+	err = post_send_real(s, wr, bad_wr);
 	section_end();
 	return err;
 }
