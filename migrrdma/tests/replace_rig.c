@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "replace_rig.h"
 
+#include <poll.h>
+
 struct world w;
 struct swap swapped;
+
+bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
 
 /* as applications do it, with all that they set */
 static void to_rts(struct ibv_qp *qp)

@@ -30,6 +30,9 @@ extern struct world {
 
 extern struct swap swapped;
 
+/* is there an event at a descriptor? */
+bool readable(int fd);
+
 void world_make(void);
 void world_destroy(void);
 

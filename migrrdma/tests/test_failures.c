@@ -2,8 +2,6 @@
 /*
  * Replacements that fail, wherever they may, are undone, or tried again, or given up.
  */
-#include <poll.h>
-
 #include "replace_rig.h"
 
 static unsigned int alive(void)
@@ -28,11 +26,10 @@ static void begin(void)
 /* Was there an event? It is for what has failed, and that is not what is flushed. */
 static bool had_event(void)
 {
-	struct pollfd p = { .fd = w.channel->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	void *context;
 
-	if (poll(&p, 1, 0) != 1)
+	if (!readable(w.channel->fd))
 		return false;
 	CHECK(!ibv_get_cq_event(w.channel, &cq, &context) && cq == w.cq);
 	ibv_ack_cq_events(cq, 1);

@@ -2,16 +2,7 @@
 /*
  * Real objects are replaced, and the application does not notice.
  */
-#include <poll.h>
-
 #include "replace_rig.h"
-
-static bool readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
-}
 
 static unsigned int alive(void)
 {
@@ -258,71 +249,6 @@ static void test_keys(void)
 	world_destroy();
 }
 
-/* --- events --- */
-
-static void *event_thread(void *arg)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	CHECK(!ibv_get_cq_event(w.channel, &cq, &context));
-	CHECK(cq == w.cq && context == &w);
-	atomic_store((atomic_bool *)arg, true);
-	return NULL;
-}
-
-static void test_events(void)
-{
-	struct ibv_async_event event = { .event_type = IBV_EVENT_SRQ_ERR };
-	struct ibv_srq_attr limit = { .srq_limit = 5 };
-	atomic_bool came = false;
-	struct ibv_cq *cq;
-	pthread_t thread;
-	void *context;
-
-	puts("an event that nobody has read is not lost, and those read are theirs");
-	world_make();
-	CHECK(!ibv_req_notify_cq(w.cq, 0));
-	CHECK(!recv_one(w.qp, 1) && !recv_one(w.qp, 2) && !recv_one(w.qp, 3));
-	fake_receive(w.real, 1);
-	CHECK(readable(w.channel->fd));
-	event.element.cq = (void *)fake_newest(FAKE_SRQ);
-	fake_async_event(real_ctx, &event);
-	CHECK(!ibv_modify_srq(w.srq, &limit, IBV_SRQ_LIMIT));
-	suspend();
-	replace_all();
-	CHECK(readable(w.channel->fd) && readable(ctx->async_fd));
-	connect_all();
-	resume();
-	CHECK(!ibv_get_cq_event(w.channel, &cq, &context));
-	CHECK(cq == w.cq && context == &w && !readable(w.channel->fd));
-	CHECK(!ibv_get_async_event(ctx, &event) && !readable(ctx->async_fd));
-	CHECK(event.element.srq == w.srq);
-	CHECK(event.event_type == IBV_EVENT_SRQ_ERR);
-	ibv_ack_async_event(&event);
-	limit.srq_limit = 0;
-	CHECK(!ibv_query_srq(w.srq, &limit) && limit.srq_limit == 5);
-	POLLED(w.cq, 4, 1);
-
-	puts("it was not armed, so no other one comes");
-	fake_receive(w.real, 1);
-	CHECK(!readable(w.channel->fd));
-	POLLED(w.cq, 4, 2);
-
-	puts("one that is armed wakes who waits, after that as well");
-	CHECK(!ibv_req_notify_cq(w.cq, 1));
-	MUST(!pthread_create(&thread, NULL, event_thread, &came));
-	world_replace();
-	CHECK(!came && !readable(w.channel->fd));
-	SAW("req_notify_cq", w.real_cq, 1);
-	CHECK(!ibv_req_notify_cq(w.cq, 0));
-	fake_receive(w.real, 1);
-	MUST(!pthread_join(thread, NULL));
-	POLLED(w.cq, 4, 3);
-	ibv_ack_cq_events(w.cq, 2);
-	world_destroy();
-}
-
 /* --- some QPs --- */
 
 static bool dropped;
@@ -443,7 +369,6 @@ int main(void)
 	test_recvs();
 	test_lists();
 	test_keys();
-	test_events();
 	test_some();
 	test_in_hand();
 	return rig_close();
