@@ -262,7 +262,7 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	struct shadow_channel *ch;
 	struct shadow_context *c;
 	uint64_t begin = clock_ns();
-	struct swap undone;
+	struct swap undone = {};
 	int err = hold_posts(all, deadline, s);
 
 	if (!err)
