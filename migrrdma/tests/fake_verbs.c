@@ -1376,6 +1376,7 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
 	OWN(CQ, cq);
 	ENTER_ERR(cq, attr);
+	KEEP(moderate, attr->moderate);
 	return 0;
 }
 
@@ -1452,7 +1453,10 @@ static struct ibv_srq *new_srq(struct ibv_context *ctx, void *srq_context,
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 			       struct ibv_srq_init_attr *attr)
 {
+	struct ibv_srq_init_attr_ex asked = { .attr = attr->attr, .pd = pd };
+
 	OWN(PD, pd);
+	KEEP(srq, asked);
 	attr->attr.max_wr += 100;
 	attr->attr.max_sge += 100;
 	ENTER_OR(NULL, pd);

@@ -104,6 +104,7 @@ struct fake_last {
 	struct ibv_mw_bind_info info;
 	uint32_t mw_rkey; /* of the window, as it is bound */
 	struct ibv_qp_attr modify;
+	struct ibv_moderate_cq moderate;
 	unsigned int cqs, qps; /* that were tried to be made */
 };
 extern struct fake_last fake_last;

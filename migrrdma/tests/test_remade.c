@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Objects are made again as they have become since they were made.
+ */
+#include "replace_rig.h"
+
+static void again(void)
+{
+	suspend();
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
+	real_ctx = fake_newest(FAKE_CONTEXT);
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	resume();
+}
+
+static void test_regions(void)
+{
+	const int write = IBV_ACCESS_LOCAL_WRITE;
+	struct ibv_mr *mr, *other;
+	uint32_t lkey;
+	char memory[64];
+
+	puts("regions");
+	mr = ibv_reg_mr_iova(pd, memory, 32, 0x7000, write);
+	MUST(mr);
+	again();
+	SAW("ibv_reg_mr_iova2", fake_newest(FAKE_PD), memory, 32, 0x7000,
+	    write);
+	CHECK(mr->addr == memory && mr->length == 32);
+
+	/* other memory, and another address for it; its keys may be others, too */
+	lkey = mr->lkey;
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+			    memory + 8, 16, 0));
+	other = fake_newest(FAKE_MR);
+	CHECK(mr->lkey == other->lkey && mr->lkey != lkey);
+	lkey = mr->lkey;
+	again();
+	CHECK(mr->lkey == lkey);
+	SAW("ibv_reg_mr_iova2", fake_newest(FAKE_PD), memory + 8, 16,
+	    memory + 8, write);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			    IBV_ACCESS_REMOTE_READ));
+	again();
+	SAW("ibv_reg_mr_iova2", fake_newest(FAKE_PD), memory + 8, 16,
+	    memory + 8, IBV_ACCESS_REMOTE_READ);
+	/* what failed has not been */
+	fake_fail("ibv_rereg_mr", EINVAL);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			   write) == EINVAL);
+	again();
+	SAW("ibv_reg_mr_iova2", fake_newest(FAKE_PD), memory + 8, 16,
+	    memory + 8, IBV_ACCESS_REMOTE_READ);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+static void test_queues(void)
+{
+	struct ibv_srq_init_attr_ex srq_attr = {
+		.attr = { 9, 3, 0 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = pd,
+	};
+	struct ibv_modify_cq_attr moderate = { .attr_mask =
+						       IBV_CQ_ATTR_MODERATE,
+					       .moderate = { 3, 4 } };
+	struct ibv_srq_attr size = { .max_wr = 20 };
+	struct ibv_cq *cq, *real;
+	struct ibv_srq *srq;
+
+	puts("CQs and SRQs");
+	cq = new_cq(10, &real);
+	CHECK(!ibv_resize_cq(cq, 40));
+	CHECK(!ibv_modify_cq(cq, &moderate));
+	fake_last.moderate = (struct ibv_moderate_cq){};
+	srq = ibv_create_srq_ex(ctx, &srq_attr);
+	MUST(srq);
+	CHECK(srq_attr.attr.max_wr == 109);
+	again();
+	SAW("ibv_create_cq", real_ctx, 40 + SPARE, NULL, 0);
+	CHECK(fake_last.moderate.cq_count == 3 &&
+	      fake_last.moderate.cq_period == 4);
+	CHECK(fake_last.srq.attr.max_wr == 9 &&
+	      fake_last.srq.attr.max_sge == 3);
+	CHECK(fake_last.srq.pd == fake_newest(FAKE_PD));
+	CHECK(!ibv_modify_srq(srq, &size, IBV_SRQ_MAX_WR));
+	again();
+	CHECK(fake_last.srq.attr.max_wr == 20 &&
+	      fake_last.srq.attr.max_sge == 3);
+	CHECK(!ibv_destroy_srq(srq) && !ibv_destroy_cq(cq));
+}
+
+static int asked;
+
+static void *app_alloc(struct ibv_pd *of, void *pd_context, size_t size,
+		       size_t alignment, uint64_t type)
+{
+	(void)size;
+	(void)alignment;
+	(void)type;
+	asked++;
+	return pd_context == &asked && of ? of : NULL;
+}
+
+static void app_free(struct ibv_pd *of, void *pd_context, void *ptr,
+		     uint64_t type)
+{
+	CHECK(pd_context == &asked && ptr == of && type == 1);
+}
+
+static void test_domains(void)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = pd,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = app_alloc,
+		.free = app_free,
+		.pd_context = &asked,
+	};
+	struct ibv_ah_attr ah_attr = { .dlid = 44, .port_num = 2 };
+	struct ibv_pd *parent, *real;
+	struct ibv_ah *ah;
+
+	puts("parent domains, and address handles");
+	parent = ibv_alloc_parent_domain(ctx, &attr);
+	MUST(parent);
+	ah = ibv_create_ah(parent, &ah_attr);
+	MUST(ah);
+	again();
+	real = fake_newest(FAKE_PD);
+	CHECK(fake_last.pd.pd == fake_older(real));
+	CHECK(fake_parent_alloc(real, 8, 8, 1) == parent && asked == 1);
+	fake_parent_free(real, parent, 1);
+	SAW("ibv_create_ah", real, 44, 2);
+	CHECK(!ibv_destroy_ah(ah) && !ibv_dealloc_pd(parent));
+}
+
+static void test_qps(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_recv_wr *bad;
+	struct ibv_qp *qp, *real;
+	struct ibv_cq *cq, *real_cq;
+
+	puts("QPs that are not connected");
+	cq = new_cq(64, &real_cq);
+	qp = new_qp_ex(IBV_QPT_RC, cq, EX_OPS, &real);
+	set_state(qp, IBV_QPS_RESET);
+	again();
+	real = fake_newest(FAKE_QP);
+	CHECK(real->state == IBV_QPS_RESET);
+	CHECK(fake_last.qp.send_ops_flags == EX_OPS);
+	CHECK(fake_last.qp.pd == fake_newest(FAKE_PD));
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT, .port_num = 2 };
+	CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT));
+	again();
+	real = fake_newest(FAKE_QP);
+	CHECK(real->state == IBV_QPS_INIT);
+	CHECK(!ibv_query_qp(real, &attr, 0, &init) && attr.port_num == 2);
+	CHECK(!ibv_post_recv(qp, &(struct ibv_recv_wr){ .wr_id = 5 }, &bad));
+	set_state(qp, IBV_QPS_ERR);
+	POLLED(cq, 4, 5);
+	again();
+	CHECK(((struct ibv_qp *)fake_newest(FAKE_QP))->state == IBV_QPS_ERR);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+}
+
+int main(void)
+{
+	rig_open();
+	test_regions();
+	test_queues();
+	test_domains();
+	test_qps();
+	return rig_close();
+}
