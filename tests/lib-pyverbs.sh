@@ -4,6 +4,7 @@
 # rdma-core's tests of verbs, on a node's device: sourced after lib.sh.
 
 pyverbs=/tmp/pyverbs # on the node
+run_env='' # of all that runs, as words for env(1)
 
 # Those of other devices are left away, since all that is there is loaded.
 copy="rm -rf $pyverbs && mkdir $pyverbs &&
@@ -58,7 +59,7 @@ results='
 # stdout: "NAME RESULT" lines
 run_on() # NODE TEST...
 {
-	ask "$1" "cd $pyverbs/tests && python3 -c '$runner' \
+	ask "$1" "cd $pyverbs/tests && env $run_env python3 -c '$runner' \
 			$(rdma_dev "$1") $(seconds 300) ${*:2} 2>&1 |
 		tee $pyverbs/log" | awk -v tests="${*:2}" "$results"
 }
