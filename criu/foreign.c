@@ -7,8 +7,8 @@
  * numbers of the files and the addresses of the mappings, see dead.c.
  *
  * Only the process itself can know that it is suspended. It says so by a memfd
- * with a name that nobody has by chance, open as long as it holds still. Each
- * process has to say it, and to be the only one that has its devices open: the
+ * with a name that nobody has by chance and its own pid in it, open as long as it
+ * holds still. Each process has to say it, and to be the only one that has its devices open: the
  * layer makes objects anew where they had been made, and cannot share them.
  */
 #include <criu/criu-plugin.h>

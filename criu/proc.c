@@ -73,6 +73,27 @@ static void *grow(void *array, size_t nr, size_t size)
 	return reallocarray(array, nr ? nr * 2 : 8, size);
 }
 
+/*
+ * The sign names its process, by the pid that it has for itself: a child of
+ * fork() has its parent's sign open, and holds still or not.
+ */
+static bool is_own_sign(const struct rp_task *task, int dirfd, const char *name)
+{
+	char want[16], got[sizeof(want)];
+	ssize_t n = -1;
+	int fd;
+
+	/* anything can have the name, and only a memfd, or its like, has seals */
+	fd = openat(dirfd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (fcntl(fd, F_GET_SEALS) >= 0)
+		n = read(fd, got, sizeof(got));
+	close(fd);
+	snprintf(want, sizeof(want), "%d\n", rp_task_vpid(task->pid));
+	return n == (ssize_t)strlen(want) && !memcmp(got, want, n);
+}
+
 static int scan_fd(struct rp_task *task, int dirfd, const char *name)
 {
 	struct rp_fd f = { .fd = atoi(name) };
@@ -95,7 +116,8 @@ static int scan_fd(struct rp_task *task, int dirfd, const char *name)
 		f.kind = rp_char_kind(st.st_rdev);
 		f.rdev = st.st_rdev;
 	}
-	task->suspended |= f.kind == RP_SUSPENDED;
+	if (f.kind == RP_SUSPENDED)
+		task->suspended |= is_own_sign(task, dirfd, name);
 	if (f.kind == RP_OTHER || f.kind == RP_SUSPENDED)
 		return 0;
 	p = grow(task->fds, task->nr_fds, sizeof(f));

@@ -14,8 +14,9 @@
  * reason" go to stdout.
  *
  * EXTRA is what cannot be moved: "silent" (it does not show the sign), "child"
- * (which has its files and the sign, too), "orphan" (a child that has the mappings
- * and the sign). On SIGUSR1 everything must be alive then.
+ * (which has its files, too, and a sign of its own), "heir" (a child that has its
+ * files and its sign), "orphan" (a child that has the mappings, and a sign). On
+ * SIGUSR1 everything must be alive then.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -404,11 +405,20 @@ static void use_moved(void)
 
 /* ---- before and after ---- */
 
-static void fork_child(bool orphan)
+static void show_sign(void)
+{
+	int fd = memfd_create("libmigrrdma:suspended", MFD_CLOEXEC);
+
+	NEED(fd >= 0 && dprintf(fd, "%d\n", getpid()) > 0);
+}
+
+static void fork_child(bool orphan, bool heir)
 {
 	NEED((child = fork()) >= 0);
 	if (child)
 		return;
+	if (!heir)
+		show_sign();
 	for (int i = 0; i < CONTEXTS && orphan; i++)
 		for (int k = 0; k < FILES; k++)
 			NEED(!close(ctx[i].fd[k]));
@@ -432,9 +442,10 @@ static void before(const char *device, const char *extra)
 	for_each_map(note_map);
 	NEED(nr_maps);
 	if (strcmp(extra, "silent"))
-		NEED(memfd_create("libmigrrdma:suspended", MFD_CLOEXEC) >= 0);
-	if (!strcmp(extra, "child") || !strcmp(extra, "orphan"))
-		fork_child(!strcmp(extra, "orphan"));
+		show_sign();
+	if (!strcmp(extra, "child") || !strcmp(extra, "heir") ||
+	    !strcmp(extra, "orphan"))
+		fork_child(!strcmp(extra, "orphan"), !strcmp(extra, "heir"));
 	NEED(!pthread_create(&thread, NULL, wait_for_event, ctx[0].fd + EDGE));
 	need_waiting(ctx[0].fd[EDGE]);
 }

@@ -67,22 +67,64 @@ static void scan(void)
 	CHECK(rp_task_vpid(getpid()) > 0);
 }
 
-/* the sign is none of the task's RDMA files */
-static void suspended(void)
+static bool says_suspended(pid_t pid)
 {
 	struct rp_task task;
+	bool suspended;
+
+	MUST(!rp_task_scan(pid, &task));
+	suspended = task.suspended;
+	rp_task_free(&task);
+	return suspended;
+}
+
+static int make_sign(const char *text)
+{
+	int fd = memfd_create(RP_SUSPENDED_NAME, MFD_CLOEXEC);
+
+	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	return fd;
+}
+
+/* the sign is none of the task's RDMA files, and of one process only */
+static void suspended(void)
+{
+	static const char *const wrong[][2] = {
+		{ "", "" },    { "", "\n\n" }, { "", "\n1" }, { "0", "\n" },
+		{ "1", "\n" }, { "-", "\n" },  { " ", "\n" },
+	};
+	struct rp_task task;
+	char text[32];
 	size_t nr_fds;
+	pid_t pid;
 	int fd;
 
 	MUST(!rp_task_scan(getpid(), &task));
 	CHECK(!task.suspended);
 	nr_fds = task.nr_fds;
 	rp_task_free(&task);
-	fd = memfd_create(RP_SUSPENDED_NAME, MFD_CLOEXEC);
-	MUST(fd >= 0 && !rp_task_scan(getpid(), &task));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(text, sizeof(text), "%s%d%s", wrong[i][0], getpid(),
+			 wrong[i][1]);
+		fd = make_sign(text);
+		CHECK(!says_suspended(getpid()), "%s", text);
+		close(fd);
+	}
+	snprintf(text, sizeof(text), "%d\n", getpid());
+	fd = make_sign(text);
+	MUST(!rp_task_scan(getpid(), &task));
 	CHECK(task.suspended && task.nr_fds == nr_fds);
 	rp_task_free(&task);
+	pid = fork(); /* inherits it */
+	MUST(pid >= 0);
+	if (!pid)
+		for (;;)
+			pause();
+	CHECK(!says_suspended(pid) && says_suspended(getpid()));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 	close(fd);
+	CHECK(!says_suspended(getpid()));
 }
 
 static void pins(void)
