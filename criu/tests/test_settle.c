@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The end of a dump: COMMIT when CRIU has killed the tree, and only then */
+/* The mappings in a dump, and its end: COMMIT when CRIU has killed the tree, and only then */
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #define migr_cmd_commit fake_commit
@@ -10,6 +11,7 @@
 #include "../../tests/check.h"
 
 #define TASKS 3
+#define RDEV 100
 
 struct dump_task *dump_tasks;
 struct dump_context *dump_contexts, *dump_foreign;
@@ -118,8 +120,40 @@ static void again(void)
 	dump_tasks = NULL;
 }
 
+/* who maps a ring for itself alone has none: what the device writes is not there */
+static void mapped_privately(void)
+{
+	const struct rxe_migr_ring ring = { .mmap_offset = 0x5000,
+					    .mmap_size = 0x2000 };
+	const struct rxe_migr_ring *all[] = { &ring };
+	struct rp_map map = { 0x1000, 0x3000, 0x5000, PROT_READ, true, RDEV };
+	struct dump_task task = {
+		.scan = { .pid = 17, .maps = &map, .nr_maps = 1 }
+	};
+	struct dump_context context = { .task = &task.scan,
+					.dev.rdev = RDEV,
+					.rings = { all, 1 } };
+
+	dump_tasks = &task;
+	dump_contexts = &context;
+	CHECK(!check_maps());
+	map.shared = false;
+	CHECK(check_maps() == -EOPNOTSUPP);
+	map.shared = true;
+	map.offset = 0x6000;
+	CHECK(check_maps() == -EOPNOTSUPP);
+	map.offset = 0x5000;
+	map.end = 0x2000;
+	CHECK(check_maps() == -EOPNOTSUPP);
+	map.rdev = 0; /* not ours to judge */
+	CHECK(!check_maps());
+	dump_contexts = NULL;
+	dump_tasks = NULL;
+}
+
 int main(void)
 {
+	mapped_privately();
 	outcome(TASKS, TASKS);
 	outcome(0, 0);
 	outcome(1, 0); /* it has come to its own end */
