@@ -166,6 +166,35 @@ static void in_epoll(int fd, uint32_t events)
 	close(set);
 }
 
+/* Another file in its place: the set knows, once it has no other number */
+static void replaced(int fd)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 1 }, never = {};
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = 17 };
+	int set = epoll_create1(EPOLL_CLOEXEC);
+	int other = rp_dead_open();
+	int copy = dup(fd), last = dup(fd);
+
+	MUST(set >= 0 && other >= 0 && copy >= 0 && last >= 0);
+	CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, copy, &e));
+	MUST(dup2(other, copy) == copy && !close(fd));
+	/* it is still there, and can no longer be taken out */
+	MUST(!timerfd_settime(last, 0, &soon, NULL));
+	CHECK(epoll_wait(set, &e, 1, 10000) == 1 && e.data.u64 == 17);
+	CHECK(epoll_ctl(set, EPOLL_CTL_DEL, copy, NULL) && errno == ENOENT);
+	MUST(!timerfd_settime(last, 0, &never, NULL));
+	CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, copy, &e));
+	CHECK(!epoll_ctl(set, EPOLL_CTL_DEL, copy, NULL));
+	MUST(!timerfd_settime(last, 0, &soon, NULL));
+	CHECK(epoll_wait(set, &e, 1, 10000) == 1);
+	MUST(dup2(other, last) == last);
+	CHECK(!epoll_wait(set, &e, 1, 0));
+	close(set);
+	close(other);
+	close(copy);
+	close(last);
+}
+
 static bool is_reading(pid_t pid, int fd)
 {
 	char path[64], line[128];
@@ -218,7 +247,7 @@ static void restored_files(void)
 	blocks(a);
 	in_epoll(a, EPOLLIN);
 	in_epoll(b, EPOLLIN | EPOLLET);
-	close(a);
+	replaced(a);
 	close(b);
 	rp_restore_fini();
 }
