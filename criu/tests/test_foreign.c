@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 
 #define migr_cmd_resolve fake_resolve
+#define migr_cmd_resume fake_resume
 #include "../take.c"
 #include "../late.c"
 #undef migr_cmd_resolve
+#undef migr_cmd_resume
 
 #include "../../tests/check.h"
 
@@ -16,8 +18,6 @@
 
 struct rp_context *rp_contexts;
 unsigned int rp_nr_contexts;
-struct rp_dead *rp_dead;
-unsigned int rp_nr_dead;
 
 /* of all events these are the only ones that are ours */
 static int our_events = -1, second_events = -1;
@@ -229,18 +229,12 @@ int rp_inject_close(struct rp_inject *inj, int fd)
 	return 0;
 }
 
-static struct rp_dead_image dead_img = { .vpid = 18, .max_fd = 4 };
-static struct rp_dead dead_task = { .img = &dead_img };
-
-struct rp_dead *rp_dead_of(uint32_t vpid)
-{
-	return vpid == dead_img.vpid ? &dead_task : NULL;
-}
-
 static void leaks(void)
 {
 	struct rp_task_image img = { .vpid = 17, .fd = 3, .max_fd = 9 };
 	struct rp_context context = { .task = &img };
+	struct rp_dead_image dead_img = { .vpid = 18, .max_fd = 4 };
+	struct rp_dead dead = { .img = &dead_img };
 	struct rp_fd fds[] = { { .fd = 3, .kind = RP_UVERBS, .rdev = OURS },
 			       { .fd = 5, .kind = RP_UVERBS, .rdev = FOREIGN },
 			       { .fd = 9, .kind = RP_EVENT },
@@ -251,6 +245,8 @@ static void leaks(void)
 
 	rp_contexts = &context;
 	rp_nr_contexts = 1;
+	rp_dead = &dead;
+	rp_nr_dead = 1;
 	CHECK(!close_leaked(NULL, &task));
 	CHECK(nr_closed == 2 && closed[0] == RP_HIGH_FD(9) &&
 	      closed[1] == RP_HIGH_FD(9) + 1);
@@ -259,13 +255,72 @@ static void leaks(void)
 	CHECK(!close_leaked(NULL, &task) && nr_closed == 4 && closed[0] == 5);
 	rp_contexts = NULL;
 	rp_nr_contexts = 0;
+	rp_dead = NULL;
+	rp_nr_dead = 0;
 }
 
-/* not reached here */
+static int resumes;
+
+int fake_resume(int fd, struct rxe_migr_status *st)
+{
+	(void)fd;
+	(void)st;
+	resumes++;
+	return 0;
+}
+
+static pid_t start_task(void)
+{
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (!pid)
+		for (;;)
+			pause();
+	return pid;
+}
+
+/* A context is complete, two tasks with dead files are not */
+static void in_order(void)
+{
+	pid_t pid[] = { start_task(), start_task() };
+	struct rp_task_image img = { .vpid = 17, .fd = 3, .max_fd = 9 };
+	struct rp_context context = { .task = &img, .late_fd = dup(0) };
+	struct rp_dead_image dead_img[] = { { .vpid = rp_task_vpid(pid[0]) },
+					    { .vpid = rp_task_vpid(pid[1]) } };
+	struct rp_dead dead[] = { { .img = dead_img },
+				  { .img = dead_img + 1 } };
+
+	MUST(context.late_fd >= 0);
+	CHECK(rp_late_done()); /* of nothing */
+	rp_dead = dead;
+	rp_nr_dead = 2;
+	CHECK(!rp_late_done());
+	rp_contexts = &context;
+	rp_nr_contexts = 1;
+	CHECK(!rp_late_done());
+	CHECK(rp_late_attach(getpid()) == RP_NOT_OURS);
+	CHECK(!rp_late_attach(pid[1]));
+	CHECK(dead[1].done && !dead[0].done);
+	CHECK(!resumes && !rp_late_done());
+	CHECK(!rp_late_attach(pid[0]));
+	CHECK(resumes == 1 && rp_late_done() && context.late_fd == -1);
+	rp_contexts = NULL;
+	rp_nr_contexts = 0;
+	rp_dead = NULL;
+	rp_nr_dead = 0;
+	for (int i = 0; i < 2; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+}
+
 struct rp_inject *rp_inject_begin(pid_t pid)
 {
+	static char some;
+
 	(void)pid;
-	return NULL;
+	return (void *)&some;
 }
 
 void rp_inject_end(struct rp_inject *inj)
@@ -273,6 +328,7 @@ void rp_inject_end(struct rp_inject *inj)
 	(void)inj;
 }
 
+/* not reached here */
 int rp_inject_mmap(struct rp_inject *inj, const struct rp_vma *vma, int fd)
 {
 	(void)inj;
@@ -296,5 +352,6 @@ int main(void)
 	written();
 	by_name();
 	leaks();
+	in_order();
 	return check_result();
 }
