@@ -354,4 +354,6 @@ void rp_dump_finish(bool failed, bool tasks_live)
 		dump_release_all();
 	else
 		outcome_due = true;
+	/* nothing of these has been stopped */
+	dump_release_foreign();
 }

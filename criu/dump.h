@@ -60,6 +60,8 @@ bool dump_is_incremental(void);
 int dump_check_outside(void);
 /* Give everything back; a guard that is closed before COMMIT is UNSTOP */
 void dump_release_all(void);
+/* Of the files of dump_foreign: nothing is decided about them later */
+void dump_release_foreign(void);
 /* Both take ownership of `fd`, the task's file */
 int dump_take_foreign(struct rp_task *task, const struct rp_fd *f,
 		      const struct rp_device *dev, int fd);

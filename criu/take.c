@@ -420,6 +420,20 @@ static void free_contexts(struct dump_context **list)
 	}
 }
 
+void dump_release_foreign(void)
+{
+	struct dump_file *f;
+
+	for (struct dump_context *c = dump_foreign; c; c = c->next) {
+		f = (struct dump_file *)dump_find_file(c->fd);
+		if (!f)
+			continue;
+		tdelete(f, &files, by_file);
+		free_file(f);
+	}
+	free_contexts(&dump_foreign);
+}
+
 void dump_release_all(void)
 {
 	struct dump_task *t;

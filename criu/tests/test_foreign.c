@@ -64,6 +64,19 @@ bool check_and_remove_inventory_plugin(const char *name, size_t n)
 	return inventory && inventory--;
 }
 
+/* Of the pipe, of which all files are one inode, these two are left */
+static bool has_closed(int out, int in)
+{
+	int files = 0;
+	struct stat st, of;
+
+	MUST(!fstat(in, &st));
+	for (int fd = 0; fd < 1024; fd++)
+		files += fd != out && !fstat(fd, &of) &&
+			 of.st_dev == st.st_dev && of.st_ino == st.st_ino;
+	return files == 1;
+}
+
 static void events(void)
 {
 	struct rp_fd fds[] = { { .fd = 3, .kind = RP_UVERBS, .rdev = OURS },
@@ -96,6 +109,11 @@ static void events(void)
 	task.suspended = true; /* the layer's */
 	CHECK(!take_event(&task, fds + 3, dup(other[0])));
 	CHECK(dump_find_file(other[0])->context == dump_foreign);
+	dump_release_foreign();
+	CHECK(!dump_foreign && !dump_find_file(other[0]));
+	CHECK(has_closed(other[1], other[0]));
+	CHECK(dump_find_file(file[0])->context == dump_contexts);
+	CHECK(!take_event(&task, fds + 3, dup(other[0])));
 	dump_release_all();
 	CHECK(!dump_find_file(file[0]) && !dump_find_file(other[0]));
 	CHECK(!dump_contexts && !dump_foreign);
