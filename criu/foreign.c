@@ -62,11 +62,24 @@ int dump_take_foreign(struct rp_task *task, const struct rp_fd *f,
 	return -EOPNOTSUPP;
 }
 
+/* Files of devices; those of events have none here */
+static bool has_device(const struct rp_task *task)
+{
+	const struct dump_context *c = dump_foreign;
+
+	while (c && (c->task != task || !c->dev.rdev))
+		c = c->next;
+	return c;
+}
+
 int dump_take_foreign_event(struct rp_task *task, const struct rp_fd *f, int fd)
 {
 	/* the kernel does not say of which device */
 	static const struct rp_device any = { .ibdev = "events" };
 
+	if (!has_device(task))
+		rp_warn("pid %d, fd %d: verbs events, and the process has no device that cannot migrate open; should they be of another process's context, they would be lost",
+			task->pid, f->fd);
 	return take(task, f->fd, &any, fd);
 }
 

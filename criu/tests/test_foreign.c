@@ -48,6 +48,8 @@ bool dump_is_incremental(void)
 	return false;
 }
 
+unsigned int log_warnings; /* of log.c */
+
 static int inventory;
 
 int add_inventory_plugin(const char *name)
@@ -107,7 +109,9 @@ static void events(void)
 	CHECK(dump_contexts->nr_fds == 3 && !dump_find_file(other[0]));
 	CHECK(!dump_foreign);
 	task.suspended = true; /* the layer's */
+	CHECK(!log_warnings);
 	CHECK(!take_event(&task, fds + 3, dup(other[0])));
+	CHECK(log_warnings == 1); /* it has no such device */
 	CHECK(dump_find_file(other[0])->context == dump_foreign);
 	dump_release_foreign();
 	CHECK(!dump_foreign && !dump_find_file(other[0]));
@@ -147,8 +151,16 @@ static void needs_the_sign(void)
 	      -EOPNOTSUPP);
 	CHECK(!dump_foreign && !dump_find_file(file[0]) && !inventory);
 	task.suspended = child.suspended = true;
+	CHECK(!dump_take_foreign(&child, fds, &foreign, dup(file[0])));
+	log_warnings = 0;
+	CHECK(!take_event(&task, fds + 1, dup(file[1])));
+	CHECK(log_warnings == 1); /* another one has the device */
+	dump_release_all();
+	inventory = 0;
+	dump_forget_plugin();
 	CHECK(!dump_take_foreign(&task, fds, &foreign, dup(file[0])));
 	CHECK(!take_event(&task, fds + 1, dup(file[1])));
+	CHECK(log_warnings == 1);
 	CHECK(inventory == 1);
 	CHECK(dump_find_file(file[0])->type == RP_FILE_DEAD);
 	CHECK(dump_find_file(file[1])->type == RP_FILE_DEAD);
