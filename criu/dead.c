@@ -24,8 +24,20 @@
 struct rp_dead *rp_dead;
 unsigned int rp_nr_dead;
 
+/* A task can have many mappings, and is asked for each */
+static uint64_t *find_places(const struct rp_dead_image *img)
+{
+	uint64_t *place = calloc((size_t)img->nr_vmas + 1, sizeof(*place));
+	const struct rp_vma *vma = rp_dead_vmas(img);
+
+	for (uint32_t i = 0; place && i < img->nr_vmas; i++)
+		place[i + 1] = place[i] + vma[i].end - vma[i].start;
+	return place;
+}
+
 static int read_one(int dir, const char *name, uint32_t number)
 {
+	uint64_t *place;
 	struct rp_dead *d;
 	void *img;
 	int err;
@@ -40,13 +52,16 @@ static int read_one(int dir, const char *name, uint32_t number)
 		free(img);
 		return -EINVAL;
 	}
+	place = find_places(img);
 	d = reallocarray(rp_dead, rp_nr_dead + 1, sizeof(*d));
-	if (!d) {
+	if (d)
+		rp_dead = d;
+	if (!d || !place) {
+		free(place);
 		free(img);
 		return -ENOMEM;
 	}
-	rp_dead = d;
-	rp_dead[rp_nr_dead++] = (struct rp_dead){ .img = img };
+	d[rp_nr_dead++] = (struct rp_dead){ .img = img, .place = place };
 	return 0;
 }
 
@@ -57,8 +72,10 @@ int rp_dead_read(int dir)
 
 void rp_dead_free(void)
 {
-	while (rp_nr_dead)
+	while (rp_nr_dead) {
 		free(rp_dead[--rp_nr_dead].img);
+		free(rp_dead[rp_nr_dead].place);
+	}
 	free(rp_dead);
 	rp_dead = NULL;
 }
@@ -85,29 +102,23 @@ int rp_dead_open(void)
 	return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 }
 
-uint64_t rp_dead_size(const struct rp_dead_image *img)
+uint64_t rp_dead_size(const struct rp_dead *dead)
 {
-	const struct rp_vma *vma = rp_dead_vmas(img);
-	uint64_t size = 0;
-
-	for (uint32_t i = 0; i < img->nr_vmas; i++)
-		size += vma[i].end - vma[i].start;
-	return size;
+	return dead->place[dead->img->nr_vmas];
 }
 
-const struct rp_dead_image *rp_dead_find_vma(uint64_t start, uint64_t offset,
-					     uint64_t *place)
+const struct rp_dead *rp_dead_find_vma(uint64_t start, uint64_t offset,
+				       uint64_t *place)
 {
 	const struct rp_dead *d = rp_dead_of(getpid());
-	const struct rp_vma *vma, *found;
+	const struct rp_vma *vmas, *found;
 
 	if (!d)
 		return NULL;
-	vma = rp_dead_vmas(d->img);
-	found = rp_find_vma(vma, d->img->nr_vmas, start, offset);
+	vmas = rp_dead_vmas(d->img);
+	found = rp_find_vma(vmas, d->img->nr_vmas, start, offset);
 	if (!found)
 		return NULL;
-	for (*place = 0; vma < found; vma++)
-		*place += vma->end - vma->start;
-	return d->img;
+	*place = d->place[found - vmas];
+	return d;
 }

@@ -312,6 +312,7 @@ int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 
 struct rp_dead {
 	struct rp_dead_image *img;
+	uint64_t *place; /* of each mapping in their memory, then its size */
 	/* in the master */
 	bool done; /* nothing is left in the task that the restore needed */
 };
@@ -328,10 +329,10 @@ struct rp_dead *rp_dead_of(uint32_t vpid);
 /* A new dead file; -1 and errno */
 int rp_dead_open(void);
 /* Memory for all dead mappings of a task */
-uint64_t rp_dead_size(const struct rp_dead_image *img);
+uint64_t rp_dead_size(const struct rp_dead *dead);
 /* Has this very task such a dead mapping? Its place in that memory */
-const struct rp_dead_image *rp_dead_find_vma(uint64_t start, uint64_t offset,
-					     uint64_t *place);
+const struct rp_dead *rp_dead_find_vma(uint64_t start, uint64_t offset,
+				       uint64_t *place);
 
 /* ---- tasks restored but not yet running (late.c) ---- */
 

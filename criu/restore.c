@@ -521,6 +521,24 @@ static int make_standin(void)
 	return make_memory(size);
 }
 
+/* One for all dead mappings of this task: it goes with what has leaked */
+static int dead_memory(const struct rp_dead *dead)
+{
+	static int memory = -1;
+	static pid_t owner;
+
+	/* a child of CRIU's would have its parent's, if that came first */
+	if (owner != getpid()) {
+		memory = make_memory(rp_dead_size(dead));
+		if (memory < 0)
+			return -1;
+		memory = move_high(dead->img->max_fd, memory);
+		if (memory >= 0)
+			owner = getpid();
+	}
+	return memory < 0 ? -1 : dup(memory);
+}
+
 /*
  * CRIU wants a file and an offset for a mapping and closes that file itself.
  * But when mappings of one device follow each other it maps all of them from
@@ -528,22 +546,22 @@ static int make_standin(void)
  * (open_filemap() in files-reg.c). With one context in the task both files are
  * the same, and late.c closes what has leaked. With several contexts the wrong
  * one would be mapped, so the mappings get memory as a stand-in, which late.c
- * replaces by the rings. In the memory of dead mappings each has a place of its
- * own, so that any of it will do.
+ * replaces by the rings. All dead mappings of a task are in one memory, where each
+ * has a place of its own, so that any of its files will do.
  */
 int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 		   int *fd)
 {
 	const struct rp_vma *vma;
 	struct rp_context *c = find_vma(start, offset, &vma);
-	const struct rp_dead_image *dead = NULL;
+	const struct rp_dead *dead = NULL;
 
 	if (!c)
 		dead = rp_dead_find_vma(start, offset, new_offset);
 	if (!c && !dead)
 		return RP_NOT_OURS;
 	if (dead) {
-		*fd = make_memory(rp_dead_size(dead));
+		*fd = dead_memory(dead);
 	} else if (c->task->contexts > 1) {
 		*fd = make_standin();
 		*new_offset = 0;
@@ -557,6 +575,6 @@ int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 		       strerror(errno));
 		return -1;
 	}
-	*fd = move_high(c ? c->task->max_fd : dead->max_fd, *fd);
+	*fd = move_high(c ? c->task->max_fd : dead->img->max_fd, *fd);
 	return *fd < 0 ? -1 : 1;
 }

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <rdma/rdma_user_ioctl.h>
 
 #include "../restore.c"
@@ -283,6 +284,8 @@ static void restored_mappings(void)
 		MUST(rp_restore_vma(vma[i].start, vma[i].offset, &offset,
 				    fd + i) == 1);
 		CHECK(fd[i] >= RP_HIGH_FD(MAX_FD));
+		/* one memory: a file is kept for each mapping, not a copy */
+		CHECK(!rp_compare_files(fd[0], fd[i]));
 		file = i == 1 ? fd[0] : fd[i];
 		p = (char *)vma[i].start;
 		MUST(mmap(p, vma[i].end - vma[i].start, vma[i].prot,
@@ -303,6 +306,36 @@ static void restored_mappings(void)
 	rp_restore_fini();
 }
 
+/* as many as it can have: how long is asked of the last one is as of any other */
+static void many_mappings(void)
+{
+	const uint32_t nr = 65530;
+	struct rp_vma *vma = calloc(nr, sizeof(*vma));
+	const struct rp_dead *mine;
+	uint64_t place, sum = 0;
+	clock_t start;
+
+	MUST(vma);
+	for (uint32_t i = 0; i < nr; i++) {
+		vma[i].start = (1 + 4 * (uint64_t)i) * PAGE;
+		vma[i].end = vma[i].start + (1 + i % 3) * PAGE;
+		vma[i].prot = PROT_READ;
+	}
+	write_tree(vma, nr);
+	MUST(!rp_restore_init());
+	mine = rp_dead_of(getpid());
+	start = clock();
+	for (uint32_t i = 0; i < nr; i++) {
+		CHECK(rp_dead_find_vma(vma[i].start, 0, &place) == mine);
+		CHECK(place == sum);
+		sum += vma[i].end - vma[i].start;
+	}
+	CHECK(rp_dead_size(mine) == sum);
+	CHECK(clock() - start < 2 * CLOCKS_PER_SEC);
+	free(vma);
+	rp_restore_fini();
+}
+
 int main(void)
 {
 	char path[] = "/tmp/criu-test-XXXXXX", cmd[64];
@@ -313,6 +346,7 @@ int main(void)
 	refused();
 	restored_files();
 	restored_mappings();
+	many_mappings();
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", path);
 	CHECK(!system(cmd));
 	return check_result();
