@@ -15,8 +15,8 @@
  *
  * EXTRA is what cannot be moved: "silent" (it does not show the sign), "child"
  * (which has its files, too, and a sign of its own), "heir" (a child that has its
- * files and its sign), "orphan" (a child that has the mappings, and a sign). On
- * SIGUSR1 everything must be alive then.
+ * files and its sign), "orphan" (a child that has the mappings, and a sign);
+ * "none" (it could be moved). On SIGUSR1 everything must be alive then.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static struct ctx {
 	struct ibv_comp_channel *level, *edge;
 	struct ibv_cq *cq[2];
 	struct ibv_qp *qp;
-	int fd[FILES], flags[FILES];
+	int fd[FILES], flags[FILES], fd_flags[FILES];
 } ctx[CONTEXTS];
 
 static struct map {
@@ -146,8 +146,12 @@ static void open_files(struct ctx *c)
 	watch(&edge, c->fd[LEVEL], EPOLLIN | EPOLLET);
 	watch(&edge, c->fd[EDGE], EPOLLIN | EPOLLET);
 	watch(&edge, c->fd[ASYNC], EPOLLIN | EPOLLET | EPOLLONESHOT);
-	for (int i = 0; i < FILES; i++)
+	NEED(!fcntl(c->fd[LEVEL], F_SETFD, FD_CLOEXEC));
+	NEED(!fcntl(c->fd[EDGE], F_SETFD, 0));
+	for (int i = 0; i < FILES; i++) {
 		c->flags[i] = fcntl(c->fd[i], F_GETFL);
+		c->fd_flags[i] = fcntl(c->fd[i], F_GETFD);
+	}
 }
 
 static void *wait_for_event(void *fd)
@@ -251,6 +255,29 @@ static void need_dead(int fd, int flags)
 	if (flags & O_NONBLOCK)
 		NEED(read(fd, buf, sizeof(buf)) < 0 && errno == EAGAIN);
 	NEED(!poll(&p, 1, 0));
+}
+
+/* what is set through one number is seen through the other, or not */
+static void need_one_file(int a, int b, bool one)
+{
+	const int flags = fcntl(a, F_GETFL), other = fcntl(b, F_GETFL);
+
+	NEED(flags >= 0 && other >= 0);
+	NEED(!fcntl(a, F_SETFL, flags ^ O_NONBLOCK));
+	NEED(fcntl(b, F_GETFL) == (one ? other ^ O_NONBLOCK : other));
+	NEED(!fcntl(a, F_SETFL, flags));
+}
+
+static void need_same_files(const struct ctx *c)
+{
+	for (int i = 0; i < FILES; i++) {
+		need_dead(c->fd[i], c->flags[i]);
+		NEED(fcntl(c->fd[i], F_GETFD) == c->fd_flags[i]);
+	}
+	need_one_file(c->fd[DUP_CMD], c->fd[CMD], true);
+	need_one_file(c->fd[DUP_LEVEL], c->fd[LEVEL], true);
+	need_one_file(c->fd[ASYNC], c->fd[LEVEL], false);
+	need_one_file(c->fd[CMD], c->fd[LEVEL], false);
 }
 
 static void need_same_set(struct set *set)
@@ -455,8 +482,7 @@ static void after(void)
 	struct ctx *c;
 
 	for (c = ctx; c < ctx + CONTEXTS; c++)
-		for (int i = 0; i < FILES; i++)
-			need_dead(c->fd[i], c->flags[i]);
+		need_same_files(c);
 	need_waiting(ctx[0].fd[EDGE]);
 	need_memory();
 	for (c = ctx; c < ctx + CONTEXTS; c++)
