@@ -335,13 +335,14 @@ int dump_settle_at_exit(void)
 }
 
 /* What the dump before this one has left is settled: CRIU has decided */
-void rp_dump_begin(void)
+int rp_dump_begin(void)
 {
 	settle();
 	dump_release_all();
 	written = false;
 	outcome_due = false;
 	dump_forget_plugin();
+	return rp_image_new_dump();
 }
 
 void rp_dump_finish(bool failed, bool tasks_live)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -67,6 +68,36 @@ size_t rp_task_image_size(size_t nr_vmas, size_t nr_fds)
 	       nr_fds * sizeof(uint32_t);
 }
 
+static uint64_t dump; /* that is written */
+
+static struct {
+	bool known;
+	uint64_t dump;
+} wanted; /* that is read */
+
+int rp_image_new_dump(void)
+{
+	if (getrandom(&dump, sizeof(dump), 0) == sizeof(dump))
+		return 0;
+	rp_err("cannot have a random number: %s", strerror(errno));
+	return -EIO;
+}
+
+void rp_image_any_dump(void)
+{
+	wanted.known = false;
+}
+
+/* Whole and sane, but left over from another dump, or copied to this one? */
+static const char *check_dump(const struct rp_image_hdr *hdr)
+{
+	if (!wanted.known)
+		wanted.dump = hdr->dump;
+	wanted.known = true;
+	return hdr->dump == wanted.dump ? NULL
+					: "of another dump than the others";
+}
+
 void rp_image_seal(void *img, enum rp_image_kind kind, size_t length)
 {
 	struct rp_image_hdr *hdr = img;
@@ -75,6 +106,7 @@ void rp_image_seal(void *img, enum rp_image_kind kind, size_t length)
 	hdr->version = RP_IMAGE_VERSION;
 	hdr->kind = kind;
 	hdr->length = length;
+	hdr->dump = dump;
 	hdr->crc32 = image_crc(img, length);
 }
 
@@ -341,7 +373,7 @@ int rp_read_image(int dir, const char *name, enum rp_image_kind kind,
 		rp_err("%s: %s", name, strerror(-err));
 		return err;
 	}
-	why = rp_image_check(*img, length, kind);
+	why = rp_image_check(*img, length, kind) ?: check_dump(*img);
 	if (!why)
 		return 0;
 	rp_err("%s: %s", name, why);

@@ -148,7 +148,7 @@ int rp_cm_see_ids(const void *attrs, size_t length, void *ids);
 /* ---- image files (images.c) ---- */
 
 #define RP_IMAGE_MAGIC "RDMACRIU" /* without NUL */
-#define RP_IMAGE_VERSION 2
+#define RP_IMAGE_VERSION 3
 
 /*
  * Where the restore keeps its files in a task: above the task's own numbers and
@@ -176,6 +176,7 @@ struct rp_image_hdr {
 	uint32_t kind;
 	uint32_t length; /* of the whole file */
 	uint32_t crc32;
+	uint64_t dump; /* a random number, the same in all images of a dump */
 };
 
 /* beside the driver's types of files, those of no context: */
@@ -231,6 +232,10 @@ size_t rp_dead_image_size(size_t nr_vmas);
 const struct rp_vma *rp_image_vmas(const struct rp_task_image *img);
 const uint32_t *rp_image_fds(const struct rp_task_image *img);
 size_t rp_task_image_size(size_t nr_vmas, size_t nr_fds);
+/* Those that are sealed from now on are of another dump: -errno and log */
+int rp_image_new_dump(void);
+/* What is read next may be of any dump, and all that follows is of the same */
+void rp_image_any_dump(void);
 /* Fill in the header, the rest must be in place */
 void rp_image_seal(void *img, enum rp_image_kind kind, size_t length);
 /* NULL if the image is whole and sane, else what is wrong with it */
@@ -273,7 +278,7 @@ int rp_remove_images(int dir);
 /* ---- dump side (take.c, dump.c) ---- */
 
 /* One process of CRIU may do several dumps, with RPC */
-void rp_dump_begin(void);
+int rp_dump_begin(void);
 int rp_pre_dump_check(pid_t pid);
 /* Take and stop the contexts of a task; RP_NOT_OURS: it has none */
 int rp_dump_take(pid_t pid);

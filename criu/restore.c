@@ -318,6 +318,7 @@ int rp_restore_init(void)
 		return 0;
 	if (dir < 0)
 		return 0;
+	rp_image_any_dump();
 	err = read_tasks(dir);
 	if (!err)
 		err = rp_dead_read(dir);

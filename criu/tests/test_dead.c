@@ -111,6 +111,18 @@ static void refused(void)
 	write_task(2, getpid() + 1, 1, NULL, 0); /* the same task again */
 	write_file(4, RP_FILE_DEAD, 0);
 	CHECK(!readable());
+	/* whole, but of another dump, as which all of them would be good */
+	write_tree(NULL, 0);
+	MUST(!rp_image_new_dump());
+	write_file(2, RP_FILE_DEAD, O_RDONLY);
+	CHECK(!readable());
+	write_tree(NULL, 0);
+	CHECK(readable());
+	MUST(!rp_image_new_dump());
+	write_task(1, getpid() + 1, 1, NULL, 0);
+	CHECK(!readable());
+	write_tree(NULL, 0);
+	CHECK(readable());
 	for (size_t i = 0; i < sizeof(struct rp_dead_image); i++) {
 		write_tree(NULL, 0);
 		corrupt("rdma-dead-1.img", i);

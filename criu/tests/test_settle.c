@@ -122,7 +122,7 @@ static void again(void)
 	rp_dump_finish(false, false);
 	CHECK(outcome_due);
 	releases = forgets = 0;
-	rp_dump_begin();
+	CHECK(!rp_dump_begin());
 	CHECK(!written && !outcome_due && forgets == 1 && releases == 1);
 	dump_tasks = NULL;
 }
