@@ -92,6 +92,7 @@ static int write_task(struct dump_context *c, unsigned int number)
 		img->contexts += other->task == c->task;
 	img->nr_vmas = nr_vmas;
 	img->nr_fds = c->nr_fds;
+	img->context_crc32 = ((struct rxe_migr_image_hdr *)c->data)->crc32;
 	fill_vmas(c, (struct rp_vma *)rp_image_vmas(img));
 	memcpy((uint32_t *)rp_image_fds(img), c->fds,
 	       c->nr_fds * sizeof(uint32_t));

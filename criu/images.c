@@ -173,8 +173,6 @@ static const char *check_task(const struct rp_task_image *img, size_t length)
 	    img->nr_fds > length ||
 	    length != rp_task_image_size(img->nr_vmas, img->nr_fds))
 		return "wrong length";
-	if (img->reserved)
-		return "reserved field is set";
 	why = check_owner(img->vpid, img->max_fd);
 	if (why)
 		return why;

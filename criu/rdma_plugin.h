@@ -213,7 +213,7 @@ struct rp_task_image {
 	uint32_t contexts; /* how many the task has */
 	uint32_t nr_fds;   /* RDMA files of the context, duplicates too */
 	uint32_t nr_vmas;
-	uint32_t reserved;
+	uint32_t context_crc32; /* in the header of the context's image */
 	/* nr_vmas times struct rp_vma, nr_fds times uint32_t */
 };
 

@@ -74,6 +74,9 @@ static int read_context(int dir, struct rp_context *c, uint32_t number)
 		return bad(name, strerror(-err));
 	if (migr_image_parse(c->data, length, &c->img, &why))
 		return bad(name, why.text);
+	if (((struct rxe_migr_image_hdr *)c->data)->crc32 !=
+	    c->task->context_crc32)
+		return bad(name, "of another dump than its task");
 	err = check_vmas(c);
 	if (err)
 		return bad(name, err == -EINVAL

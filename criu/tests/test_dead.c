@@ -17,6 +17,7 @@
 
 #include "../restore.c"
 
+#include "../../libibverbs-ext/tests/image_builder.h"
 #include "../../tests/check.h"
 
 #define PAGE 4096UL
@@ -141,6 +142,36 @@ static void refused(void)
 	/* nothing that would need a device or a context */
 	write_file(2, RXE_MIGR_CONTEXT, 0);
 	CHECK(!readable());
+}
+
+/* A context's image that is good, and not the one of its task's dump */
+static void other_context(void)
+{
+	const uint32_t fd = 3;
+	size_t size = rp_task_image_size(0, 1);
+	struct rp_task_image *img = calloc(1, size);
+	struct builder b[2];
+
+	MUST(img && !rp_remove_images(dir));
+	for (uint32_t i = 0; i < 2; i++) {
+		builder_start(b + i, 10 + i);
+		builder_finish(b + i);
+	}
+	img->vpid = 17;
+	img->fd = img->max_fd = fd;
+	img->contexts = img->nr_fds = 1;
+	img->context_crc32 = ((struct rxe_migr_image_hdr *)b[0].data)->crc32;
+	memcpy((void *)rp_image_fds(img), &fd, sizeof(fd));
+	rp_image_seal(img, RP_IMAGE_TASK, size);
+	MUST(!rp_write_file(dir, "rdma-task-0.img", img, size));
+	free(img);
+	for (int i = 0; i < 2; i++) {
+		MUST(!rp_write_file(dir, "rdma-ctx-0.img", b[i].data,
+				    b[i].length));
+		CHECK(read_tasks(dir) == (i ? -EINVAL : 0));
+		rp_restore_fini();
+		builder_free(b + i);
+	}
 }
 
 static bool is_ready(int fd)
@@ -356,6 +387,7 @@ int main(void)
 	dir = open(path, O_RDONLY | O_DIRECTORY);
 	MUST(dir >= 0);
 	refused();
+	other_context();
 	restored_files();
 	restored_mappings();
 	many_mappings();

@@ -129,7 +129,6 @@ static void insane(void)
 	REFUSED(img->nr_vmas = 1);
 	REFUSED(img->nr_vmas = 0xffffffff);
 	REFUSED(img->nr_fds = 0xfffffffd);
-	REFUSED(img->reserved = 1);
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[1].start = 0x8000);
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[0].end = 0x6000);
 	REFUSED(((struct rp_vma *)rp_image_vmas(img))[1].end = 1ULL << 63);
