@@ -281,22 +281,25 @@ struct ibv_mr *shadow_alloc_null_mr(struct ibv_pd *pd)
 				   ->real_verbs->alloc_null_mr(real_pd(pd))));
 }
 
-/* Whatever it says, the real one knows what is left, and its keys may be others. */
+/* Whatever it says, the real one knows what is left. Its names are others if its keys are. */
 static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 		    void *addr, size_t length, int access)
 {
 	struct shadow_context *c = to_context(s->mr.context);
 	bool moves =
 		flags & IBV_REREG_MR_CHANGE_PD; /* else @pd may be anything */
+	uint32_t lkey = s->real->lkey, rkey = s->real->rkey;
 	int err =
 		real()->ibv_rereg_mr(s->real, flags, moves ? real_pd(pd) : NULL,
 				     addr, length, access);
-	int unnamed;
+	int unnamed = 0;
 
 	pthread_mutex_lock(&c->lock);
-	names_drop_mr(s);
 	copy_mr(s);
-	unnamed = names_mr(s);
+	if (s->real->lkey != lkey || s->real->rkey != rkey) {
+		names_drop_mr(s);
+		unnamed = names_mr(s);
+	}
 	pthread_mutex_unlock(&c->lock);
 	if (moves && s->real->pd == real_pd(pd))
 		s->mr.pd = pd;

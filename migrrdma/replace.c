@@ -188,6 +188,7 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 		atomic_fetch_or(&qp->slow, flags);
 		/* of an attempt before, which has stopped it, or nothing */
 		qp->swap.stopped &= qp->swap.moved;
+		qp->swap.was_err &= qp->swap.moved;
 	}
 	EACH (c, ch, channels)
 		atomic_store(&ch->held, all);

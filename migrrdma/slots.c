@@ -25,6 +25,7 @@ struct slot {
 struct slots {
 	pthread_mutex_t lock; /* held while the provider has them posted, too */
 	uint32_t id, max_sge;
+	uint32_t max_wr; /* that the provider has room for */
 	struct slot *slot;
 	struct ibv_sge *sge; /* @max_sge of each */
 	uint32_t n, used, free;
@@ -56,14 +57,15 @@ static bool enlist(struct slots *s)
 	return found;
 }
 
-struct slots *slots_new(uint32_t max_sge)
+struct slots *slots_new(const struct ibv_srq_attr *became)
 {
 	struct slots *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	pthread_mutex_init(&s->lock, NULL);
-	s->max_sge = max_sge;
+	s->max_sge = became->max_sge;
+	s->max_wr = became->max_wr;
 	s->free = NONE;
 	if (enlist(s))
 		return s;
@@ -209,6 +211,8 @@ static int post_one(struct shadow_srq *srq, const struct ibv_recv_wr *wr)
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > s->max_sge ||
 	    wr->num_sge > MOST_SGES)
 		return EINVAL;
+	if (s->hold && s->used >= s->max_wr)
+		return ENOMEM; /* as the provider would say */
 	if (!take(s, wr, &i))
 		return ENOMEM;
 	if (s->hold)
@@ -245,6 +249,13 @@ uint64_t slots_take(uint64_t wr_id)
 	put(s, i);
 	pthread_mutex_unlock(&s->lock);
 	return wr_id;
+}
+
+void slots_resize(struct slots *s, uint32_t max_wr)
+{
+	pthread_mutex_lock(&s->lock);
+	s->max_wr = max_wr;
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* --- replacement --- */

@@ -9,8 +9,11 @@
 
 #include "shadow.h"
 
-/** slots_new - of an SRQ with so many SGEs; NULL if there is no memory */
-struct slots *slots_new(uint32_t max_sge);
+/** slots_new - of an SRQ that has become so; NULL if there is no memory */
+struct slots *slots_new(const struct ibv_srq_attr *became);
+
+/** slots_resize - the provider has room for so many now */
+void slots_resize(struct slots *slots, uint32_t max_wr);
 
 /**
  * slots_retire - the SRQ is gone, but a CQ may still have completions of it

@@ -65,10 +65,10 @@ static bool is_basic(const struct shadow_srq *s)
 }
 
 static struct ibv_srq *made_srq(struct shadow_srq *s, struct ibv_srq *srq,
-				uint32_t max_sge)
+				const struct ibv_srq_attr *became)
 {
 	if (srq && control_is_on() && is_basic(s)) {
-		s->slots = slots_new(max_sge);
+		s->slots = slots_new(became);
 		if (!s->slots) {
 			real()->ibv_destroy_srq(srq);
 			srq = NULL;
@@ -104,7 +104,7 @@ static struct ibv_srq *create_srq(struct ibv_context *ctx,
 	s->extended = extended;
 	srq = make(s, &a);
 	*became = a.attr;
-	return made_srq(s, srq, a.attr.max_sge);
+	return made_srq(s, srq, became);
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
@@ -133,8 +133,11 @@ static int modify_srq(struct shadow_srq *s, struct ibv_srq_attr *attr,
 {
 	int err = real()->ibv_modify_srq(s->real, attr, attr_mask);
 
-	if (!err && attr_mask & IBV_SRQ_MAX_WR)
+	if (!err && attr_mask & IBV_SRQ_MAX_WR) {
 		s->attr.attr.max_wr = attr->max_wr;
+		if (s->slots)
+			slots_resize(s->slots, attr->max_wr);
+	}
 	return err;
 }
 

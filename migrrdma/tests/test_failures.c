@@ -154,6 +154,26 @@ static void test_timeout(void)
 	world_destroy();
 }
 
+/* RECVs of an SRQ are collected meanwhile, but no more than the provider has room for */
+static void test_full_srq(void)
+{
+	uint64_t n = 0;
+
+	puts("an SRQ is filled while a QP is not flushed");
+	begin();
+	fake_fail_times("post_recv", ENOMEM, 1000000);
+	CHECK(layer_replace(NULL, 0, 20, &swapped) == ETIMEDOUT);
+	fake_fail("post_recv", 0);
+	while (n < 10000 && !recv_srq(n))
+		n++;
+	CHECK(n && n < 10000);
+	CHECK(recv_srq(n) == ENOMEM);
+	replace_all();
+	connect_all();
+	resume();
+	world_destroy();
+}
+
 static unsigned int flushed(unsigned int n)
 {
 	struct ibv_wc wc[8];
@@ -239,6 +259,7 @@ int main(void)
 	test_undone();
 	test_again();
 	test_timeout();
+	test_full_srq();
 	test_given_up();
 	test_err();
 	return rig_close();

@@ -44,10 +44,13 @@ static void test_regions(void)
 	again();
 	SAW("ibv_reg_mr_iova2", fake_newest(FAKE_PD), memory + 8, 16,
 	    memory + 8, IBV_ACCESS_REMOTE_READ);
-	/* what failed has not been */
+	/* what failed has not been, and its keys are what they were */
+	lkey = mr->lkey;
+	MUST(lkey != ((struct ibv_mr *)fake_newest(FAKE_MR))->lkey);
 	fake_fail("ibv_rereg_mr", EINVAL);
 	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			   write) == EINVAL);
+	CHECK(mr->lkey == lkey);
 	again();
 	SAW("ibv_reg_mr_iova2", fake_newest(FAKE_PD), memory + 8, 16,
 	    memory + 8, IBV_ACCESS_REMOTE_READ);
@@ -165,6 +168,10 @@ static void test_qps(void)
 	POLLED(cq, 4, 5);
 	again();
 	CHECK(((struct ibv_qp *)fake_newest(FAKE_QP))->state == IBV_QPS_ERR);
+	/* and what it has been once it is no more */
+	set_state(qp, IBV_QPS_RESET);
+	again();
+	CHECK(((struct ibv_qp *)fake_newest(FAKE_QP))->state == IBV_QPS_RESET);
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
