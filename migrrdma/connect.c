@@ -10,6 +10,7 @@
 #include "peer.h"
 #include "record.h"
 #include "recvq.h"
+#include "slots.h"
 #include "stop.h"
 #include "suspend.h"
 #include "swap.h"
@@ -164,12 +165,20 @@ static void give_up(struct shadow_qp *qp)
 	qp->swap.apart = qp->swap.moved = qp->swap.stopped = false;
 }
 
+/* Those that were not stopped yet go on, with what was posted to them meanwhile. */
 void swap_give_up(void)
 {
 	struct shadow_context *c;
+	struct shadow_srq *srq;
 	struct shadow_qp *qp;
+	unsigned int n;
 
 	EACH (c, qp, qps)
 		if (qp->swap.apart || qp->swap.moved)
 			give_up(qp);
+		else if (qp->recvq && atomic_load(&qp->slow) & SLOW_RECVS)
+			recvq_post_again(qp, &n);
+	EACH (c, srq, srqs)
+		if (srq->slots)
+			slots_post_again(srq, &n);
 }

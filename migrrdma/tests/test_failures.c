@@ -223,6 +223,47 @@ static void test_given_up(void)
 	world_destroy();
 }
 
+/* What was not stopped yet goes on when the replacement is given up. */
+static void test_left_alone(void)
+{
+	puts("who replaces goes away before all QPs are stopped");
+	begin();
+	fake_fail_later("ibv_query_qp", EAGAIN, 1);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EAGAIN);
+	CHECK(!recv_srq(14));
+	layer_give_up();
+	CHECK(w.real->state == IBV_QPS_ERR);
+	CHECK(w.real_srq->state == IBV_QPS_RTS);
+	CHECK(flushed(flushed(0)) == 3);
+	CHECK(!recv_srq(15));
+	for (int i = 0; i < 5; i++)
+		fake_receive(w.real_srq, 1);
+	POLLED(w.cq, 5, 11, 12, 13, 14, 15);
+	world_destroy();
+}
+
+/* and RECVs of a QP of its own */
+static void test_left_recvs(void)
+{
+	struct ibv_qp *other, *real;
+
+	puts("and one with a queue of its own");
+	begin();
+	resume();
+	other = new_qp_ex(IBV_QPT_RC, w.cq, EX_OPS, &real);
+	set_state(other, IBV_QPS_INIT);
+	CHECK(!recv_one(other, 20));
+	suspend();
+	fake_fail_later("ibv_query_qp", EAGAIN, 2);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EAGAIN);
+	layer_give_up();
+	CHECK(!recv_one(other, 21));
+	set_state(other, IBV_QPS_ERR);
+	CHECK(fake_recvs(real) == NULL);
+	CHECK(!ibv_destroy_qp(other));
+	world_destroy();
+}
+
 /* One that has failed by itself fails for the application, and so does its successor. */
 static void test_err(void)
 {
@@ -261,6 +302,8 @@ int main(void)
 	test_timeout();
 	test_full_srq();
 	test_given_up();
+	test_left_alone();
+	test_left_recvs();
 	test_err();
 	return rig_close();
 }
