@@ -214,6 +214,14 @@ static void test_given_up(void)
 	layer_give_up();
 	check_dead();
 
+	puts("and before new CQs are armed");
+	begin();
+	fake_fail("post_srq_recv", EINVAL);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EINVAL);
+	world_look();
+	layer_give_up();
+	check_dead();
+
 	puts("but not when they are connected");
 	begin();
 	replace_all();
