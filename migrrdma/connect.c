@@ -155,8 +155,10 @@ static void give_up(struct shadow_qp *qp)
 	unsigned int n;
 
 	stop_forget(qp);
-	if (qp->swap.moved && qp->qp.recv_cq)
+	if (qp->qp.recv_cq)
 		wake(to_cq(qp->qp.recv_cq));
+	if (qp->qp.send_cq && qp->qp.send_cq != qp->qp.recv_cq)
+		wake(to_cq(qp->qp.send_cq));
 	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
 	if (qp->recvq)
 		recvq_post_again(qp, &n);
