@@ -11,7 +11,6 @@
 #include "record.h"
 #include "recvq.h"
 #include "slots.h"
-#include "stop.h"
 #include "suspend.h"
 #include "swap.h"
 
@@ -154,7 +153,6 @@ static void give_up(struct shadow_qp *qp)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	unsigned int n;
 
-	stop_forget(qp);
 	if (qp->qp.recv_cq)
 		wake(to_cq(qp->qp.recv_cq));
 	if (qp->qp.send_cq && qp->qp.send_cq != qp->qp.recv_cq)

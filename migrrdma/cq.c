@@ -112,6 +112,7 @@ static struct shadow_cq *new_cq(struct ibv_context *ctx)
 	pthread_cond_init(&s->cq.cond, NULL);
 	init_recursive(&s->lock);
 	LIST_INIT(&s->marked);
+	LIST_INIT(&s->recv_marked);
 	return s;
 }
 

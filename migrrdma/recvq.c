@@ -206,16 +206,10 @@ int recvq_post(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 
 /* --- replacement --- */
 
-void recvq_flushed(struct recvq *q)
+void recvq_counted(struct recvq *q, uint32_t n)
 {
 	pthread_mutex_lock(&q->lock);
-	q->flushed++;
-	pthread_mutex_unlock(&q->lock);
-}
-
-void recvq_counted(struct recvq *q)
-{
-	pthread_mutex_lock(&q->lock);
+	q->flushed += n;
 	q->is_counted = true;
 	pthread_cond_broadcast(&q->counted);
 	pthread_mutex_unlock(&q->lock);

@@ -31,11 +31,8 @@ int recvq_post(struct shadow_qp *qp, struct ibv_recv_wr *wr,
  * flushes have told how many there are; then they are collected.
  */
 
-/** recvq_flushed - the provider had one more of them */
-void recvq_flushed(struct recvq *q);
-
-/** recvq_counted - and no more: who waits to post goes on */
-void recvq_counted(struct recvq *q);
+/** recvq_counted - the provider had so many of them: who waits to post goes on */
+void recvq_counted(struct recvq *q, uint32_t n);
 
 /**
  * recvq_post_again - give the provider what it has flushed, and what was collected

@@ -58,8 +58,13 @@ static int choose(const uint32_t *qpns, unsigned int n, struct swap *s)
 			return EINVAL;
 		qp->swap.chosen = true;
 	}
-	EACH (c, qp, qps)
+	EACH (c, qp, qps) {
+		if (qp->swap.moved && !qp->swap.chosen)
+			return swap_refuse(s, EINVAL,
+					   "QP 0x%06x is not replaced yet",
+					   qp->qp.qp_num);
 		s->qps += qp->swap.chosen;
+	}
 	return 0;
 }
 
@@ -217,9 +222,19 @@ static void carry_events(bool all, bool keep)
 	}
 }
 
+static int stop(struct shadow_qp *qp, uint64_t deadline, struct swap *s)
+{
+	int err = stop_qp(qp, deadline);
+
+	return err ? swap_refuse(s, err, "QP 0x%06x is not flushed: %s",
+				 qp->qp.qp_num, strerror(err))
+		   : 0;
+}
+
 /*
  * Events of flushes are not the application's. Where CQs stay they are not told from
- * others, and it may wake up for nothing.
+ * others, and it may wake up for nothing. One that was begun with before comes first:
+ * CQs know one at a time.
  */
 static int stop_all(bool all, uint64_t deadline, struct swap *s)
 {
@@ -234,13 +249,11 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	}
 	carry_events(all, true);
 	EACH_CHOSEN (c, qp)
-		if (!err) {
-			err = stop_qp(qp, deadline);
-			if (err)
-				swap_refuse(s, err,
-					    "QP 0x%06x is not flushed: %s",
-					    qp->qp.qp_num, strerror(err));
-		}
+		if (!err && qp->swap.moved)
+			err = stop(qp, deadline, s);
+	EACH_CHOSEN (c, qp)
+		if (!err)
+			err = stop(qp, deadline, s);
 	return err;
 }
 

@@ -145,8 +145,10 @@ struct shadow_cq {
 	pthread_mutex_t lock;
 	int spare; /* entries that the application has not asked for */
 	int markers;
-	LIST_HEAD(, shadow_qp) marked;
+	LIST_HEAD(, shadow_qp) marked, recv_marked;
 	struct shadow_qp *_Atomic stopping; /* that is flushed by the layer */
+	struct taken *flushed;		    /* what the layer keeps of that */
+	size_t n_flushed, room_flushed;
 	struct taken *taken, *current;
 	size_t first_taken, n_taken, room_taken;
 	size_t n_before; /* of them, when the layer began to flush */
@@ -242,7 +244,7 @@ struct shadow_qp {
 		int err;
 	} batch;
 
-	LIST_ENTRY(shadow_qp) marked; /* with the CQ's lock */
+	LIST_ENTRY(shadow_qp) marked, recv_marked; /* with the CQs' locks */
 	bool is_marked, was_marked;
 
 	TAILQ_ENTRY(shadow_qp) entry;

@@ -11,7 +11,7 @@
 #include "taken.h"
 
 /* A message may have had one of an SRQ's RECVs in hand. */
-bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc)
+bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc, bool *keep)
 {
 	struct shadow_qp *qp = cq->stopping;
 
@@ -20,7 +20,7 @@ bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc)
 		return false;
 	if (!qp->recvq)
 		return slots_flushed(wc->wr_id);
-	recvq_flushed(qp->recvq);
+	*keep = true;
 	return true;
 }
 
@@ -103,9 +103,15 @@ static void set_stopping(struct shadow_qp *qp, struct shadow_qp *to)
 		to_cq(qp->qp.recv_cq)->stopping = to;
 }
 
-void stop_forget(struct shadow_qp *qp)
+/* From now on the ring has them. */
+static void count(struct shadow_qp *qp)
 {
-	set_stopping(qp, NULL);
+	struct shadow_cq *cq = to_cq(qp->qp.recv_cq);
+
+	recvq_counted(qp->recvq, (uint32_t)cq->n_flushed);
+	cq->n_flushed = 0;
+	if (qp->qp.send_cq)
+		to_cq(qp->qp.send_cq)->n_flushed = 0;
 }
 
 int stop_qp(struct shadow_qp *qp, uint64_t deadline)
@@ -124,7 +130,7 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 		return err;
 	set_stopping(qp, NULL);
 	if (qp->recvq)
-		recvq_counted(qp->recvq);
+		count(qp);
 	qp->swap.stopped = true;
 	return 0;
 }

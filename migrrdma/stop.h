@@ -11,19 +11,19 @@
  * stop_qp - move a real QP to ERR, and take the completions of all it had
  * @deadline: in ns of CLOCK_MONOTONIC
  *
- * RECVs that are flushed by this are counted, and are not the application's to see; those
- * of a QP that was in ERR before are. What was stopped once is not stopped again, and
- * what could not be may be tried again.
+ * RECVs that are flushed by this are counted, and kept until all are; those of a QP that
+ * was in ERR before are the application's to see. What was stopped once is not stopped
+ * again, and what could not be may be tried again.
  *
  * Context: the process is suspended, SLOW_RECVS set, the locks of the QP's CQs are held
  * Return: 0, ETIMEDOUT, or what the provider says
  */
 int stop_qp(struct shadow_qp *qp, uint64_t deadline);
 
-/** stop_forget - what it has from now on is the application's; the locks are held */
-void stop_forget(struct shadow_qp *qp);
-
-/* Is it a flush of the layer's? Then it is noted. The CQ's lock is held. */
-bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc);
+/*
+ * Is it a flush of the layer's? @keep: and the application's, if the QP is not replaced in
+ * the end? The CQ's lock is held.
+ */
+bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc, bool *keep);
 
 #endif

@@ -48,6 +48,13 @@ static void unmark(struct shadow_qp *qp)
 	cq->markers--;
 }
 
+static void unmark_recv(struct shadow_qp *qp)
+{
+	LIST_REMOVE(qp, recv_marked);
+	qp->swap.marked = false;
+	to_cq(qp->qp.recv_cq)->markers--;
+}
+
 /* Not every CQ tells the QP of a completion. */
 bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
 {
@@ -56,10 +63,11 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
 	if (!cookie || wr_id >> 25 != cookie >> 1)
 		return false;
 	if (wr_id >> 24 & 1) {
-		cq->markers--;
-		qp = cq->stopping;
-		if (qp && qp->real_num == (wr_id & 0xffffff))
-			qp->swap.marked = false;
+		LIST_FOREACH (qp, &cq->recv_marked, recv_marked)
+			if (qp->real_num == (wr_id & 0xffffff)) {
+				unmark_recv(qp);
+				break;
+			}
 		return true;
 	}
 	LIST_FOREACH (qp, &cq->marked, marked)
@@ -112,25 +120,39 @@ int suspend_post_recv_marker(struct shadow_qp *qp)
 		return EBUSY;
 	err = qp->post_recv(qp->real, &wr, &bad);
 	if (!err) {
+		LIST_INSERT_HEAD(&cq->recv_marked, qp, recv_marked);
 		qp->swap.marked = true;
 		cq->markers++;
 	}
 	return err;
 }
 
+/* none of its completions is to come on this CQ, when those are taken that have */
+static void forget(struct shadow_cq *cq, struct shadow_qp *qp)
+{
+	bool sends = to_cq(qp->qp.send_cq) == cq;
+	bool recvs = to_cq(qp->qp.recv_cq) == cq;
+
+	pthread_mutex_lock(&cq->lock);
+	if (cq->stopping == qp)
+		taken_give_flushed(cq);
+	if ((sends && qp->is_marked) || (recvs && qp->swap.marked))
+		taken_fill(cq);
+	if (sends && qp->is_marked)
+		unmark(qp);
+	if (recvs && qp->swap.marked)
+		unmark_recv(qp);
+	pthread_mutex_unlock(&cq->lock);
+}
+
 void suspend_forget_marker(struct shadow_qp *qp)
 {
-	struct shadow_cq *cq;
-
-	if (!qp->qp.send_cq || !control_is_on())
+	if (!control_is_on())
 		return;
-	cq = to_cq(qp->qp.send_cq);
-	pthread_mutex_lock(&cq->lock);
-	if (qp->is_marked)
-		taken_fill(cq);
-	if (qp->is_marked)
-		unmark(qp);
-	pthread_mutex_unlock(&cq->lock);
+	if (qp->qp.send_cq)
+		forget(to_cq(qp->qp.send_cq), qp);
+	if (qp->qp.recv_cq && qp->qp.recv_cq != qp->qp.send_cq)
+		forget(to_cq(qp->qp.recv_cq), qp);
 }
 
 /* --- suspend --- */
@@ -236,7 +258,7 @@ static bool drain_some(uint64_t deadline, struct suspension *s)
 		if (!lock_until(&cq->lock, deadline))
 			return true;
 		taken_fill(cq);
-		more |= cq->markers;
+		more |= !LIST_EMPTY(&cq->marked);
 		pthread_mutex_unlock(&cq->lock);
 	}
 	return more;
@@ -309,6 +331,7 @@ static bool resume_cq(struct shadow_cq *cq, bool ends)
 {
 	if (pthread_mutex_trylock(&cq->lock))
 		return false;
+	taken_give_flushed(cq);
 	taken_fill(cq); /* which makes room in send queues */
 	cq->draining = !ends;
 	pthread_mutex_unlock(&cq->lock);

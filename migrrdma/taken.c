@@ -17,39 +17,55 @@ struct taken {
 
 /* --- taking --- */
 
-/* room for some more behind the last one */
+static bool grow(struct taken **all, size_t *has, size_t room)
+{
+	struct taken *taken;
+
+	if (room <= *has)
+		return true;
+	room *= 2;
+	taken = realloc(*all, room * sizeof(*taken));
+	if (!taken)
+		return false;
+	*all = taken;
+	*has = room;
+	return true;
+}
+
+/* room for some more behind the last one; all that is kept fits there, too */
 static bool make_room(struct shadow_cq *cq, size_t more)
 {
-	size_t room = cq->n_taken + more;
-	struct taken *taken;
+	size_t kept = cq->stopping ? cq->n_flushed + more : 0;
 
 	if (cq->first_taken) {
 		memmove(cq->taken, cq->taken + cq->first_taken,
 			cq->n_taken * sizeof(*cq->taken));
 		cq->first_taken = 0;
 	}
-	if (room <= cq->room_taken)
-		return true;
-	room *= 2;
-	taken = realloc(cq->taken, room * sizeof(*taken));
-	if (!taken)
-		return false;
-	cq->taken = taken;
-	cq->room_taken = room;
-	return true;
+	return grow(&cq->taken, &cq->room_taken, cq->n_taken + more + kept) &&
+	       grow(&cq->flushed, &cq->room_flushed, kept);
 }
 
-/* there is room for it; some are the layer's own */
-static void take(struct shadow_cq *cq, const struct taken *taken)
+/* there is room for it */
+static void add(struct shadow_cq *cq, const struct taken *taken)
 {
-	struct taken *t = &cq->taken[cq->first_taken + cq->n_taken];
+	struct taken *t = &cq->taken[cq->first_taken + cq->n_taken++];
 
-	if (suspend_is_marker(cq, taken->wc.wr_id) ||
-	    stop_is_flush(cq, &taken->wc))
-		return;
 	*t = *taken;
 	cq_name(cq, &t->wc);
-	cq->n_taken++;
+}
+
+/* some are the layer's own */
+static void take(struct shadow_cq *cq, const struct taken *taken)
+{
+	bool keep = false;
+
+	if (suspend_is_marker(cq, taken->wc.wr_id))
+		return;
+	if (!stop_is_flush(cq, &taken->wc, &keep))
+		add(cq, taken);
+	else if (keep)
+		cq->flushed[cq->n_flushed++] = *taken;
 }
 
 static int fill_plain(struct shadow_cq *cq)
@@ -132,8 +148,19 @@ int taken_fill(struct shadow_cq *cq)
 	return cq->tells_more ? fill_ex(cq) : fill_plain(cq);
 }
 
+void taken_give_flushed(struct shadow_cq *cq)
+{
+	cq->stopping = NULL;
+	for (size_t i = 0; i < cq->n_flushed; i++)
+		add(cq, &cq->flushed[i]);
+	cq->n_flushed = 0;
+}
+
 void taken_clear(struct shadow_cq *cq)
 {
+	free(cq->flushed);
+	cq->flushed = NULL;
+	cq->n_flushed = cq->room_flushed = 0;
 	free(cq->taken);
 	cq->taken = NULL;
 	cq->first_taken = cq->n_taken = cq->room_taken = 0;

@@ -27,6 +27,13 @@ int taken_poll(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc);
 /** taken_start - what ibv_start_poll() does meanwhile; the lock is held till its end */
 int taken_start(struct shadow_cq *cq, struct ibv_poll_cq_attr *attr);
 
+/**
+ * taken_give_flushed - what was kept of a QP that is not stopped after all is the
+ *			application's, and what comes of it from now on
+ * @cq: CQ, its lock held
+ */
+void taken_give_flushed(struct shadow_cq *cq);
+
 /** taken_settle - back to the real CQ, if nothing of the layer's is to come */
 void taken_settle(struct shadow_cq *cq);
 

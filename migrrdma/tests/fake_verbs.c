@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1613,11 +1614,19 @@ struct fake_qp {
 };
 
 static bool works;
+static unsigned int flushes = UINT_MAX;
 void (*fake_posted_hook)(struct ibv_qp *real, const struct fake_sent *sent);
 
 void fake_work(void)
 {
 	works = true;
+}
+
+void fake_flush(unsigned int most)
+{
+	pthread_mutex_lock(&lock);
+	flushes = most;
+	pthread_mutex_unlock(&lock);
 }
 
 /* with the lock */
@@ -1866,7 +1875,7 @@ static void flush(struct ibv_qp *real)
 
 	fake_finish(real, UINT32_MAX, IBV_WC_WR_FLUSH_ERR);
 	pthread_mutex_lock(&lock);
-	while (!real->srq && f->recvs.first)
+	for (; !real->srq && f->recvs.first && flushes; flushes--)
 		finish_recv(real, &f->recvs, IBV_WC_WR_FLUSH_ERR, 0);
 	pthread_mutex_unlock(&lock);
 	if (real->srq && !f->last_wqe) {

@@ -197,6 +197,9 @@ const struct fake_recv *fake_recvs(const struct ibv_qp *real);
 /** fake_drop - the oldest one is flushed, as what a message had in hand */
 void fake_drop(struct ibv_qp *real);
 
+/** fake_flush - no more RECVs than so many are flushed from now on */
+void fake_flush(unsigned int most);
+
 /** fake_receive - the oldest one completes */
 void fake_receive(struct ibv_qp *real, uint32_t byte_len);
 

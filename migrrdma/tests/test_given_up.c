@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Replacements that are given up: the application gets back what the layer has taken.
+ */
+#include "replace_rig.h"
+
+/* three RECVs of a QP, of which @n are flushed in time */
+static void stop_amid(unsigned int n)
+{
+	world_make();
+	for (uint64_t i = 1; i <= 3; i++)
+		CHECK(!recv_one(w.qp, i));
+	suspend();
+	fake_flush(n);
+	CHECK(layer_replace(NULL, 0, 20, &swapped) == ETIMEDOUT);
+	CHECK(strstr(swapped.reason, "is not flushed"));
+}
+
+/* flushes of the RECVs from this one to the last */
+static void check_flushes(uint64_t first, uint64_t last)
+{
+	struct ibv_wc wc;
+
+	for (uint64_t i = first; i <= last; i++) {
+		MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
+		CHECK(wc.wr_id == i && wc.status == IBV_WC_WR_FLUSH_ERR &&
+		      wc.qp_num == w.qp->qp_num);
+	}
+	check_nothing(w.cq);
+}
+
+static void test_half(void)
+{
+	puts("a queue that is half flushed");
+	for (unsigned int n = 0; n <= 3; n++) {
+		stop_amid(n);
+		check_nothing(w.cq);
+		fake_flush(UINT_MAX);
+		layer_give_up();
+		check_flushes(1, 3);
+		CHECK(!recv_one(w.qp, 4));
+		set_state(w.qp, IBV_QPS_ERR);
+		check_flushes(4, 4);
+		world_destroy();
+	}
+
+	puts("and flushed later");
+	stop_amid(2);
+	layer_give_up();
+	check_flushes(1, 2);
+	fake_flush(UINT_MAX);
+	set_state(w.qp, IBV_QPS_ERR);
+	check_flushes(3, 3);
+	world_destroy();
+
+	puts("or stopped in the end");
+	stop_amid(2);
+	CHECK(layer_replace(&w.of_srq->qp_num, 1, LONG, &swapped) == EINVAL);
+	CHECK(strstr(swapped.reason, "is not replaced yet"));
+	fake_flush(UINT_MAX);
+	replace_all();
+	RECVS(w.real, 1, 2, 3);
+	connect_all();
+	resume();
+	check_nothing(w.cq);
+	world_destroy();
+}
+
+/* The marker at the end of a queue does not come, and is not waited for any more. */
+static void test_marker(void)
+{
+	puts("a marker that is outstanding");
+	for (int destroy = 0; destroy < 2; destroy++) {
+		stop_amid(3);
+		layer_give_up();
+		check_flushes(1, 3);
+		fake_flush(UINT_MAX);
+		if (destroy) {
+			CHECK(!ibv_destroy_qp(w.qp));
+		} else {
+			suspend(); /* nor while it is there */
+			resume();
+			set_state(w.qp, IBV_QPS_RESET);
+		}
+		check_direct(w.cq, w.real_cq);
+		suspend();
+		if (destroy) {
+			resume();
+			CHECK(!ibv_destroy_qp(w.of_srq) &&
+			      !ibv_destroy_srq(w.srq) && !ibv_dereg_mr(w.mr));
+			CHECK(!ibv_destroy_cq(w.cq) &&
+			      !ibv_destroy_comp_channel(w.channel));
+			continue;
+		}
+		replace_all();
+		layer_give_up();
+		world_destroy();
+	}
+}
+
+int main(void)
+{
+	rig_open();
+	test_half();
+	test_marker();
+	return rig_close();
+}
