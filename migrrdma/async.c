@@ -118,15 +118,20 @@ static void ack_async(const struct ibv_async_event *e)
 /* that the layer has moved a QP to ERR is none of the application's business */
 static bool is_ours(const struct ibv_async_event *e)
 {
+	struct shadow_context *c;
 	struct shadow_qp *qp;
+	bool ours;
 
 	if (e->event_type != IBV_EVENT_QP_LAST_WQE_REACHED)
 		return false;
 	qp = to_qp(e->element.qp);
-	if (!qp->swap.moved || qp->swap.was_err)
-		return false;
-	qp->swap.last_wqe = true;
-	return true;
+	c = to_context(qp->qp.context);
+	pthread_mutex_lock(&c->carried_lock);
+	ours = qp->swap.moved && !qp->swap.was_err;
+	if (ours)
+		qp->swap.last_wqe = true;
+	pthread_mutex_unlock(&c->carried_lock);
+	return ours;
 }
 
 /* *@ours if there was one for the layer only */
@@ -166,26 +171,50 @@ static bool take_carried_async(struct shadow_context *c,
 	return e;
 }
 
+/* with its lock; the event is the application's, unless there is no memory for it */
+static void carry(struct shadow_context *c, const struct ibv_async_event *event)
+{
+	struct carried *e = malloc(sizeof(*e));
+
+	if (!e) {
+		ack_async(event);
+		return;
+	}
+	e->event = *event;
+	if (STAILQ_EMPTY(&c->carried))
+		relay_ring(&c->async, true);
+	STAILQ_INSERT_TAIL(&c->carried, e, entry);
+}
+
 void events_carry_async(struct shadow_context *c, struct ibv_context *old)
 {
 	struct ibv_async_event event;
-	struct carried *e;
 	bool ours;
 
 	while (!read_real_async(old, &event, &ours)) {
-		e = ours ? NULL : malloc(sizeof(*e));
-		if (!e) { /* none for the application, or no memory for it */
-			if (!ours)
-				ack_async(&event);
+		if (ours)
 			continue;
-		}
-		e->event = event;
 		pthread_mutex_lock(&c->carried_lock);
-		if (STAILQ_EMPTY(&c->carried))
-			relay_ring(&c->async, true);
-		STAILQ_INSERT_TAIL(&c->carried, e, entry);
+		carry(c, &event);
 		pthread_mutex_unlock(&c->carried_lock);
 	}
+}
+
+void events_give_up(struct shadow_qp *qp)
+{
+	const struct ibv_async_event last = {
+		.event_type = IBV_EVENT_QP_LAST_WQE_REACHED,
+		.element.qp = &qp->qp,
+	};
+	struct shadow_context *c = to_context(qp->qp.context);
+
+	pthread_mutex_lock(&c->carried_lock);
+	if (qp->swap.moved && qp->swap.last_wqe) {
+		give_async(&last);
+		carry(c, &last);
+	}
+	qp->swap.moved = false;
+	pthread_mutex_unlock(&c->carried_lock);
 }
 
 void events_forget_async(struct shadow_context *c)

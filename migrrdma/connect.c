@@ -162,7 +162,8 @@ static void give_up(struct shadow_qp *qp)
 		recvq_post_again(qp, &n);
 	/* for providers that look only then */
 	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
-	qp->swap.apart = qp->swap.moved = qp->swap.stopped = false;
+	events_give_up(qp);
+	qp->swap.apart = qp->swap.stopped = false;
 }
 
 /* Those that were not stopped yet go on, with what was posted to them meanwhile. */
@@ -170,6 +171,7 @@ void swap_give_up(void)
 {
 	struct shadow_context *c;
 	struct shadow_srq *srq;
+	struct shadow_cq *cq;
 	struct shadow_qp *qp;
 	unsigned int n;
 
@@ -181,4 +183,9 @@ void swap_give_up(void)
 	EACH (c, srq, srqs)
 		if (srq->slots)
 			slots_post_again(srq, &n);
+	EACH (c, cq, cqs)
+		if (c->unfinished)
+			wake(cq);
+	TAILQ_FOREACH (c, &contexts, entry)
+		c->unfinished = false;
 }

@@ -29,6 +29,9 @@ void events_carry(struct ibv_comp_channel *real, bool keep);
 /* The same of asynchronous events; those that the layer has caused are noted only. */
 void events_carry_async(struct shadow_context *ctx, struct ibv_context *real);
 
+/* The QP stays in ERR: what was noted of it is the application's, and comes to be. */
+void events_give_up(struct shadow_qp *qp);
+
 /* The real object is gone: wait until the application has acknowledged all events. */
 void events_end_cq(struct shadow_cq *cq);
 void events_end_srq(struct shadow_srq *srq);

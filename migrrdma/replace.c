@@ -243,10 +243,8 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	struct shadow_qp *qp;
 	int err = 0;
 
-	EACH (c, cq, cqs) {
+	EACH (c, cq, cqs)
 		taken_fill(cq);
-		cq->n_before = cq->n_taken;
-	}
 	carry_events(all, true);
 	EACH_CHOSEN (c, qp)
 		if (!err && qp->swap.moved)
@@ -340,9 +338,16 @@ int swap_is_whole(char *reason, size_t bytes)
 	struct shadow_qp *qp;
 
 	EACH (c, qp, qps)
-		if (qp->swap.apart || qp->swap.moved) {
+		if (qp->swap.apart || qp->swap.moved ||
+		    (qp->recvq && atomic_load(&qp->slow) & SLOW_RECVS)) {
 			snprintf(reason, bytes, "QP 0x%06x is not connected",
 				 qp->qp.qp_num);
+			return EBUSY;
+		}
+	TAILQ_FOREACH (c, &contexts, entry)
+		if (c->unfinished) {
+			snprintf(reason, bytes, "%s is not replaced yet",
+				 c->verbs.context.device->name);
 			return EBUSY;
 		}
 	return 0;

@@ -55,7 +55,8 @@ struct shadow_context {
 	TAILQ_HEAD(, shadow_cq) cqs;
 	TAILQ_HEAD(, shadow_srq) srqs;
 	TAILQ_HEAD(, shadow_qp) qps;
-	const char *foreign;	  /* what it has had that has no shadow */
+	const char *foreign; /* what it has had that has no shadow */
+	bool unfinished;     /* all is replaced, and not all done for that */
 	LIST_HEAD(, slots) slots; /* of SRQs that are gone */
 
 	/* NULL as long as all names are the real ones */
@@ -151,7 +152,6 @@ struct shadow_cq {
 	size_t n_flushed, room_flushed;
 	struct taken *taken, *current;
 	size_t first_taken, n_taken, room_taken;
-	size_t n_before; /* of them, when the layer began to flush */
 	bool draining;
 	bool tells_more; /* than struct ibv_wc has */
 

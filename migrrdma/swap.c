@@ -86,6 +86,7 @@ static void swap_all_of(struct shadow_context *c)
 	struct shadow_cq *cq;
 	struct shadow_qp *qp;
 
+	c->unfinished = true;
 	swap_context(c);
 	SWAP_EACH(c, pd, pds);
 	SWAP_EACH(c, ah, ahs);
@@ -105,7 +106,10 @@ static void swap_all_of(struct shadow_context *c)
 		atomic_fetch_or(&qp->slow, SLOW_NAMES);
 }
 
-/* as old ones are, of which no event has come, or else */
+/*
+ * As old ones are, of which no event has come; or will not, as of something that the
+ * application may have now: it wakes up for that, once more or not.
+ */
 static int arm_cqs(struct shadow_context *c, struct swap *s)
 {
 	struct shadow_cq *cq;
@@ -114,7 +118,7 @@ static int arm_cqs(struct shadow_context *c, struct swap *s)
 	pthread_mutex_lock(&c->lock);
 	TAILQ_FOREACH (cq, &c->cqs, entry)
 		if (!err && cq->cq.channel && events_armed(cq)) {
-			if (cq->n_taken > cq->n_before)
+			if (cq->n_taken)
 				events_add(cq);
 			else
 				err = cq->real->context->ops.req_notify_cq(
@@ -177,6 +181,8 @@ int swap_objects(bool all, struct swap *s)
 			err = limit_srqs(c, s);
 		if (all && !err)
 			err = arm_cqs(c, s);
+		if (!err)
+			c->unfinished = false;
 	}
 	return err;
 }

@@ -2031,8 +2031,14 @@ static void free_work(struct ibv_qp *qp)
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
+	int err;
+
 	OWN(QP, qp);
-	ENTER(qp, wr, bad_wr);
+	err = ENTER(qp, wr, bad_wr);
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
 	for (struct ibv_send_wr *w = wr; w; w = w->next) {
 		check_wr(qp, w);
 		if (w->opcode == IBV_WR_BIND_MW)

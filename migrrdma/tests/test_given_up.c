@@ -98,10 +98,88 @@ static void test_marker(void)
 	}
 }
 
+/* --- events --- */
+
+static bool had_event(struct ibv_cq *cq)
+{
+	struct ibv_cq *found_cq;
+	void *context;
+
+	if (!readable(w.channel->fd))
+		return false;
+	CHECK(!ibv_get_cq_event(w.channel, &found_cq, &context));
+	CHECK(found_cq == cq);
+	ibv_ack_cq_events(found_cq, 1);
+	return true;
+}
+
+/* the event of a completion, which the layer has, is not there before the CQ is gone */
+static void test_late_event(void)
+{
+	struct ibv_wc wc = { .wr_id = 7 };
+
+	puts("an event that is late");
+	for (int give_up = 0; give_up < 2; give_up++) {
+		world_make();
+		fake_complete(w.real_cq, &wc); /* without an event */
+		CHECK(!ibv_req_notify_cq(w.cq, 0));
+		suspend();
+		replace_all();
+		if (!give_up)
+			connect_all();
+		layer_give_up();
+		CHECK(had_event(w.cq));
+		POLLED(w.cq, 1, 7);
+		world_destroy();
+	}
+}
+
+/* nothing else fails for the application, but it waits for this one */
+static void test_not_armed(void)
+{
+	puts("a CQ that is not armed again");
+	world_make();
+	CHECK(!ibv_destroy_qp(w.qp) && !ibv_destroy_qp(w.of_srq));
+	CHECK(!ibv_req_notify_cq(w.cq, 0));
+	suspend();
+	fake_fail("req_notify_cq", EIO);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EIO);
+	CHECK(layer_resume(&found) == EBUSY);
+	CHECK(strstr(found.reason, "is not replaced yet"));
+	layer_give_up();
+	CHECK(had_event(w.cq) && !had_event(w.cq));
+	CHECK(!ibv_destroy_srq(w.srq) && !ibv_dereg_mr(w.mr));
+	CHECK(!ibv_destroy_cq(w.cq) && !ibv_destroy_comp_channel(w.channel));
+}
+
+static void test_last_wqe(void)
+{
+	struct ibv_async_event event;
+
+	puts("the event that says that no message is under way");
+	world_make();
+	suspend();
+	fake_fail_times("post_send", ENOMEM, 1000000); /* markers of SENDs */
+	CHECK(layer_replace(&w.of_srq->qp_num, 1, 20, &swapped) == ETIMEDOUT);
+	fake_fail("post_send", 0);
+	CHECK(!readable(ctx->async_fd));
+	layer_give_up();
+	CHECK(readable(ctx->async_fd));
+	CHECK(!ibv_get_async_event(ctx, &event));
+	CHECK(event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED);
+	CHECK(event.element.qp == w.of_srq);
+	ibv_ack_async_event(&event);
+	CHECK(!readable(ctx->async_fd));
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
 	test_half();
 	test_marker();
+	test_late_event();
+	test_not_armed();
+	test_last_wqe();
 	return rig_close();
 }
