@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "cancel.h"
 #include "control.h"
 
 struct contexts contexts = TAILQ_HEAD_INITIALIZER(contexts);
@@ -16,6 +17,12 @@ static struct {
 	bool closed;
 } gate = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .changed = PTHREAD_COND_INITIALIZER };
+
+/* Nor is a thread cancelled there. */
+static _Thread_local struct {
+	unsigned int depth;
+	int cancel;
+} own;
 
 void gate_add_context(struct shadow_context *ctx)
 {
@@ -35,6 +42,8 @@ void gate_enter(void)
 {
 	if (!control_is_on())
 		return;
+	if (!own.depth++)
+		own.cancel = cancel_off();
 	pthread_mutex_lock(&gate.lock);
 	while (gate.closed)
 		pthread_cond_wait(&gate.changed, &gate.lock);
@@ -50,6 +59,8 @@ void gate_leave(void)
 	if (!--gate.within)
 		pthread_cond_broadcast(&gate.changed);
 	pthread_mutex_unlock(&gate.lock);
+	if (!--own.depth)
+		cancel_back(own.cancel);
 }
 
 static struct timespec timespec_of(uint64_t ns)

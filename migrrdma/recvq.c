@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "cancel.h"
 #include "post.h"
 #include "section.h"
 
@@ -134,11 +135,12 @@ static int post_held(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr)
 {
 	struct recvq *q = qp->recvq;
+	int err = 0, cancel = cancel_off();
 	bool held;
-	int err = 0;
 
 	while (atomic_load(&qp->slow) & SLOW_RECVS && !q->is_counted)
 		pthread_cond_wait(&q->counted, &q->lock);
+	cancel_back(cancel);
 	held = atomic_load(&qp->slow) & SLOW_RECVS;
 	if (held)
 		err = collect(q, wr, bad_wr);

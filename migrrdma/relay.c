@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cancel.h"
+
 static int add(struct relay *r, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -58,12 +60,15 @@ void relay_close(struct relay *r)
 
 void relay_ring(struct relay *r, bool on)
 {
+	int cancel = cancel_off();
+	ssize_t bytes;
 	uint64_t n = 1;
 
 	/* neither fails: it is read when it is rung only, and rung at most so often */
-	if ((on ? write(r->bell, &n, sizeof(n))
-		: read(r->bell, &n, sizeof(n))) < 0)
-		return;
+	bytes = on ? write(r->bell, &n, sizeof(n))
+		   : read(r->bell, &n, sizeof(n));
+	(void)bytes;
+	cancel_back(cancel);
 }
 
 int relay_wait(const struct relay *r)
