@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cancel.h"
+#include "wait.h"
 
 static int add(struct relay *r, int fd)
 {
@@ -73,12 +73,11 @@ void relay_ring(struct relay *r, bool on)
 
 int relay_wait(const struct relay *r)
 {
-	struct pollfd p = { .fd = r->fd, .events = POLLIN };
 	int flags = fcntl(r->fd, F_GETFL);
 
 	if (flags < 0)
 		return errno;
 	if (flags & O_NONBLOCK)
 		return EAGAIN;
-	return poll(&p, 1, -1) < 0 ? errno : 0;
+	return wait_readable(r->fd);
 }
