@@ -132,11 +132,3 @@ int names_qp(struct shadow_qp *qp)
 	qp->qp.qp_num = num;
 	return c->qpns ? names_set(c->qpns, qp->real->qp_num, num) : 0;
 }
-
-void names_drop_qp(struct shadow_qp *qp)
-{
-	struct shadow_context *c = to_context(qp->qp.context);
-
-	if (c->qpns)
-		names_set(c->qpns, qp->real_num, 0);
-}

@@ -87,9 +87,11 @@ int names_rename_mr(struct names *n, const struct shadow_mr *mr,
 /**
  * names_qp - give a number to a new QP, likewise
  *
+ * It stays in the table when the QP is destroyed, of which a CQ may still have
+ * completions, until another QP is the same real one.
+ *
  * Context: the lock of the QP's context is held
  */
 int names_qp(struct shadow_qp *qp);
-void names_drop_qp(struct shadow_qp *qp);
 
 #endif

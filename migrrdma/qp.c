@@ -55,7 +55,6 @@ static void unlist_qp(struct shadow_qp *s)
 
 	pthread_mutex_lock(&c->lock);
 	TAILQ_REMOVE(&c->qps, s, entry);
-	names_drop_qp(s);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -148,11 +148,40 @@ static void test_taken(void)
 	world_destroy();
 }
 
+/* Its completions may be polled when it is gone, until another QP is the same. */
+static void test_gone(void)
+{
+	struct ibv_qp *qp, *real;
+	uint32_t name, was;
+	struct ibv_wc wc;
+
+	puts("completions of a QP that is destroyed");
+	world_make();
+	world_replace();
+	name = w.qp->qp_num;
+	was = w.real->qp_num;
+	CHECK(name != was && !recv_one(w.qp, 1));
+	fake_receive(w.real, 1);
+	CHECK(!ibv_destroy_qp(w.qp));
+	MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
+	CHECK(wc.wr_id == 1 && wc.qp_num == name);
+
+	fake_next_handle(was - 0x10000);
+	qp = new_qp(IBV_QPT_RC, w.cq, &real);
+	CHECK(real->qp_num == was && qp->qp_num == was && !recv_one(qp, 2));
+	fake_receive(real, 1);
+	MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
+	CHECK(wc.wr_id == 2 && wc.qp_num == was);
+	w.qp = qp;
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
 	test_ex(0);
 	test_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
 	test_taken();
+	test_gone();
 	return rig_close();
 }
