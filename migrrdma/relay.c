@@ -32,6 +32,13 @@ void relay_remove(struct relay *r, int real)
 	epoll_ctl(r->fd, EPOLL_CTL_DEL, real, NULL);
 }
 
+void relay_mute(struct relay *r, int real, bool on)
+{
+	struct epoll_event event = { .events = on ? 0 : EPOLLIN };
+
+	epoll_ctl(r->fd, EPOLL_CTL_MOD, real, &event);
+}
+
 int relay_open(struct relay *r, int real)
 {
 	int err = 0;

@@ -33,6 +33,9 @@ int relay_add(struct relay *r, int real);
 /** relay_remove - and not at this one any more */
 void relay_remove(struct relay *r, int real);
 
+/** relay_mute - what can be read at this one is the layer's, or not any more */
+void relay_mute(struct relay *r, int real, bool on);
+
 /** relay_ring - the layer has an event, or none any more */
 void relay_ring(struct relay *r, bool on);
 

@@ -180,11 +180,22 @@ static void unlock_cqs(void)
 		pthread_mutex_unlock(&cq->lock);
 }
 
+/* Events of flushes are not the application's, nor wake it up. */
+static void hold_events(bool hold)
+{
+	struct shadow_channel *ch;
+	struct shadow_context *c;
+
+	EACH (c, ch, channels) {
+		relay_mute(&ch->relay, ch->real->fd, hold);
+		atomic_store(&ch->held, hold);
+	}
+}
+
 /* All that is posted to them waits; those that do not send are not suspended yet. */
 static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 {
 	const unsigned char flags = SLOW_SUSPENDED | SLOW_RECVS;
-	struct shadow_channel *ch;
 	struct shadow_context *c;
 	struct shadow_srq *srq;
 	struct shadow_qp *qp;
@@ -195,8 +206,8 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 		qp->swap.stopped &= qp->swap.moved;
 		qp->swap.was_err &= qp->swap.moved;
 	}
-	EACH (c, ch, channels)
-		atomic_store(&ch->held, all);
+	if (all)
+		hold_events(true);
 	if (!sections_wait(deadline))
 		return swap_refuse(s, ETIMEDOUT, "a thread is within a verb");
 	EACH_CHOSEN (c, qp)
@@ -271,8 +282,6 @@ static bool is_begun(void)
 
 static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 {
-	struct shadow_channel *ch;
-	struct shadow_context *c;
 	uint64_t begin = clock_ns();
 	struct swap undone = {};
 	int err = hold_posts(all, deadline, s);
@@ -288,8 +297,7 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	} else {
 		swap_post_held(&undone);
 	}
-	EACH (c, ch, channels)
-		atomic_store(&ch->held, false);
+	hold_events(false);
 	return err;
 }
 
