@@ -254,8 +254,12 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	struct shadow_qp *qp;
 	int err = 0;
 
+	err = lock_cqs(deadline, s);
+	if (err)
+		return err;
 	EACH (c, cq, cqs)
 		taken_fill(cq);
+	unlock_cqs();
 	carry_events(all, true);
 	EACH_CHOSEN (c, qp)
 		if (!err && qp->swap.moved)
@@ -288,9 +292,12 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 
 	if (!err)
 		err = stop_all(all, deadline, s);
+	if (!err)
+		err = lock_cqs(deadline, s);
 	s->stop_ns = clock_ns() - begin;
 	if (!err) {
 		err = swap_objects(all, s);
+		unlock_cqs();
 		s->swap_ns = clock_ns() - begin - s->stop_ns;
 	} else if (is_begun()) {
 		carry_events(all, false);
@@ -311,11 +318,7 @@ static int replace(bool all, uint64_t deadline, struct swap *s)
 		return err;
 	err = name_all(all, s);
 	if (!err)
-		err = lock_cqs(deadline, s);
-	if (!err) {
 		err = stop_and_swap(all, deadline, s);
-		unlock_cqs();
-	}
 	begin = clock_ns();
 	undo_build(); /* of old ones, or of the new */
 	s->destroy_ns = clock_ns() - begin;

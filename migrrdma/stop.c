@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "events.h"
+#include "gate.h"
 #include "recvq.h"
 #include "slots.h"
 #include "suspend.h"
@@ -32,6 +33,61 @@ static int move(struct shadow_qp *qp)
 	return real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
 }
 
+/* --- the CQs of a QP --- */
+
+static struct shadow_cq *send_cq(const struct shadow_qp *qp)
+{
+	return qp->qp.send_cq ? to_cq(qp->qp.send_cq) : NULL;
+}
+
+/* the other one, if it has one */
+static struct shadow_cq *recv_cq(const struct shadow_qp *qp)
+{
+	return qp->qp.recv_cq && qp->qp.recv_cq != qp->qp.send_cq
+		       ? to_cq(qp->qp.recv_cq)
+		       : NULL;
+}
+
+static void unlock(struct shadow_cq *cq)
+{
+	if (cq)
+		pthread_mutex_unlock(&cq->lock);
+}
+
+static void unlock_cqs(const struct shadow_qp *qp)
+{
+	unlock(send_cq(qp));
+	unlock(recv_cq(qp));
+}
+
+/* Who polls may hold one and wait for the other: nobody waits for him with one. */
+static bool lock_cqs(const struct shadow_qp *qp, uint64_t deadline)
+{
+	struct shadow_cq *one = send_cq(qp), *other = recv_cq(qp), *first;
+
+	for (;;) {
+		if (one && !lock_until(&one->lock, deadline))
+			return false;
+		if (!other || !pthread_mutex_trylock(&other->lock))
+			return true;
+		unlock(one);
+		first = one;
+		one = other;
+		other = first;
+	}
+}
+
+/* That is so until all is flushed: what comes late is the layer's, too. */
+static void set_stopping(struct shadow_qp *qp, struct shadow_qp *to)
+{
+	if (send_cq(qp))
+		send_cq(qp)->stopping = to;
+	if (recv_cq(qp))
+		recv_cq(qp)->stopping = to;
+}
+
+/* --- stopping, with their locks --- */
+
 /* It may have gone there by itself, and nobody knows yet. */
 static int begin(struct shadow_qp *qp)
 {
@@ -43,11 +99,14 @@ static int begin(struct shadow_qp *qp)
 		return err;
 	qp->swap.was_err = attr.qp_state == IBV_QPS_ERR;
 	qp->swap.last_wqe = false;
+	set_stopping(qp, qp);
 	qp->swap.moved =
 		true; /* whoever gets the event knows that it is ours */
 	err = move(qp);
-	if (err)
+	if (err) {
 		qp->swap.moved = false;
+		set_stopping(qp, NULL);
+	}
 	return err;
 }
 
@@ -55,10 +114,10 @@ static void take(struct shadow_qp *qp)
 {
 	struct shadow_context *c = to_context(qp->qp.context);
 
-	if (qp->qp.send_cq)
-		taken_fill(to_cq(qp->qp.send_cq));
-	if (qp->qp.recv_cq && qp->qp.recv_cq != qp->qp.send_cq)
-		taken_fill(to_cq(qp->qp.recv_cq));
+	if (send_cq(qp))
+		taken_fill(send_cq(qp));
+	if (recv_cq(qp))
+		taken_fill(recv_cq(qp));
 	events_carry_async(c, c->real);
 }
 
@@ -70,67 +129,65 @@ static bool is_awaited(const struct shadow_qp *qp)
 		!qp->swap.was_err && !qp->swap.last_wqe);
 }
 
+/* From now on the ring has what was flushed. */
+static void end(struct shadow_qp *qp)
+{
+	size_t n = 0;
+
+	set_stopping(qp, NULL);
+	if (qp->qp.recv_cq) {
+		n = to_cq(qp->qp.recv_cq)->n_flushed;
+		to_cq(qp->qp.recv_cq)->n_flushed = 0;
+	}
+	if (send_cq(qp))
+		send_cq(qp)->n_flushed = 0;
+	if (qp->recvq)
+		recvq_counted(qp->recvq, (uint32_t)n);
+	qp->swap.stopped = true;
+}
+
 /* Behind all there is goes a marker, as soon as there is room for it. */
-static int flush(struct shadow_qp *qp, uint64_t deadline)
+static int flush(struct shadow_qp *qp, bool *send, bool *recv)
+{
+	int err;
+
+	if (*send)
+		*send = suspend_post_marker(qp);
+	if (*recv)
+		*recv = suspend_post_recv_marker(qp);
+	err = move(qp);
+	if (err)
+		return err;
+	take(qp);
+	if (*send || *recv || is_awaited(qp))
+		return EINPROGRESS;
+	end(qp);
+	return 0;
+}
+
+int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 {
 	const struct timespec pause = { .tv_nsec = 20000 };
 	bool send = qp_has_sends(qp) && qp->qp.send_cq, recv = qp->recvq;
 	int err;
 
+	if (qp->swap.stopped)
+		return 0;
 	for (;;) {
-		if (send)
-			send = suspend_post_marker(qp);
-		if (recv)
-			recv = suspend_post_recv_marker(qp);
-		err = move(qp);
-		if (err)
+		if (!lock_cqs(qp, deadline))
+			return ETIMEDOUT;
+		err = 0;
+		if (!qp->swap.moved && qp->real->state == IBV_QPS_RESET)
+			end(qp);
+		else if (!qp->swap.moved)
+			err = begin(qp);
+		if (!err && !qp->swap.stopped)
+			err = flush(qp, &send, &recv);
+		unlock_cqs(qp);
+		if (qp->swap.stopped || (err && err != EINPROGRESS))
 			return err;
-		take(qp);
-		if (!send && !recv && !is_awaited(qp))
-			return 0;
 		if (clock_ns() > deadline)
 			return ETIMEDOUT;
 		nanosleep(&pause, NULL);
 	}
-}
-
-/* That is so until all is flushed: what comes late is the layer's, too. */
-static void set_stopping(struct shadow_qp *qp, struct shadow_qp *to)
-{
-	if (qp->qp.send_cq)
-		to_cq(qp->qp.send_cq)->stopping = to;
-	if (qp->qp.recv_cq)
-		to_cq(qp->qp.recv_cq)->stopping = to;
-}
-
-/* From now on the ring has them. */
-static void count(struct shadow_qp *qp)
-{
-	struct shadow_cq *cq = to_cq(qp->qp.recv_cq);
-
-	recvq_counted(qp->recvq, (uint32_t)cq->n_flushed);
-	cq->n_flushed = 0;
-	if (qp->qp.send_cq)
-		to_cq(qp->qp.send_cq)->n_flushed = 0;
-}
-
-int stop_qp(struct shadow_qp *qp, uint64_t deadline)
-{
-	int err = 0;
-
-	if (qp->swap.stopped)
-		return 0;
-	if (!qp->swap.moved && qp->real->state != IBV_QPS_RESET)
-		err = begin(qp);
-	if (!err && qp->swap.moved) {
-		set_stopping(qp, qp);
-		err = flush(qp, deadline);
-	}
-	if (err)
-		return err;
-	set_stopping(qp, NULL);
-	if (qp->recvq)
-		count(qp);
-	qp->swap.stopped = true;
-	return 0;
 }

@@ -15,7 +15,7 @@
  * was in ERR before are the application's to see. What was stopped once is not stopped
  * again, and what could not be may be tried again.
  *
- * Context: the process is suspended, SLOW_RECVS set, the locks of the QP's CQs are held
+ * Polls may come in between. Context: the process is suspended, SLOW_RECVS set
  * Return: 0, ETIMEDOUT, or what the provider says
  */
 int stop_qp(struct shadow_qp *qp, uint64_t deadline);

@@ -53,9 +53,22 @@ static void test_events(void)
 	end(thread);
 }
 
+static void test_polls(void)
+{
+	pthread_t thread;
+
+	puts("polls do not wait for flushes");
+	thread = begin();
+	POLLED(w.cq, 1, 1);
+	check_nothing(w.cq);
+	CHECK(fake_recvs(w.real)); /* that was not the end of it */
+	end(thread);
+}
+
 int main(void)
 {
 	rig_open();
 	test_events();
+	test_polls();
 	return rig_close();
 }
