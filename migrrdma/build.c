@@ -6,6 +6,8 @@
 #include "gate.h"
 #include "post.h"
 #include "record.h"
+#include "recvq.h"
+#include "slots.h"
 
 /* --- check --- */
 
@@ -54,6 +56,11 @@ static int check_srq(const struct shadow_srq *srq, struct swap *s)
 		return swap_refuse(s, EOPNOTSUPP,
 				   "SRQ %u is of a type that cannot",
 				   srq->srq.handle);
+	if (!slots_are_sure(srq->slots))
+		return swap_refuse(
+			s, EOPNOTSUPP,
+			"the provider of SRQ %u has not said what it has taken",
+			srq->srq.handle);
 	return 0;
 }
 
@@ -69,6 +76,8 @@ static const char *recv_trouble(const struct shadow_qp *qp)
 		return "has a CQ without room for markers";
 	if ((uint32_t)cq->cq.cqe < qp->cap.max_recv_wr)
 		return "has a CQ that is smaller than its receive queue";
+	if (!recvq_is_sure(qp->recvq))
+		return "has a provider that has not said what it has taken";
 	return NULL;
 }
 

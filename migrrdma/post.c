@@ -60,6 +60,10 @@ static void name_wr(const struct shadow_qp *s, struct ibv_send_wr *wr)
 	}
 }
 
+/* the application's request of a copy; a provider may say anything, or nothing */
+#define BAD(bad, copy, of, n) \
+	((bad) >= (copy) && (bad) < (copy) + (n) ? (of)[(bad) - (copy)] : NULL)
+
 /* --- send --- */
 
 static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
@@ -96,7 +100,7 @@ static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
 	} while (!err && wr);
 
 	if (err)
-		*bad_wr = bad ? of[bad - copy] : NULL;
+		*bad_wr = BAD(bad, copy, of, n);
 	return err;
 }
 
@@ -189,7 +193,7 @@ int post_recv_named(struct shadow_qp *s, struct ibv_recv_wr *wr,
 	} while (!err && wr);
 
 	if (err)
-		*bad_wr = bad ? of[bad - copy] : NULL;
+		*bad_wr = BAD(bad, copy, of, n);
 	return err;
 }
 

@@ -296,8 +296,11 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	record_modify(s, attr, mask);
-	if (s->qp.state == IBV_QPS_RESET)
+	if (s->qp.state == IBV_QPS_RESET) {
 		suspend_forget_marker(s);
+		if (s->recvq)
+			recvq_reset(s->recvq);
+	}
 	return 0;
 }
 

@@ -15,8 +15,9 @@ struct recv {
 struct recvq {
 	_Atomic(struct section *) owner; /* a thread, or nobody yet, or... */
 	atomic_bool busy;		 /* it is posting */
-	unsigned int next;		 /* where the next one goes */
-	uint32_t size;			 /* twice @most */
+	atomic_bool unsure; /* what the provider has, as it has not said so */
+	unsigned int next;  /* where the next one goes */
+	uint32_t size;	    /* twice @most */
 	uint32_t max_sge;
 	struct recv *recv;
 	struct ibv_sge *sge; /* @max_sge of each */
@@ -77,6 +78,22 @@ static void keep(struct recvq *q, const struct ibv_recv_wr *wr)
 		q->next = 0;
 }
 
+/* the bad one, if it is one of these; what a provider says need not be */
+static __attribute__((noinline)) struct ibv_recv_wr *
+find_bad(struct recvq *q, struct ibv_recv_wr *wr, struct ibv_recv_wr *bad)
+{
+	struct ibv_recv_wr *first = wr;
+
+	while (wr && wr != bad)
+		wr = wr->next;
+	if (wr || !first)
+		return wr;
+	if (!first->next)
+		return first;
+	atomic_store(&q->unsure, true);
+	return NULL;
+}
+
 /* what the provider has taken, which is all before @bad */
 static int post_and_keep(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 			 struct ibv_recv_wr **bad_wr)
@@ -85,8 +102,9 @@ static int post_and_keep(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 	int err = post_recv_real(qp, wr, &bad);
 
 	if (unlikely(err)) {
+		bad = find_bad(qp->recvq, wr, bad);
 		*bad_wr = bad;
-		if (!bad) /* it does not tell */
+		if (!bad)
 			return err;
 	}
 	for (; wr != bad; wr = wr->next)
@@ -204,6 +222,16 @@ int recvq_post(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 	atomic_store_explicit(&q->busy, false, memory_order_release);
 	section_end();
 	return err;
+}
+
+void recvq_reset(struct recvq *q)
+{
+	atomic_store(&q->unsure, false);
+}
+
+bool recvq_is_sure(const struct recvq *q)
+{
+	return !atomic_load(&q->unsure);
 }
 
 /* --- replacement --- */

@@ -26,6 +26,12 @@ void recvq_free(struct recvq *q);
 int recvq_post(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 	       struct ibv_recv_wr **bad_wr);
 
+/** recvq_reset - the provider has none of them */
+void recvq_reset(struct recvq *q);
+
+/** recvq_is_sure - has the provider always said what it has taken? */
+bool recvq_is_sure(const struct recvq *q);
+
 /*
  * While SLOW_RECVS is set and no thread is in a section from before, RECVs wait until
  * flushes have told how many there are; then they are collected.

@@ -28,6 +28,9 @@ void slots_free_retired(struct shadow_context *ctx);
 int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
 	       struct ibv_recv_wr **bad_wr);
 
+/** slots_are_sure - has the provider always said what it has taken? */
+bool slots_are_sure(const struct slots *slots);
+
 /*
  * An id: 28 bits at random, which no application's has, 16 of the SRQ, 20 of the slot
  */

@@ -1835,6 +1835,15 @@ const struct fake_recv *fake_recvs(const struct ibv_qp *real)
 	return recvs_of(real)->first;
 }
 
+static bool tells = true;
+static struct ibv_recv_wr *tells_what;
+
+void fake_tell(bool right, struct ibv_recv_wr *what)
+{
+	tells = right;
+	tells_what = what;
+}
+
 static int queue_recvs(struct recvs *r, struct ibv_recv_wr *wr, uint32_t most,
 		       struct ibv_recv_wr **bad_wr)
 {
@@ -1842,9 +1851,10 @@ static int queue_recvs(struct recvs *r, struct ibv_recv_wr *wr, uint32_t most,
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
+	fake_posts++;
 	for (; wr && !err; wr = wr->next) {
 		if (r->n >= most) {
-			*bad_wr = wr;
+			*bad_wr = tells ? wr : tells_what;
 			err = ENOMEM;
 			break;
 		}

@@ -194,6 +194,9 @@ struct fake_recv {
 /** fake_recvs - what is posted to receive, the oldest one first; of its SRQ, if any */
 const struct fake_recv *fake_recvs(const struct ibv_qp *real);
 
+/** fake_tell - does bad_wr say which RECV was refused, or is it @what? */
+void fake_tell(bool right, struct ibv_recv_wr *what);
+
 /** fake_drop - the oldest one is flushed, as what a message had in hand */
 void fake_drop(struct ibv_qp *real);
 
