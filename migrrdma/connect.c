@@ -181,8 +181,10 @@ void swap_give_up(void)
 		else if (qp->recvq && atomic_load(&qp->slow) & SLOW_RECVS)
 			recvq_post_again(qp, &n);
 	EACH (c, srq, srqs)
-		if (srq->slots)
+		if (srq->slots) {
 			slots_post_again(srq, &n);
+			swap_limit(srq);
+		}
 	EACH (c, cq, cqs)
 		if (c->unfinished)
 			wake(cq);

@@ -89,13 +89,13 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 #define MARKERS 16
 
 /* Between ibv_start_poll() and its end a thread may hold it, and destroy a QP. */
-static void init_recursive(pthread_mutex_t *lock)
+void cq_init_lock(struct shadow_cq *s)
 {
 	pthread_mutexattr_t attr;
 
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(lock, &attr);
+	pthread_mutex_init(&s->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 }
 
@@ -110,7 +110,7 @@ static struct shadow_cq *new_cq(struct ibv_context *ctx)
 	s->cq.context = ctx;
 	pthread_mutex_init(&s->cq.mutex, NULL);
 	pthread_cond_init(&s->cq.cond, NULL);
-	init_recursive(&s->lock);
+	cq_init_lock(s);
 	LIST_INIT(&s->marked);
 	LIST_INIT(&s->recv_marked);
 	return s;
@@ -146,6 +146,8 @@ struct ibv_cq *cq_make(struct shadow_cq *s)
 
 static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq)
 {
+	struct shadow_context *c = to_context(s->cq.context);
+
 	if (!cq) {
 		free_cq(s);
 		return NULL;
@@ -156,9 +158,12 @@ static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq)
 	s->cq.cq_context = s->attr.cq_context;
 	s->cq.handle = cq->handle;
 	s->cq.cqe = cq->cqe - s->spare;
-	if (to_context(s->cq.context)->qpns)
+	if (c->qpns)
 		atomic_init(&s->slow, CQ_NAMES);
-	LINK(to_context(s->cq.context), cqs, s);
+	pthread_mutex_lock(&c->lock);
+	s->number = ++c->cqs_made;
+	TAILQ_INSERT_TAIL(&c->cqs, s, entry);
+	pthread_mutex_unlock(&c->lock);
 	return &s->cq;
 }
 
@@ -253,6 +258,7 @@ static int destroy_cq(struct shadow_cq *s)
 		return err;
 	pthread_mutex_lock(&c->lock);
 	TAILQ_REMOVE(&c->cqs, s, entry);
+	slots_free_retired(c);
 	events_forget_cq(s);
 	pthread_mutex_unlock(&c->lock);
 	return 0;

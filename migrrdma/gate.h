@@ -63,6 +63,12 @@ void gate_open(void);
 /* in a process that has just been forked */
 void gate_in_child(void);
 
+/* there: nobody has this lock, whoever had it */
+static inline void unlock_in_child(pthread_mutex_t *lock)
+{
+	pthread_mutex_init(lock, NULL);
+}
+
 /** lock_until - lock it, if that comes to be possible before the deadline */
 bool lock_until(pthread_mutex_t *lock, uint64_t deadline);
 

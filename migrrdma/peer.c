@@ -14,13 +14,22 @@ struct peer {
 /* of the thread that is told of them */
 static LIST_HEAD(, peer) peers;
 
-struct peer *peer_get(const char *id)
+struct peer *peer_find(const char *id)
 {
 	struct peer *p;
 
 	LIST_FOREACH (p, &peers, entry)
 		if (!strcmp(p->id, id))
 			return p;
+	return NULL;
+}
+
+struct peer *peer_get(const char *id)
+{
+	struct peer *p = peer_find(id);
+
+	if (p)
+		return p;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;

@@ -18,6 +18,9 @@ enum {
 /** peer_get - the process of this id; NULL if it is new and there is no memory */
 struct peer *peer_get(const char *id);
 
+/** peer_find - the same; NULL if it is new */
+struct peer *peer_find(const char *id);
+
 /** peer_keys - its keys, or NULL if they are the real ones */
 const struct names *peer_keys(const struct peer *peer);
 

@@ -234,6 +234,15 @@ bool recvq_is_sure(const struct recvq *q)
 	return !atomic_load(&q->unsure);
 }
 
+/* The owner may be another thread, in the midst of it. */
+void recvq_in_child(struct recvq *q)
+{
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->counted, NULL);
+	atomic_store(&q->busy, false);
+	atomic_store(&q->owner, &everybody);
+}
+
 /* --- replacement --- */
 
 void recvq_counted(struct recvq *q, uint32_t n)

@@ -267,7 +267,7 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	EACH_CHOSEN (c, qp)
 		if (!err)
 			err = stop(qp, deadline, s);
-	return err;
+	return all && !err ? swap_note_limits(s) : err;
 }
 
 /* Has a QP been moved to ERR? Then there is no way back. */

@@ -58,6 +58,7 @@ struct shadow_context {
 	const char *foreign; /* what it has had that has no shadow */
 	bool unfinished;     /* all is replaced, and not all done for that */
 	LIST_HEAD(, slots) slots; /* of SRQs that are gone */
+	uint64_t cqs_made;
 
 	/* NULL as long as all names are the real ones */
 	struct names *keys, *other_keys; /* to real ones */
@@ -155,6 +156,7 @@ struct shadow_cq {
 	bool draining;
 	bool tells_more; /* than struct ibv_wc has */
 
+	uint64_t number; /* of those that the context has made */
 	struct ibv_cq_init_attr_ex attr;
 	struct ibv_moderate_cq moderation;
 	bool extended, moderated;
@@ -179,6 +181,7 @@ struct shadow_srq {
 	struct slots
 		*slots; /* what is posted to receive, if it can be replaced */
 	uint32_t async_given;
+	uint32_t limit; /* to be armed with, when it is replaced */
 
 	TAILQ_ENTRY(shadow_srq) entry;
 };
@@ -388,6 +391,9 @@ struct ibv_ah *ah_make(struct shadow_ah *ah);
 struct ibv_cq *cq_make(struct shadow_cq *cq);
 struct ibv_srq *srq_make(struct shadow_srq *srq);
 struct ibv_qp *qp_make(struct shadow_qp *qp);
+
+/* cq.c: nobody has the lock */
+void cq_init_lock(struct shadow_cq *cq);
 
 /* cq.c: what the application sees of a completion, instead of what the provider says */
 void cq_name(struct shadow_cq *cq, struct ibv_wc *wc);

@@ -32,7 +32,8 @@ struct slots {
 	uint64_t turn;
 	bool hold;
 	bool unsure; /* what the provider has, as it has not said so */
-	LIST_ENTRY(slots) entry; /* of an SRQ that is gone */
+	LIST_ENTRY(slots) entry; /* of an SRQ that is gone, */
+	uint64_t last_cq;	 /* when this was the last CQ there was */
 };
 
 static struct slots *all[MOST_SRQS];
@@ -87,20 +88,46 @@ void slots_retire(struct slots *s, struct shadow_context *c)
 {
 	free(s->sge);
 	s->sge = NULL;
+	s->last_cq = c->cqs_made;
 	if (s->used)
 		LIST_INSERT_HEAD(&c->slots, s, entry);
 	else
 		delete (s);
 }
 
+/* the number of the oldest CQ that may have completions of SRQs */
+static uint64_t oldest_cq(const struct shadow_context *c)
+{
+	const struct shadow_cq *cq;
+
+	TAILQ_FOREACH (cq, &c->cqs, entry)
+		if (atomic_load(&cq->slow) & CQ_SLOTS)
+			return cq->number;
+	return UINT64_MAX;
+}
+
 void slots_free_retired(struct shadow_context *c)
 {
-	struct slots *s;
+	const uint64_t oldest = oldest_cq(c);
+	struct slots *s, *next;
 
-	while ((s = LIST_FIRST(&c->slots))) {
+	for (s = LIST_FIRST(&c->slots); s; s = next) {
+		next = LIST_NEXT(s, entry);
+		if (s->last_cq >= oldest)
+			continue;
 		LIST_REMOVE(s, entry);
 		delete (s);
 	}
+}
+
+unsigned int slots_retired(const struct shadow_context *c)
+{
+	const struct slots *s;
+	unsigned int n = 0;
+
+	LIST_FOREACH (s, &c->slots, entry)
+		n++;
+	return n;
 }
 
 /* the slot of this id, with the lock of all that are like it; or NULL */
@@ -360,6 +387,13 @@ void slots_resize(struct slots *s, uint32_t max_wr)
 	pthread_mutex_lock(&s->lock);
 	s->max_wr = max_wr;
 	pthread_mutex_unlock(&s->lock);
+}
+
+void slots_in_child(struct slots *s)
+{
+	pthread_mutex_init(&all_lock, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	s->hold = false;
 }
 
 /* --- replacement --- */

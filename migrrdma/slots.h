@@ -17,12 +17,15 @@ void slots_resize(struct slots *slots, uint32_t max_wr);
 
 /**
  * slots_retire - the SRQ is gone, but a CQ may still have completions of it
- * @ctx: keeps what is left until it is closed; its lock is held
+ * @ctx: keeps what is left, while there are CQs from before; its lock is held
  */
 void slots_retire(struct slots *slots, struct shadow_context *ctx);
 
-/** slots_free_retired - when the context is closed */
+/** slots_free_retired - forget those of which no CQ can have completions any more */
 void slots_free_retired(struct shadow_context *ctx);
+
+/** slots_retired - how many are kept */
+unsigned int slots_retired(const struct shadow_context *ctx);
 
 /** slots_post - what ibv_post_srq_recv() does */
 int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
@@ -30,6 +33,9 @@ int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
 
 /** slots_are_sure - has the provider always said what it has taken? */
 bool slots_are_sure(const struct slots *slots);
+
+/* in a process that has just been forked */
+void slots_in_child(struct slots *slots);
 
 /*
  * An id: 28 bits at random, which no application's has, 16 of the SRQ, 20 of the slot

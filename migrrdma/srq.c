@@ -167,6 +167,7 @@ static int destroy_srq(struct shadow_srq *s)
 	TAILQ_REMOVE(&c->srqs, s, entry);
 	if (s->slots)
 		slots_retire(s->slots, c);
+	slots_free_retired(c);
 	pthread_mutex_unlock(&c->lock);
 	return 0;
 }

@@ -9,8 +9,10 @@
 #include "control.h"
 #include "gate.h"
 #include "random.h"
+#include "recvq.h"
 #include "section.h"
 #include "sendq.h"
+#include "slots.h"
 #include "swap.h"
 #include "taken.h"
 
@@ -438,18 +440,41 @@ void layer_give_up(void)
 
 /* --- fork --- */
 
+/* What a thread of the parent had locked, or the layer was at, is not waited for. */
+static void context_in_child(struct shadow_context *c)
+{
+	struct shadow_channel *ch;
+	struct shadow_srq *srq;
+	struct shadow_cq *cq;
+	struct shadow_qp *qp;
+
+	unlock_in_child(&c->lock);
+	unlock_in_child(&c->carried_lock);
+	TAILQ_FOREACH (ch, &c->channels, entry)
+		atomic_store(&ch->held, false);
+	TAILQ_FOREACH (cq, &c->cqs, entry)
+		cq_init_lock(cq);
+	TAILQ_FOREACH (srq, &c->srqs, entry)
+		if (srq->slots)
+			slots_in_child(srq->slots);
+	TAILQ_FOREACH (qp, &c->qps, entry) {
+		unlock_in_child(&qp->lock);
+		atomic_fetch_and(&qp->slow,
+				 (unsigned char)~(SLOW_SUSPENDED |
+						  SLOW_BATCHES | SLOW_RECVS));
+		if (qp->recvq)
+			recvq_in_child(qp->recvq);
+	}
+}
+
 /* It has one thread, and nobody to suspend it or to resume. */
 void suspend_in_child(void)
 {
 	struct shadow_context *c;
-	struct shadow_qp *qp;
 
 	gate_in_child();
-	pthread_mutex_init(&turn, NULL);
+	unlock_in_child(&turn);
 	suspended = false;
 	TAILQ_FOREACH (c, &contexts, entry)
-		pthread_mutex_init(&c->lock, NULL);
-	EACH (c, qp, qps)
-		atomic_fetch_and(&qp->slow, (unsigned char)~(SLOW_SUSPENDED |
-							     SLOW_BATCHES));
+		context_in_child(c);
 }

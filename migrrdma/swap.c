@@ -129,18 +129,44 @@ static int arm_cqs(struct shadow_context *c, struct swap *s)
 		   : 0;
 }
 
-/* the limit of a SRQ is armed, unless an event is on its way */
-static int limit_srqs(struct shadow_context *c, struct swap *s)
+/* The limit of a SRQ is armed, unless an event is on its way; nobody receives any more. */
+int swap_note_limits(struct swap *s)
 {
+	struct shadow_context *c;
 	struct ibv_srq_attr attr;
 	struct shadow_srq *srq;
 	int err;
 
+	EACH (c, srq, srqs) {
+		err = real()->ibv_query_srq(srq->real, &attr);
+		if (err)
+			return swap_refuse(s, err, "limit of SRQ %u: %s",
+					   srq->srq.handle, strerror(err));
+		if (attr.srq_limit)
+			srq->limit = attr.srq_limit;
+	}
+	return 0;
+}
+
+int swap_limit(struct shadow_srq *srq)
+{
+	struct ibv_srq_attr attr = { .srq_limit = srq->limit };
+	int err = 0;
+
+	if (srq->limit)
+		err = real()->ibv_modify_srq(srq->real, &attr, IBV_SRQ_LIMIT);
+	if (!err)
+		srq->limit = 0;
+	return err;
+}
+
+static int limit_srqs(struct shadow_context *c, struct swap *s)
+{
+	struct shadow_srq *srq;
+	int err;
+
 	TAILQ_FOREACH (srq, &c->srqs, entry) {
-		err = real()->ibv_query_srq(srq->other, &attr);
-		if (!err && attr.srq_limit)
-			err = real()->ibv_modify_srq(srq->real, &attr,
-						     IBV_SRQ_LIMIT);
+		err = swap_limit(srq);
 		if (err)
 			return swap_refuse(s, err, "limit of SRQ %u: %s",
 					   srq->srq.handle, strerror(err));

@@ -64,6 +64,12 @@ int swap_is_whole(char *reason, size_t bytes);
 /* connect.c: move those to ERR that are, with all they have */
 void swap_give_up(void);
 
+/* swap.c: note the limits of SRQs, whose QPs are all stopped */
+int swap_note_limits(struct swap *s);
+
+/* swap.c: give an SRQ the limit that its predecessor had, if it has not got it yet */
+int swap_limit(struct shadow_srq *srq);
+
 /* replace.c: write a reason. Return: @err */
 int swap_refuse(struct swap *s, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -91,21 +92,53 @@ static void tell(FILE *f)
 	fprintf(f, "]}\n");
 }
 
-bool tell_names(int fd)
+/* what there is to be told, or NULL if there is no memory */
+static char *text_of_names(size_t *bytes)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, bytes);
+
+	if (!f)
+		return NULL;
+	tell(f);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void write_all(int fd, const char *text, size_t bytes)
+{
+	ssize_t n;
+
+	while (bytes) {
+		n = write(fd, text, bytes);
+		if (n < 0 && errno != EINTR)
+			return;
+		if (n > 0) {
+			text += n;
+			bytes -= (size_t)n;
+		}
+	}
+}
+
+/* No verb waits for who reads it. */
+int tell_names(int fd)
 {
 	bool suspended = suspend_hold();
-	FILE *f;
+	size_t bytes;
+	char *text;
 
 	if (!suspended && !gate_close(clock_ns() + PATIENCE))
-		return false;
-	f = fdopen(dup(fd), "w");
-	if (f) {
-		tell(f);
-		fclose(f);
-	}
+		return ETIMEDOUT;
+	text = text_of_names(&bytes);
 	if (suspended)
 		suspend_release();
 	else
 		gate_open();
-	return true;
+	if (!text)
+		return ENOMEM;
+	write_all(fd, text, bytes);
+	free(text);
+	return 0;
 }

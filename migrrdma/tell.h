@@ -2,13 +2,11 @@
 #ifndef MIGRRDMA_TELL_H
 #define MIGRRDMA_TELL_H
 
-#include <stdbool.h>
-
 /**
  * tell_names - write all QPs and keys, by their names and the real ones, as JSON
  *
- * Return: true, or false if a verb is under way for long
+ * Return: 0; ETIMEDOUT if a verb is under way for long, or ENOMEM
  */
-bool tell_names(int fd);
+int tell_names(int fd);
 
 #endif

@@ -133,10 +133,14 @@ static bool do_resume(int fd, const struct words *w)
 
 static bool do_names(int fd, const struct words *w)
 {
+	int err;
+
 	if (w->n != 1)
 		return false;
-	if (!tell_names(fd))
-		refuse(fd, ETIMEDOUT, "a verb does not return");
+	err = tell_names(fd);
+	if (err)
+		refuse(fd, err,
+		       err == ETIMEDOUT ? "a verb does not return" : "");
 	return true;
 }
 
@@ -185,29 +189,52 @@ static bool do_peer(int fd, const struct words *w)
 	return true;
 }
 
+/* Requests that are on their way name keys of before. */
 static bool do_keys(int fd, const struct words *w)
 {
 	struct peer *peer;
 
 	if (w->n != 2 || !is_id(w->word[1]))
 		return false;
+	if (!suspend_hold()) {
+		refuse(fd, EINVAL, "it is not suspended");
+		return true;
+	}
 	peer = peer_get(w->word[1]);
 	done(fd, peer ? peer_forget_keys(peer) : ENOMEM);
+	suspend_release();
 	return true;
+}
+
+/* The first one makes all others void, too. */
+static int set_key(const char *id, uint32_t key, uint32_t real, bool suspended)
+{
+	struct peer *peer = suspended ? peer_get(id) : peer_find(id);
+
+	if (!suspended && (!peer || !peer_keys(peer)))
+		return EINVAL;
+	return peer ? peer_set_key(peer, key, real) : ENOMEM;
 }
 
 static bool do_key(int fd, const struct words *w)
 {
 	const uint64_t keys = (uint64_t)UINT32_MAX + 1;
 	uint32_t key, real;
-	struct peer *peer;
+	bool suspended;
+	int err;
 
 	if (w->n != 4 || !is_id(w->word[1]) ||
 	    !number32(w->word[2], keys, &key) ||
 	    !number32(w->word[3], keys, &real))
 		return false;
-	peer = peer_get(w->word[1]);
-	done(fd, peer ? peer_set_key(peer, key, real) : ENOMEM);
+	suspended = suspend_hold();
+	err = set_key(w->word[1], key, real, suspended);
+	if (suspended)
+		suspend_release();
+	if (err == EINVAL)
+		refuse(fd, err, "it is not suspended");
+	else
+		done(fd, err);
 	return true;
 }
 

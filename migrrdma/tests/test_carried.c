@@ -69,6 +69,32 @@ static void test_events(void)
 	world_destroy();
 }
 
+/* The limit of an SRQ is not lost when other things fail. */
+static void test_limit(void)
+{
+	struct ibv_srq_attr limit = { .srq_limit = 5 };
+
+	puts("a limit, when replacement is tried again, or given up");
+	for (int give_up = 0; give_up < 2; give_up++) {
+		world_make();
+		CHECK(!recv_srq(1));
+		CHECK(!ibv_modify_srq(w.srq, &limit, IBV_SRQ_LIMIT));
+		suspend();
+		fake_fail("post_srq_recv", EIO);
+		CHECK(layer_replace(NULL, 0, LONG, &swapped) == EIO);
+		if (!give_up) {
+			replace_all();
+			connect_all();
+		}
+		layer_give_up();
+		limit.srq_limit = 0;
+		CHECK(!ibv_query_srq(w.srq, &limit));
+		CHECK(limit.srq_limit == 5);
+		limit.srq_limit = 5;
+		world_destroy();
+	}
+}
+
 static atomic_bool destroyed;
 
 static void *destroy_thread(void *cq)
@@ -131,6 +157,7 @@ int main(void)
 {
 	rig_open();
 	test_events();
+	test_limit();
 	test_event_ends();
 	return rig_close();
 }

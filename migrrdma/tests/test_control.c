@@ -205,6 +205,10 @@ static void test_words(void)
 	CHECK(strstr(answer, "it is not suspended"), "%s", answer);
 	CHECK(said(f, "connect\n", "{\"ok\": false, \"errno\": 22, "));
 	CHECK(said(f, "peer 1 2 fe80::1 id\n", "{\"ok\": false, "));
+	CHECK(said(f, "keys id\n", "{\"ok\": false, \"errno\": 22, "));
+	CHECK(strstr(answer, "it is not suspended"), "%s", answer);
+	CHECK(said(f, "key id 1 2\n", "{\"ok\": false, \"errno\": 22, "));
+	CHECK(strstr(answer, "it is not suspended"), "%s", answer);
 	CHECK(does(f, "names\n"));
 	CHECK(told("qpn", 0) == w.qp->qp_num &&
 	      told("real", 0) == w.qp->qp_num);
@@ -242,6 +246,13 @@ static void test_words(void)
 	CHECK(!write_one(w.qp, 1, 0x7701));
 	CHECK(fake_sent(w.real, 0)->wr.wr.rdma.rkey == 0x8802);
 	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+	/* another one is told at any time, but not that there are no others */
+	CHECK(does(f, "key host-2:1234 0x9901 0x8803\n"));
+	CHECK(said(f, "keys host-2:1234\n", "{\"ok\": false, "));
+	CHECK(!write_one(w.qp, 2, 0x9901) && !write_one(w.qp, 3, 0x7701));
+	CHECK(fake_sent(w.real, 1)->wr.wr.rdma.rkey == 0x8803);
+	CHECK(fake_sent(w.real, 2)->wr.wr.rdma.rkey == 0x8802);
+	fake_finish(w.real, 2, IBV_WC_SUCCESS);
 
 	puts("who goes away meanwhile leaves QPs in ERR");
 	CHECK(does(f, "suspend 20000\n") && does(f, "replace 20000\n"));

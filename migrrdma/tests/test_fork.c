@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A child of fork() waits for nobody; what is kept of SRQs, and told, is kept from nobody.
+ */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "gate.h"
+#include "replace_rig.h"
+#include "slots.h"
+#include "tell.h"
+
+/* what would wait for the layer, or for another thread */
+static void call_all(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_wc wc;
+
+	ibv_poll_cq(w.cq, 1, &wc);
+	ibv_req_notify_cq(w.cq, 0);
+	recv_one(w.qp, 1);
+	recv_srq(2);
+	write_one(w.qp, 3, 0);
+	ibv_query_qp(w.qp, &attr, 0, &init);
+	set_state(w.qp, IBV_QPS_RESET);
+	ibv_destroy_qp(w.qp);
+	ibv_destroy_qp(w.of_srq);
+	ibv_destroy_cq(w.cq);
+}
+
+static void check_child(void)
+{
+	struct shadow_cq *cq = to_cq(w.cq);
+	int status = -1;
+	pid_t child;
+
+	pthread_mutex_lock(&cq->lock);
+	pthread_mutex_lock(&to_qp(w.qp)->lock);
+	pthread_mutex_lock(&to_context(ctx)->lock);
+	child = fork();
+	if (!child) {
+		alarm(10);
+		call_all();
+		_exit(0);
+	}
+	pthread_mutex_unlock(&to_context(ctx)->lock);
+	pthread_mutex_unlock(&to_qp(w.qp)->lock);
+	pthread_mutex_unlock(&cq->lock);
+	MUST(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(status == 0, "%#x", (unsigned int)status);
+}
+
+static void test_fork(void)
+{
+	puts("children of a process that is not suspended, is, or half replaced");
+	world_make();
+	CHECK(!recv_one(w.qp, 1) && !recv_one(w.qp, 2));
+	check_child();
+	suspend();
+	check_child();
+	fake_flush(1);
+	CHECK(layer_replace(NULL, 0, 20, &swapped) == ETIMEDOUT);
+	check_child();
+	fake_flush(UINT_MAX);
+	replace_all();
+	check_child();
+	connect_all();
+	resume();
+	RECVS(w.real, 1, 2);
+	world_destroy();
+}
+
+/* Ids of SRQs that are gone are kept until CQs are that may have completions. */
+static void test_retired(void)
+{
+	struct shadow_context *c = to_context(ctx);
+	struct ibv_cq *cq, *real_cq;
+
+	puts("SRQs that are destroyed");
+	for (int i = 0; i < 3; i++) {
+		world_make();
+		CHECK(!recv_srq(1) && !recv_srq(2));
+		fake_receive(w.real_srq, 1);
+		CHECK(!ibv_destroy_qp(w.qp) && !ibv_destroy_qp(w.of_srq));
+		CHECK(!ibv_destroy_srq(w.srq) && slots_retired(c) == 1);
+		POLLED(w.cq, 4, 1);
+		cq = new_cq(4, &real_cq); /* which is too young */
+		CHECK(!ibv_destroy_cq(w.cq) && !slots_retired(c));
+		CHECK(!ibv_destroy_cq(cq) && !ibv_dereg_mr(w.mr));
+		CHECK(!ibv_destroy_comp_channel(w.channel));
+
+		world_make();
+		CHECK(!recv_srq(1));
+		CHECK(!ibv_destroy_qp(w.qp) && !ibv_destroy_qp(w.of_srq));
+		CHECK(!ibv_destroy_cq(w.cq) && !ibv_destroy_srq(w.srq));
+		CHECK(!slots_retired(c) && !ibv_dereg_mr(w.mr));
+		CHECK(!ibv_destroy_comp_channel(w.channel));
+	}
+}
+
+static void *tell_thread(void *fd)
+{
+	CHECK(!tell_names(*(int *)fd));
+	return NULL;
+}
+
+/* Who asks and does not read the answer holds nobody up. */
+static void test_tell(void)
+{
+	char text[4096] = { 0 };
+	pthread_t thread;
+	ssize_t n;
+	int fd[2];
+
+	puts("names for nobody");
+	MUST(!pipe2(fd, O_CLOEXEC | O_NONBLOCK));
+	while (write(fd[1], text, sizeof(text)) > 0)
+		;
+	MUST(!fcntl(fd[1], F_SETFL, 0));
+	MUST(!pthread_create(&thread, NULL, tell_thread, &fd[1]));
+	usleep(50000);
+	suspend();
+	resume();
+	while ((n = read(fd[0], text, sizeof(text))) > 0 && !text[0])
+		usleep(100);
+	MUST(!pthread_join(thread, NULL));
+	CHECK(n > 0 && !memcmp(text, "{\"ok\": true, ", 13));
+	close(fd[0]);
+	close(fd[1]);
+}
+
+int main(void)
+{
+	rig_open();
+	test_fork();
+	test_retired();
+	test_tell();
+	return rig_close();
+}
