@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "post.h"
 
+#include <string.h>
+
 #include "recvq.h"
 #include "section.h"
 #include "sendq.h"
@@ -10,7 +12,8 @@
  * It learns which one was bad by its own address; some providers tell nothing.
  */
 enum {
-	AT_ONCE = 8
+	AT_ONCE = 8,
+	FEW_SGES = 4
 };
 
 /* --- names --- */
@@ -104,10 +107,51 @@ static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
 	return err;
 }
 
+/* no more of a request than a SEND, WRITE or READ has; the rest is not looked at */
+#define USUAL_BYTES offsetof(struct ibv_send_wr, bind_mw)
+
+/* the usual request, alone */
+static inline int post_usual(struct shadow_qp *s, struct ibv_send_wr *wr,
+			     struct ibv_send_wr **bad_wr)
+{
+	struct ibv_send_wr copy, *bad = NULL;
+	struct ibv_sge sge[FEW_SGES];
+	int err;
+
+	memcpy(&copy, wr, USUAL_BYTES);
+	copy.sg_list = sge;
+	for (int i = 0; i < wr->num_sge; i++) {
+		sge[i] = wr->sg_list[i];
+		sge[i].lkey = post_lkey(s->qp.context, sge[i].lkey);
+	}
+	if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM)
+		copy.wr.rdma.rkey = post_rkey(s, wr->wr.rdma.rkey);
+	err = s->post_send(s->real, &copy, &bad);
+	if (unlikely(err))
+		*bad_wr = bad == &copy ? wr : NULL;
+	return err;
+}
+
+static bool is_usual(const struct shadow_qp *s, const struct ibv_send_wr *wr)
+{
+	const unsigned int usual =
+		1U << IBV_WR_RDMA_WRITE | 1U << IBV_WR_RDMA_WRITE_WITH_IMM |
+		1U << IBV_WR_SEND | 1U << IBV_WR_SEND_WITH_IMM |
+		1U << IBV_WR_RDMA_READ;
+
+	return wr && !wr->next && wr->num_sge <= FEW_SGES &&
+	       (unsigned int)wr->opcode < 32 && usual >> wr->opcode & 1 &&
+	       s->qp.qp_type != IBV_QPT_UD;
+}
+
 int post_send_real(struct shadow_qp *s, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr)
 {
-	if (atomic_load(&s->slow) & (SLOW_AH | SLOW_MW | SLOW_NAMES))
+	unsigned char slow = atomic_load(&s->slow);
+
+	if (slow & SLOW_NAMES && is_usual(s, wr))
+		return post_usual(s, wr, bad_wr);
+	if (slow & (SLOW_AH | SLOW_MW | SLOW_NAMES))
 		return post_copies(s, wr, bad_wr);
 	return s->post_send(s->real, wr, bad_wr);
 }
@@ -147,16 +191,31 @@ static __attribute__((noinline)) int post_first(struct shadow_qp *s,
 	return post_slow(s, wr, bad_wr);
 }
 
+/* as long as nothing is replaced again; within a section */
+static __attribute__((noinline)) int post_named(struct shadow_qp *s,
+						struct ibv_send_wr *wr,
+						struct ibv_send_wr **bad_wr)
+{
+	int err = likely(is_usual(s, wr)) ? post_usual(s, wr, bad_wr)
+					  : post_copies(s, wr, bad_wr);
+
+	section_end();
+	return err;
+}
+
 int shadow_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
 	struct shadow_qp *s = to_qp(qp);
+	unsigned char slow;
 	int err;
 
 	if (unlikely(!section_enter()))
 		return post_first(s, wr, bad_wr);
-	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire)))
-		return post_slow(s, wr, bad_wr);
+	slow = atomic_load_explicit(&s->slow, memory_order_acquire);
+	if (unlikely(slow))
+		return slow == SLOW_NAMES ? post_named(s, wr, bad_wr)
+					  : post_slow(s, wr, bad_wr);
 	err = s->post_send(s->real, wr, bad_wr);
 	section_end();
 	return err;

@@ -249,6 +249,56 @@ static void test_keys(void)
 	world_destroy();
 }
 
+/* so many requests of so many SGEs each; a provider says which one is bad */
+static void check_sges(unsigned int n, int sges)
+{
+	uint32_t real = ((struct ibv_mr *)fake_newest(FAKE_MR))->lkey;
+	struct ibv_send_wr wr[2] = { { 0 } }, *bad = NULL;
+	struct ibv_sge sge[8];
+	unsigned int before;
+
+	for (int i = 0; i < sges; i++)
+		sge[i] = (struct ibv_sge){ (uintptr_t)w.memory + i, 1 + i,
+					   w.mr->lkey };
+	for (unsigned int i = 0; i < n; i++)
+		wr[i] = (struct ibv_send_wr){
+			.wr_id = i,
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+			.sg_list = sge,
+			.num_sge = sges,
+			.opcode = IBV_WR_SEND_WITH_IMM,
+			.imm_data = 77,
+		};
+	before = fake_sends(w.real);
+	CHECK(!ibv_post_send(w.qp, wr, &bad));
+	for (unsigned int i = 0; i < n; i++) {
+		const struct fake_sent *s = fake_sent(w.real, before + i);
+
+		MUST(s && s->wr.num_sge == sges && s->wr.wr_id == i);
+		CHECK(s->wr.imm_data == 77);
+		CHECK(s->wr.opcode == IBV_WR_SEND_WITH_IMM);
+		for (int k = 0; k < sges; k++)
+			CHECK(s->sge[k].lkey == real &&
+			      s->sge[k].length == 1 + (uint32_t)k &&
+			      s->sge[k].addr == (uintptr_t)w.memory + k);
+	}
+	fake_refuse(w.real, n - 1, EINVAL);
+	CHECK(ibv_post_send(w.qp, wr, &bad) == EINVAL && bad == &wr[n - 1]);
+	fake_finish(w.real, UINT_MAX, IBV_WC_SUCCESS);
+}
+
+static void test_sges(void)
+{
+	puts("requests with few SGEs, and with many");
+	world_make();
+	world_replace();
+	for (int sges = 0; sges <= 8; sges++) {
+		check_sges(1, sges);
+		check_sges(2, sges);
+	}
+	world_destroy();
+}
+
 /* --- some QPs --- */
 
 static bool dropped;
@@ -369,6 +419,7 @@ int main(void)
 	test_recvs();
 	test_lists();
 	test_keys();
+	test_sges();
 	test_some();
 	test_in_hand();
 	return rig_close();
