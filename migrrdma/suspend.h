@@ -55,6 +55,9 @@ void layer_give_up(void);
 bool suspend_hold(void);
 void suspend_release(void);
 
+/* marker.c: before there is one */
+void suspend_make_markers(void);
+
 /* the QP has been destroyed, or is in RESET: none of its completions is to come */
 void suspend_forget_marker(struct shadow_qp *qp);
 

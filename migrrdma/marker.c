@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Markers: requests of the layer's own, at the ends of queues
+ */
+#include "control.h"
+#include "random.h"
+#include "suspend.h"
+#include "taken.h"
+
+/* what ids of ours begin with, and no application's: 40 bits; the last one is of RECVs */
+static uint64_t cookie;
+
+void suspend_make_markers(void)
+{
+	if (!cookie)
+		cookie = random_bits(39) << 1;
+}
+
+static void unmark(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+
+	LIST_REMOVE(qp, marked);
+	qp->is_marked = false;
+	cq->markers--;
+}
+
+static void unmark_recv(struct shadow_qp *qp)
+{
+	LIST_REMOVE(qp, recv_marked);
+	qp->swap.marked = false;
+	to_cq(qp->qp.recv_cq)->markers--;
+}
+
+/* Not every CQ tells the QP of a completion. */
+bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
+{
+	struct shadow_qp *qp;
+
+	if (!cookie || wr_id >> 25 != cookie >> 1)
+		return false;
+	if (wr_id >> 24 & 1) {
+		LIST_FOREACH (qp, &cq->recv_marked, recv_marked)
+			if (qp->real_num == (wr_id & 0xffffff)) {
+				unmark_recv(qp);
+				break;
+			}
+		return true;
+	}
+	LIST_FOREACH (qp, &cq->marked, marked)
+		if (qp->real_num == (wr_id & 0xffffff)) {
+			unmark(qp);
+			break;
+		}
+	return true;
+}
+
+/*
+ * A signaled WRITE of no bytes, which needs no key (IBA C9-88), completes when all that
+ * was posted before it has. In a full queue there is room for it when something has
+ * completed that was: who posts nothing signaled any more cannot go on itself.
+ *
+ * Context: the CQ's lock is held
+ */
+int suspend_post_marker(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = cookie << 24 | qp->real_num,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	int err;
+
+	/* one of a suspension before says nothing of what was posted since */
+	if (qp->is_marked || cq->markers >= cq->spare)
+		return EBUSY;
+	err = qp->post_send(qp->real, &wr, &bad);
+	if (!err) {
+		LIST_INSERT_HEAD(&cq->marked, qp, marked);
+		qp->is_marked = true;
+		cq->markers++;
+	}
+	return err;
+}
+
+/* The same to receive: nothing comes for it, as the QP is in ERR. */
+int suspend_post_recv_marker(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.recv_cq);
+	struct ibv_recv_wr *bad, wr = {
+		.wr_id = (cookie | 1) << 24 | qp->real_num,
+	};
+	int err;
+
+	if (qp->swap.marked || cq->markers >= cq->spare)
+		return EBUSY;
+	err = qp->post_recv(qp->real, &wr, &bad);
+	if (!err) {
+		LIST_INSERT_HEAD(&cq->recv_marked, qp, recv_marked);
+		qp->swap.marked = true;
+		cq->markers++;
+	}
+	return err;
+}
+
+/* none of its completions is to come on this CQ, when those are taken that have */
+static void forget(struct shadow_cq *cq, struct shadow_qp *qp)
+{
+	bool sends = to_cq(qp->qp.send_cq) == cq;
+	bool recvs = to_cq(qp->qp.recv_cq) == cq;
+
+	pthread_mutex_lock(&cq->lock);
+	if (cq->stopping == qp)
+		taken_give_flushed(cq);
+	if ((sends && qp->is_marked) || (recvs && qp->swap.marked))
+		taken_fill(cq);
+	if (sends && qp->is_marked)
+		unmark(qp);
+	if (recvs && qp->swap.marked)
+		unmark_recv(qp);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void suspend_forget_marker(struct shadow_qp *qp)
+{
+	if (!control_is_on())
+		return;
+	if (qp->qp.send_cq)
+		forget(to_cq(qp->qp.send_cq), qp);
+	if (qp->qp.recv_cq && qp->qp.recv_cq != qp->qp.send_cq)
+		forget(to_cq(qp->qp.recv_cq), qp);
+}
