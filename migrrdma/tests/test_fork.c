@@ -117,13 +117,13 @@ static void test_tell(void)
 	MUST(!pipe2(fd, O_CLOEXEC | O_NONBLOCK));
 	while (write(fd[1], text, sizeof(text)) > 0)
 		;
-	MUST(!fcntl(fd[1], F_SETFL, 0));
+	MUST(!fcntl(fd[0], F_SETFL, 0) && !fcntl(fd[1], F_SETFL, 0));
 	MUST(!pthread_create(&thread, NULL, tell_thread, &fd[1]));
 	usleep(50000);
 	suspend();
 	resume();
 	while ((n = read(fd[0], text, sizeof(text))) > 0 && !text[0])
-		usleep(100);
+		;
 	MUST(!pthread_join(thread, NULL));
 	CHECK(n > 0 && !memcmp(text, "{\"ok\": true, ", 13));
 	close(fd[0]);
