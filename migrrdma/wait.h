@@ -8,7 +8,7 @@
 /**
  * wait_readable - wait until it can be read
  *
- * A signal ends that or not, as its handler was set up (SA_RESTART).
+ * A signal ends that, unless all handlers that the program has were set up with SA_RESTART.
  *
  * Return: 0 or an errno
  */
