@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bury.h"
 #include "gate.h"
 #include "post.h"
 #include "record.h"
@@ -145,8 +146,8 @@ static int make_context(struct shadow_context *c, struct swap *s)
 {
 	int err;
 
-	c->other =
-		real()->ibv_open_device(real_device(c->verbs.context.device));
+	c->other = device_open_again(c->verbs.context.device,
+				     bury_is_dead(c->real));
 	err = made(c->other, s, "context", (uint32_t)c->verbs.context.cmd_fd);
 	if (err)
 		return err;
@@ -316,6 +317,10 @@ void build_unmake(void)
 {
 	struct shadow_context *c;
 
-	TAILQ_FOREACH (c, &contexts, entry)
+	TAILQ_FOREACH (c, &contexts, entry) {
+		if (c->other)
+			bury_begin(c->other);
 		unmake_objects(c);
+		bury_end();
+	}
 }

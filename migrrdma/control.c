@@ -2,6 +2,7 @@
 #include "control.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 #include "section.h"
 #include "suspend.h"
+#include "swap.h"
 #include "words.h"
 
 static int sock = -1;
@@ -29,18 +31,21 @@ static bool may_ask(int fd)
 	       (!peer.uid || peer.uid == geteuid());
 }
 
-/* One at a time. Who goes away leaves nothing suspended. */
+/*
+ * One at a time. Who goes away leaves nothing suspended. Who is held has no connection
+ * any more, for that cannot be dumped.
+ */
 static void serve(int fd)
 {
 	FILE *peer = may_ask(fd) ? fdopen(fd, "r") : NULL;
-	bool begins = true;
+	bool begins = true, was_held = layer_is_held();
 	char line[MOST_OF_A_LINE], *ends;
 
 	if (!peer) {
 		close(fd);
 		return;
 	}
-	while (fgets(line, sizeof(line), peer)) {
+	while (was_held >= layer_is_held() && fgets(line, sizeof(line), peer)) {
 		ends = strchr(line, '\n');
 		if (ends && begins)
 			words_obey(fd, line);
@@ -48,8 +53,20 @@ static void serve(int fd)
 			words_obey(fd, ends); /* which is none */
 		begins = ends; /* the rest of a line that is too long is none */
 	}
-	layer_give_up();
+	if (!layer_is_held())
+		layer_give_up();
 	fclose(peer);
+}
+
+/* Somebody comes, or it has been held for long enough. */
+static bool is_called(void)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	if (poll(&p, 1, layer_is_held() ? 1000 : -1))
+		return true;
+	layer_tick();
+	return false;
 }
 
 static void *listener(void *arg)
@@ -59,6 +76,8 @@ static void *listener(void *arg)
 
 	(void)arg;
 	for (;;) {
+		if (!is_called())
+			continue;
 		fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
 			serve(fd);

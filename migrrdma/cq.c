@@ -346,6 +346,9 @@ static int notify(struct shadow_cq *s, int solicited_only)
 
 	if (control_is_on())
 		events_arm(s, solicited_only);
+	/* its successor is armed when it takes its place */
+	if (s->cq.channel && atomic_load(&to_channel(s->cq.channel)->held))
+		return 0;
 	return r->context->ops.req_notify_cq(r, solicited_only);
 }
 

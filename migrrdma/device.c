@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* more than libibverbs' struct verbs_device has behind struct ibv_device */
 #define HIDDEN_BYTES 256
@@ -60,6 +61,43 @@ struct ibv_device *real_device(struct ibv_device *device)
 	struct shadow_device *d = to_device(device);
 
 	return d ? d->real : device;
+}
+
+static struct ibv_context *open_one_of(struct ibv_device **list, int n,
+				       const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (n == 1 || !strcmp(list[i]->name, name))
+			return real()->ibv_open_device(list[i]);
+	errno = ENODEV;
+	return NULL;
+}
+
+struct ibv_context *device_open_again(struct ibv_device *device, bool dead)
+{
+	struct ibv_device **list;
+	struct ibv_context *ctx;
+	int n, err;
+
+	if (!dead)
+		return real()->ibv_open_device(real_device(device));
+	list = real()->ibv_get_device_list(&n);
+	if (!list)
+		return NULL;
+	ctx = open_one_of(list, n, device->name);
+	err = errno;
+	real()->ibv_free_device_list(list);
+	errno = err;
+	return ctx;
+}
+
+void device_is_now(struct ibv_device *device, const struct ibv_context *real)
+{
+	struct shadow_device *d = to_device(device);
+
+	pthread_mutex_lock(&lock);
+	d->real = real->device;
+	pthread_mutex_unlock(&lock);
 }
 
 struct shadow_device *shadow_device_get(struct shadow_device *device)

@@ -5,6 +5,8 @@
 #ifndef MIGRRDMA_DEVICE_H
 #define MIGRRDMA_DEVICE_H
 
+#include <stdbool.h>
+
 #include "real.h"
 
 struct shadow_device;
@@ -24,6 +26,18 @@ struct shadow_device *to_device(struct ibv_device *device);
 
 /** real_device - the one behind a shadow; itself of one that is none */
 struct ibv_device *real_device(struct ibv_device *device);
+
+/**
+ * device_open_again - open the same device anew; after the process has come to another
+ * host, the one of the same name there, or the only one
+ * @dead: the context that there was is of the host before
+ *
+ * Return: a real context, or NULL and errno
+ */
+struct ibv_context *device_open_again(struct ibv_device *device, bool dead);
+
+/** device_is_now - the real device behind a shadow is that of this real context */
+void device_is_now(struct ibv_device *device, const struct ibv_context *real);
 
 /** device_of - the part that the application sees */
 struct ibv_device *device_of(struct shadow_device *device);

@@ -9,10 +9,16 @@
 #include "gate.h"
 #include "names.h"
 #include "section.h"
+#include "sign.h"
 #include "slots.h"
 #include "stop.h"
 #include "suspend.h"
 #include "taken.h"
+
+#define GIVE_UP_MS 10000
+
+/* seconds that are left; 0: it is not held */
+static atomic_uint held;
 
 int swap_refuse(struct swap *s, int err, const char *format, ...)
 {
@@ -93,7 +99,7 @@ static int number_qps(void)
 	return err;
 }
 
-/* numbers of those that are destroyed are nobody's */
+/* Numbers of those that are destroyed are nobody's, or, on another host, another one's. */
 static void unnumber_qps(void)
 {
 	struct shadow_context *c;
@@ -102,6 +108,10 @@ static void unnumber_qps(void)
 	EACH (c, qp, qps)
 		if (qp->other && c->qpns)
 			names_set(c->qpns, qp->other->qp_num, 0);
+	/* for these there is a place */
+	EACH (c, qp, qps)
+		if (qp->other && c->qpns)
+			names_set(c->qpns, qp->real->qp_num, qp->qp.qp_num);
 }
 
 /* keys, as they are when regions are replaced */
@@ -267,7 +277,7 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	EACH_CHOSEN (c, qp)
 		if (!err)
 			err = stop(qp, deadline, s);
-	return all && !err ? swap_note_limits(s) : err;
+	return all && !err && !held ? swap_note_limits(s) : err;
 }
 
 /* Has a QP been moved to ERR? Then there is no way back. */
@@ -284,10 +294,19 @@ static bool is_begun(void)
 
 /* --- all of it --- */
 
+static void undo_stop(bool all)
+{
+	struct swap undone = {};
+
+	if (is_begun())
+		carry_events(all, false);
+	else
+		swap_post_held(&undone);
+}
+
 static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 {
 	uint64_t begin = clock_ns();
-	struct swap undone = {};
 	int err = hold_posts(all, deadline, s);
 
 	if (!err)
@@ -299,12 +318,10 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 		err = swap_objects(all, s);
 		unlock_cqs();
 		s->swap_ns = clock_ns() - begin - s->stop_ns;
-	} else if (is_begun()) {
-		carry_events(all, false);
 	} else {
-		swap_post_held(&undone);
+		undo_stop(all);
 	}
-	hold_events(false);
+	hold_events(err && held);
 	return err;
 }
 
@@ -329,18 +346,88 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		  struct swap *s)
 {
 	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
+	int err = 0;
+
+	*s = (struct swap){};
+	if (!suspend_hold())
+		return swap_refuse(s, EINVAL, "it is not suspended");
+	if (held && n)
+		err = swap_refuse(s, EINVAL, "it is held");
+	if (!err)
+		err = choose(qpns, n, s);
+	if (!err)
+		err = build_check(!n, s);
+	if (!err)
+		err = replace(!n, deadline, s);
+	if (!err && held) {
+		held = 0;
+		sign_hide();
+	}
+	suspend_release();
+	return err;
+}
+
+/* --- hold --- */
+
+static int stop_and_hold(uint64_t deadline, struct swap *s)
+{
+	uint64_t begin = clock_ns();
+	int err = hold_posts(true, deadline, s);
+
+	if (!err)
+		err = stop_all(true, deadline, s);
+	s->stop_ns = clock_ns() - begin;
+	if (!err) {
+		err = sign_show();
+		if (err)
+			swap_refuse(s, err, "the sign: %s", strerror(err));
+	}
+	if (err) {
+		undo_stop(true);
+		hold_events(false);
+	}
+	return err;
+}
+
+int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
+{
+	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
 	int err;
 
 	*s = (struct swap){};
 	if (!suspend_hold())
 		return swap_refuse(s, EINVAL, "it is not suspended");
-	err = choose(qpns, n, s);
+	err = held ? swap_refuse(s, EBUSY, "it is held") : choose(NULL, 0, s);
 	if (!err)
-		err = build_check(!n, s);
+		err = build_check(true, s);
 	if (!err)
-		err = replace(!n, deadline, s);
+		err = stop_and_hold(deadline, s);
+	if (!err)
+		held = seconds;
 	suspend_release();
 	return err;
+}
+
+bool layer_is_held(void)
+{
+	return held;
+}
+
+void layer_tick(void)
+{
+	struct swap s;
+	int err;
+
+	if (!held || --held)
+		return;
+	held = 1; /* until it is replaced */
+	err = layer_replace(NULL, 0, GIVE_UP_MS, &s);
+	if (err)
+		fprintf(stderr,
+			"libmigrrdma: nobody has gone on, and its objects cannot be made again: %s\n",
+			s.reason);
+	else
+		layer_give_up();
 }
 
 int swap_is_whole(char *reason, size_t bytes)
@@ -348,6 +435,10 @@ int swap_is_whole(char *reason, size_t bytes)
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 
+	if (held) {
+		snprintf(reason, bytes, "it is held");
+		return EBUSY;
+	}
 	EACH (c, qp, qps)
 		if (qp->swap.apart || qp->swap.moved ||
 		    (qp->recvq && atomic_load(&qp->slow) & SLOW_RECVS)) {

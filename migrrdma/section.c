@@ -82,8 +82,12 @@ int sections_init(void)
 	return err;
 }
 
+/* One that was restored from an image may have to say so again. */
 void sections_barrier(void)
 {
+	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return;
+	membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 

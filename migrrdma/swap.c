@@ -67,6 +67,7 @@ static void swap_context(struct shadow_context *c)
 	c->real_verbs = verbs_get_ctx(c->real);
 	pub->cmd_fd = c->real->cmd_fd;
 	pub->num_comp_vectors = c->real->num_comp_vectors;
+	device_is_now(pub->device, c->real);
 }
 
 #define SWAP_EACH(c, obj, list)                        \

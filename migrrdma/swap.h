@@ -37,6 +37,24 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		  struct swap *s);
 
 /**
+ * layer_hold - let go of the device: the process may be moved to another host
+ * @timeout_ms: for what has to be waited for
+ * @seconds: at least 1. When the process has run for so long, and nobody has replaced its
+ *	objects, it gets other ones where it is, with QPs in ERR.
+ *
+ * What is posted and armed waits, and polls find what there was, until all objects are
+ * replaced (layer_replace()): here, or, with dead files in the place of the device's, on
+ * another host. If it fails QPs may have been flushed: they can be replaced.
+ *
+ * Return: as layer_replace(); EBUSY if it is held
+ */
+int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s);
+bool layer_is_held(void);
+
+/** layer_tick - it has been held, and has run, for another second */
+void layer_tick(void);
+
+/**
  * layer_set_peer - say where a replaced QP leads to
  * @qpn: number of the QP
  * @peer_num: the real number of its peer

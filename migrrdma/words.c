@@ -14,6 +14,7 @@
 
 enum {
 	MOST_MS = 600000,
+	MOST_SECONDS = 86400,
 	MOST_WORDS = 1024,
 	QPNS = 1 << 24,
 };
@@ -170,6 +171,26 @@ static bool do_replace(int fd, const struct words *w)
 	return true;
 }
 
+static bool do_hold(int fd, const struct words *w)
+{
+	uint32_t ms, seconds;
+	struct swap s;
+	int err;
+
+	if (w->n != 3 || !number32(w->word[1], MOST_MS + 1, &ms) ||
+	    !number32(w->word[2], MOST_SECONDS + 1, &seconds) || !seconds)
+		return false;
+	err = layer_hold(ms, seconds, &s);
+	if (err)
+		refuse(fd, err, s.reason);
+	else
+		dprintf(fd,
+			"{\"ok\": true, \"qps\": %u, \"stop_us\": %" PRIu64
+			"}\n",
+			s.qps, s.stop_ns / 1000);
+	return true;
+}
+
 static bool do_peer(int fd, const struct words *w)
 {
 	uint32_t qpn, peer_num;
@@ -263,6 +284,7 @@ void words_obey(int fd, char *line)
 		{ "names", do_names },	   { "replace", do_replace },
 		{ "peer", do_peer },	   { "keys", do_keys },
 		{ "key", do_key },	   { "connect", do_connect },
+		{ "hold", do_hold },
 	};
 	struct words w;
 

@@ -190,6 +190,10 @@ static void test_words(void)
 		"key id 1 4294967296\n",
 		"key id 1 2 3\n",
 		"connect now\n",
+		"hold 100\n",
+		"hold 100 0\n",
+		"hold 100 86401\n",
+		"hold 600001 1\n",
 	};
 	char line[128];
 	uint32_t real;
@@ -246,12 +250,28 @@ static void test_words(void)
 	CHECK(!write_one(w.qp, 1, 0x7701));
 	CHECK(fake_sent(w.real, 0)->wr.wr.rdma.rkey == 0x8802);
 	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+	/* who is held hangs up, and is not heard of any more */
+	CHECK(does(f, "suspend 20000\n") && does(f, "hold 20000 100\n"));
+	CHECK(!read(f, line, 1) && !close(f));
+	f = dial();
+	CHECK(said(f, "resume\n", "{\"ok\": false, \"errno\": 16, "));
+	MUST(!close(f));
+	f = dial();
+	CHECK(does(f, "replace 20000\n"));
+	world_look();
+	snprintf(line, sizeof(line), "peer %u 0x5001 fe00::77 host-2:1234\n",
+		 w.qp->qp_num);
+	CHECK(does(f, line));
+	snprintf(line, sizeof(line), "peer 0x%x 20482 fe00::77 host-2:1234\n",
+		 w.of_srq->qp_num);
+	CHECK(does(f, line));
+	CHECK(does(f, "connect\n") && does(f, "resume\n"));
 	/* another one is told at any time, but not that there are no others */
 	CHECK(does(f, "key host-2:1234 0x9901 0x8803\n"));
 	CHECK(said(f, "keys host-2:1234\n", "{\"ok\": false, "));
 	CHECK(!write_one(w.qp, 2, 0x9901) && !write_one(w.qp, 3, 0x7701));
-	CHECK(fake_sent(w.real, 1)->wr.wr.rdma.rkey == 0x8803);
-	CHECK(fake_sent(w.real, 2)->wr.wr.rdma.rkey == 0x8802);
+	CHECK(fake_sent(w.real, 0)->wr.wr.rdma.rkey == 0x8803);
+	CHECK(fake_sent(w.real, 1)->wr.wr.rdma.rkey == 0x8802);
 	fake_finish(w.real, 2, IBV_WC_SUCCESS);
 
 	puts("who goes away meanwhile leaves QPs in ERR");

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A process lets go of its device, comes to another host, and gets other objects there.
+ */
+#include <dirent.h>
+#include <sys/ioctl.h>
+#include <sys/timerfd.h>
+
+#include "bury.h"
+#include "replace_rig.h"
+
+/* Does the process show that it holds still, by its own number? */
+static bool shows_sign(void)
+{
+	char path[300], to[64] = "", pid[16] = "";
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+	FILE *f;
+
+	MUST(dir);
+	while ((d = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", d->d_name);
+		memset(to, 0, sizeof(to));
+		if (readlink(path, to, sizeof(to) - 1) > 0 &&
+		    strstr(to, "/memfd:libmigrrdma:suspended"))
+			break;
+	}
+	if (d) {
+		MUST(f = fopen(path, "r"));
+		MUST(fgets(pid, sizeof(pid), f) && !fclose(f));
+	}
+	closedir(dir);
+	return d && atoi(pid) == getpid() && strchr(pid, '\n');
+}
+
+static void hold(unsigned int seconds)
+{
+	int err;
+
+	suspend();
+	err = layer_hold(LONG, seconds, &swapped);
+	CHECK(!err, "%d: %s", err, swapped.reason);
+	CHECK(shows_sign() && layer_is_held());
+}
+
+/* the fake's contexts have the same number again */
+static void back(void)
+{
+	close(real_ctx->cmd_fd);
+}
+
+/* What the CRIU plug-in puts in the place of a device's file; one that is on no host */
+static void leave_host(void)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+
+	MUST(fd >= 0 && dup2(fd, real_ctx->cmd_fd) == real_ctx->cmd_fd);
+	MUST(!close(fd));
+	CHECK(bury_is_dead(real_ctx));
+}
+
+static void begin(void)
+{
+	world_make();
+	for (uint64_t i = 1; i <= 3; i++)
+		CHECK(!recv_one(w.qp, i) && !recv_srq(10 + i));
+	CHECK(!ibv_req_notify_cq(w.cq, 0));
+}
+
+static void test_bury(void)
+{
+	int fd, other = dup(1);
+
+	puts("commands to a device that has stayed behind");
+	world_make();
+	fd = real_ctx->cmd_fd;
+	CHECK(!bury_is_dead(real_ctx));
+	bury_begin(real_ctx);
+	errno = 0;
+	CHECK(ioctl(fd, 0, NULL) == -1 &&
+	      errno == EBADF); /* the fake has none */
+	bury_end();
+	leave_host();
+	CHECK(ioctl(fd, 0xc0181b01, NULL) == -1 && errno == ENOTTY);
+	bury_begin(real_ctx);
+	CHECK(ioctl(fd, 0xc0181b01, NULL) == -1 && errno == EIO);
+	CHECK(ioctl(other, 0xc0181b01, NULL) == -1 && errno == ENOTTY);
+	bury_end();
+	CHECK(ioctl(fd, 0xc0181b01, NULL) == -1 && errno == ENOTTY);
+	close(fd);
+	close(other);
+	world_destroy();
+}
+
+static void test_moved(void)
+{
+	struct ibv_context *before;
+
+	puts("to another host");
+	begin();
+	before = real_ctx;
+	CHECK(layer_hold(LONG, 1, &swapped) == EINVAL); /* not suspended */
+	hold(100);
+	CHECK(layer_hold(LONG, 1, &swapped) == EBUSY);
+	CHECK(layer_resume(&found) == EBUSY && strstr(found.reason, "held"));
+	CHECK(layer_replace(&w.qp->qp_num, 1, LONG, &swapped) == EINVAL);
+
+	/* the application goes on, and nothing of it reaches the provider */
+	CHECK(!recv_one(w.qp, 4) && !recv_srq(14));
+	CHECK(!write_one(w.qp, 5, 1) && !fake_waiting(w.real));
+	fake_fail("req_notify_cq",
+		  EINVAL); /* for who is armed when it is replaced */
+	CHECK(!ibv_req_notify_cq(w.cq, 0));
+	check_nothing(w.cq);
+	layer_tick();
+
+	leave_host();
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EINVAL);
+	CHECK(strstr(swapped.reason, "not armed"), "%s", swapped.reason);
+	replace_all();
+	CHECK(!shows_sign() && !layer_is_held() && real_ctx != before);
+	CHECK(fake_alive(FAKE_CONTEXT) == 1);
+	back();
+	connect_all();
+	resume();
+	RECVS(w.real, 1, 2, 3, 4);
+	CHECK(fake_waiting(w.real) == 1);
+	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+	POLLED(w.cq, 1, 5);
+	world_destroy();
+}
+
+static void check_number(struct ibv_qp *qp, struct ibv_qp *real)
+{
+	struct ibv_wc wc;
+
+	CHECK(!write_one(qp, 7, 1));
+	fake_finish(real, 1, IBV_WC_SUCCESS);
+	CHECK(ibv_poll_cq(w.cq, 1, &wc) == 1 && wc.qp_num == qp->qp_num);
+}
+
+/* Other hosts give out the same numbers. */
+static void test_same_numbers(void)
+{
+	uint32_t taken;
+
+	puts("to a host where other ones have the numbers of the old");
+	begin();
+	hold(100);
+	leave_host();
+	taken = w.real_srq->qp_num;
+	fake_next_handle((taken & 0xffff) - 4); /* a PD's, MR's, CQ's, SRQ's */
+	replace_all();
+	back();
+	MUST(w.real->qp_num == taken);
+	connect_all();
+	resume();
+	check_number(w.qp, w.real);
+	check_number(w.of_srq, w.real_srq);
+	world_destroy();
+}
+
+static void test_no_device(void)
+{
+	char *name;
+
+	puts("to a host that has no such device");
+	begin();
+	hold(100);
+	leave_host();
+	name = real_ctx->device->name; /* now that of another one */
+	name[0] ^= 1;
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENODEV);
+	CHECK(strstr(swapped.reason, "context"), "%s", swapped.reason);
+	CHECK(layer_is_held() && shows_sign());
+	name[0] ^= 1;
+	replace_all();
+	back();
+	connect_all();
+	resume();
+	RECVS(w.real, 1, 2, 3);
+	world_destroy();
+}
+
+static void test_abandoned(void)
+{
+	struct ibv_wc wc;
+	int n = 0;
+
+	puts("nobody goes on");
+	begin();
+	hold(2);
+	CHECK(!write_one(w.qp, 5, 1));
+	layer_tick();
+	CHECK(layer_is_held());
+	layer_tick();
+	CHECK(!layer_is_held() && !shows_sign());
+	world_look();
+	CHECK(w.real->state == IBV_QPS_ERR);
+	while (ibv_poll_cq(w.cq, 1, &wc) == 1) {
+		CHECK(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id <= 5);
+		n++;
+	}
+	CHECK(n == 3, "%d flushed", n); /* those of the SRQ stay there */
+	fake_finish(w.real, 1, IBV_WC_WR_FLUSH_ERR);
+	CHECK(ibv_poll_cq(w.cq, 1, &wc) == 1 && wc.wr_id == 5);
+	suspend(); /* which is over, too */
+	resume();
+	world_destroy();
+}
+
+static void test_here(void)
+{
+	puts("where it was");
+	begin();
+	hold(100);
+	replace_all();
+	connect_all();
+	resume();
+	RECVS(w.real, 1, 2, 3);
+	world_destroy();
+}
+
+int main(void)
+{
+	rig_open();
+	fake_work();
+	test_bury();
+	test_moved();
+	test_same_numbers();
+	test_no_device();
+	test_abandoned();
+	test_here();
+	return rig_close();
+}
