@@ -23,17 +23,25 @@ for line in iter(sys.stdin.readline, ""):
 # That of a node: the host need not have it.
 jq() { "$lab" ssh n1 "jq$(printf ' %q' "$@")"; }
 
+layer_socket=() # by node number, if it is not that of a plain rc_mix there
+
 # layer_dial NODE...: to its rc_mix
 layer_dial()
 {
-	local n fd
+	local n fd socket
 
 	for n in "$@"; do
+		# shellcheck disable=SC2016 # for the node's shell
+		socket=${layer_socket[${n#n}]-'/run/$(pgrep -x rc_mix).sock'}
 		rm -f "$layer_dir/$n".*
 		mkfifo "$layer_dir/$n.to" "$layer_dir/$n.from"
-		"$lab" ssh "$n" "python3 -c '$layer_relay' \
-			/run/\$(pgrep -x rc_mix).sock" \
-			<"$layer_dir/$n.to" >"$layer_dir/$n.from" 2>/dev/null &
+		# who is told that the connection ends must be the only one who has it
+		(
+			for fd in "${layer_to[@]}"; do exec {fd}>&-; done
+			exec "$lab" ssh "$n" "python3 -c '$layer_relay' \
+				$socket" \
+				<"$layer_dir/$n.to" >"$layer_dir/$n.from" 2>/dev/null
+		) &
 		exec {fd}>"$layer_dir/$n.to"
 		layer_to[${n#n}]=$fd
 		exec {fd}<"$layer_dir/$n.from"
@@ -50,6 +58,7 @@ layer_hang_up() # NODE...
 		exec {fd}>&-
 		fd=${layer_from[${n#n}]}
 		exec {fd}<&-
+		unset "layer_to[${n#n}]" "layer_from[${n#n}]"
 	done
 }
 

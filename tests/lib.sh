@@ -107,11 +107,14 @@ gid_index()
 
 # ---- containers -----------------------------------------------------------
 
-ctr_create() # NODE [OPTION VALUE]... NAME IP -- CMD...
+ctr_create() # NODE [--layer] [OPTION VALUE]... NAME IP -- CMD...
 {
 	local words=("${@:2}")
 
-	while [[ ${words[0]} == --* ]]; do words=("${words[@]:2}"); done
+	while [[ ${words[0]} == --* ]]; do
+		[ "${words[0]}" = --layer ] || words=("${words[@]:1}")
+		words=("${words[@]:1}")
+	done
 	mine+=("${words[0]}")
 	on "$1" "migr-ctr create $(printf '%q ' "${@:2}")"
 }

@@ -11,6 +11,7 @@
 mix_ip=10.20.0.130
 mix_at=n1
 mix_only_moved='' # options of the end that moves
+mix_ctr=() # and of its container
 
 # What the moved end leaves in its /run, which is a folder of the node
 mix_moved_run=/var/lib/migr-ctr/mix/run
@@ -28,10 +29,10 @@ mix_start()
 	if [ "$mover" = client ]; then
 		mix_launch n2 -s $all
 		poll_until 20 listening n2 18600
-		ctr_create n1 mix $mix_ip -- rc_mix $mix_files $all \
+		ctr_create n1 "${mix_ctr[@]}" mix $mix_ip -- rc_mix $mix_files $all \
 			$mix_only_moved 10.20.0.2
 	else
-		ctr_create n1 mix $mix_ip -- rc_mix -s $mix_files $all \
+		ctr_create n1 "${mix_ctr[@]}" mix $mix_ip -- rc_mix -s $mix_files $all \
 			$mix_only_moved
 		poll_until 20 ask n1 \
 			"ip netns exec mix ss -Hltn sport = :18600 | grep -q ."
