@@ -24,7 +24,7 @@ STAGE   := build/stage
 # Two builds in one tree take turns.
 TURN    := mkdir -p $(STAGE) && flock build/.lock
 
-build: toolbox module user scripts key
+build: toolbox module user scripts key certs
 
 toolbox: root-toolbox
 
@@ -115,6 +115,10 @@ key:
 			>$(STAGE)/cluster.new; \
 		mv $(STAGE)/cluster.new $(STAGE)/cluster.key )
 
+# Keys and certificates of the nodes for migrd
+certs: toolbox
+	@$(TURN) $(TOOLBOX) migrd/certs $(STAGE)/migrd
+
 # Debian's rxe may have changed since this was written.
 tried: roots build images
 	@tests/try-module
@@ -175,5 +179,5 @@ distclean: clean
 	@rm -rf --one-file-system build
 
 .PHONY: build toolbox root-toolbox root-node roots images module user asan npb \
-	scripts key tried debug fixes points check check-debug soak demo lint format clean \
+	scripts key certs tried debug fixes points check check-debug soak demo lint format clean \
 	distclean bench-hotpath bench-scale bench-mlx5 bench-npb

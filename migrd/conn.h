@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A connection that speaks lines. Nothing here waits for longer than it is told to.
+ */
+#ifndef MIGRD_CONN_H
+#define MIGRD_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tls.h"
+
+enum {
+	LINE_BYTES = 65536, /* of what is said to the daemon */
+	ANSWER_BYTES = 16 << 20,
+};
+
+struct conn {
+	SSL *ssl;
+	int fd;
+	char *buf;
+	size_t at, len; /* what has not been taken yet */
+	size_t seen;	/* so much of that has no end of a line */
+	size_t room, most;
+	char reason[256]; /* why it is at its end */
+};
+
+/* what has come of trying to read */
+enum conn_read {
+	CONN_MORE,
+	CONN_NOTHING, /* yet */
+	CONN_FULL,    /* there is no room */
+	CONN_END,
+};
+
+long long now_ms(void);
+
+/* @fd is closed with it. A line, with its end, has at most @most bytes. */
+bool conn_init(struct conn *c, SSL_CTX *ctx, int fd, size_t most);
+void conn_free(struct conn *c);
+
+/* until @deadline; conn.reason says why it was not possible */
+bool conn_handshake(struct conn *c, bool server, long long deadline);
+enum conn_read conn_read(struct conn *c);
+
+/**
+ * conn_line - the next line that is here already
+ *
+ * Return: it, without its end, up to the next call; NULL if there is none
+ */
+char *conn_line(struct conn *c, size_t *bytes);
+
+bool conn_send(struct conn *c, const char *text, size_t bytes,
+	       long long deadline);
+
+/* A host that has died is noticed within ten seconds. */
+void conn_keep_alive(int fd);
+
+#endif

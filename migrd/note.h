@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the daemon has to say: one line per event, on standard error.
+ */
+#ifndef MIGRD_NOTE_H
+#define MIGRD_NOTE_H
+
+#include <stddef.h>
+
+/* of whom all that follows is: an address, a name; "" for the daemon itself */
+void note_of(const char *who);
+
+/* one write, so that the lines of several processes do not mix */
+__attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
+
+/* in place: what does not belong into a line becomes a question mark */
+void note_clean(char *text);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Processes under the layer. Who is behind a socket is what the kernel says, not what
+ * its name or the process says.
+ */
+#ifndef MIGRD_PROCESS_H
+#define MIGRD_PROCESS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum {
+	ID_BYTES = 64, /* with the 0 behind it; more is no ID for the library */
+	MOST_PROCESSES = 512,
+};
+
+struct process {
+	char id[ID_BYTES];
+	pid_t pid;
+	unsigned long long start;
+	int socket; /* O_PATH */
+	char *path;
+};
+
+/* none, or all that there are, or the one that is wanted */
+struct processes {
+	struct process *all;
+	size_t n;
+	pid_t pid;	/* 0: any */
+	const char *id; /* NULL: any */
+};
+
+/* of this host, the first part of IDs: letters, digits, - and _ only */
+void process_set_host(const char *name);
+
+/**
+ * processes_get - add those who are there, and wanted, ordered by their numbers
+ * @patterns: of folders, ends with NULL
+ */
+void processes_get(struct processes *p, char *const *patterns);
+void processes_free(struct processes *p);
+
+/**
+ * process_dial - connect to one; it still has to answer
+ * @pidfd: readable when it ends
+ *
+ * Return: a socket that does not block, or a negative errno
+ */
+int process_dial(const struct process *p, int *pidfd);
+
+#endif

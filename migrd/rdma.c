@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "rdma.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "nldev.h"
+#include "proc.h"
+
+#define CLASS "/sys/class/infiniband"
+
+enum {
+	MOST_DEVICES = 64,
+	MOST_PORTS = 255,
+	PATIENCE_S = 5,
+};
+
+struct query {
+	struct mnl_socket *nl;
+	uint32_t seq;
+	struct nldev_device devices[MOST_DEVICES];
+	unsigned int n;
+	struct nldev_object object;
+	bool has_object;
+};
+
+/* --- GIDs --- */
+
+enum {
+	OTHER_GID,
+	THIS_GID,
+	NO_FILE
+};
+
+static int compare(const char *file, const struct in6_addr *gid)
+{
+	char text[INET6_ADDRSTRLEN + 1];
+	struct in6_addr is;
+	ssize_t n;
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return NO_FILE;
+	n = read(fd, text, sizeof(text) - 1); /* fails where there is none */
+	close(fd);
+	if (n <= 0)
+		return OTHER_GID;
+	text[n] = 0;
+	text[strcspn(text, "\n")] = 0;
+	return inet_pton(AF_INET6, text, &is) == 1 &&
+			       !memcmp(&is, gid, sizeof(is))
+		       ? THIS_GID
+		       : OTHER_GID;
+}
+
+/* Numbers of ports and of GIDs have no gaps. */
+static bool has_gid(const char *device, const struct in6_addr *gid)
+{
+	int result = OTHER_GID, i = 1;
+	char file[192];
+
+	for (int port = 1; i && port <= MOST_PORTS; port++) {
+		i = -1;
+		do {
+			snprintf(file, sizeof(file),
+				 CLASS "/%s/ports/%d/gids/%d", device, port,
+				 ++i);
+			result = compare(file, gid);
+		} while (result == OTHER_GID);
+		if (result == THIS_GID)
+			return true;
+	}
+	return false;
+}
+
+/* --- netlink --- */
+
+static int on_device(const struct nlmsghdr *h, void *arg)
+{
+	struct query *q = arg;
+
+	if (q->n < MOST_DEVICES && nldev_is_device(h, &q->devices[q->n]))
+		q->n++;
+	return MNL_CB_OK;
+}
+
+static int on_object(const struct nlmsghdr *h, void *arg)
+{
+	struct query *q = arg;
+
+	q->has_object = nldev_is_object(h, &q->object);
+	return MNL_CB_OK;
+}
+
+/* 0 or an errno */
+static int talk(struct query *q, const struct nlmsghdr *h, mnl_cb_t cb)
+{
+	unsigned int port = mnl_socket_get_portid(q->nl);
+	char buf[NLDEV_BYTES];
+	ssize_t n;
+	int more;
+
+	if (mnl_socket_sendto(q->nl, h, h->nlmsg_len) < 0)
+		return errno;
+	do {
+		n = mnl_socket_recvfrom(q->nl, buf, sizeof(buf));
+		if (n < 0)
+			return errno;
+		more = mnl_cb_run(buf, (size_t)n, q->seq, port, cb, q);
+		if (more < 0)
+			return errno;
+	} while (more > MNL_CB_STOP);
+	return 0;
+}
+
+static int get_devices(struct query *q)
+{
+	char buf[NLDEV_BYTES];
+
+	return talk(q, nldev_ask_devices(buf, ++q->seq), on_device);
+}
+
+static int get_qp(struct query *q, uint32_t device, uint32_t qpn)
+{
+	char buf[NLDEV_BYTES];
+
+	q->has_object = false;
+	return talk(q, nldev_ask_qp(buf, ++q->seq, device, qpn), on_object);
+}
+
+static int get_pd(struct query *q, uint32_t device, uint32_t pdn)
+{
+	char buf[NLDEV_BYTES];
+
+	q->has_object = false;
+	return talk(q, nldev_ask_pd(buf, ++q->seq, device, pdn), on_object);
+}
+
+/* --- who --- */
+
+/*
+ * The kernel knows the thread, if that has not ended. Then the one that has made the
+ * PD may still be there.
+ */
+static int owner_on(struct query *q, const struct nldev_device *d, uint32_t qpn,
+		    pid_t *pid, char *reason, size_t bytes)
+{
+	int err = get_qp(q, d->index, qpn);
+
+	if (!err && q->has_object && q->object.is_kernels) {
+		snprintf(reason, bytes, "QP %u of %s is the kernel's", qpn,
+			 d->name);
+		return EPERM;
+	}
+	if (!err && q->has_object && !q->object.tid && q->object.has_pdn)
+		err = get_pd(q, d->index, q->object.pdn);
+	if (err || !q->has_object) {
+		snprintf(reason, bytes, "QP %u of %s: %s", qpn, d->name,
+			 strerror(err ? err : ENOENT));
+		return err ? err : ENOENT;
+	}
+	*pid = q->object.tid ? proc_of_thread((pid_t)q->object.tid) : 0;
+	if (*pid)
+		return 0;
+	snprintf(
+		reason, bytes,
+		"QP %u of %s: who has made it is gone, or cannot be seen from here",
+		qpn, d->name);
+	return ESRCH;
+}
+
+static int search(struct query *q, uint32_t qpn, const struct in6_addr *gid,
+		  pid_t *pid, char *reason, size_t bytes)
+{
+	char text[INET6_ADDRSTRLEN];
+	unsigned int devices = 0;
+	int err = get_devices(q);
+	bool found = false;
+	pid_t p;
+
+	if (err) {
+		snprintf(reason, bytes, "RDMA netlink: %s", strerror(err));
+		return err;
+	}
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	for (unsigned int i = 0; i < q->n; i++) {
+		if (!has_gid(q->devices[i].name, gid))
+			continue;
+		devices++;
+		err = owner_on(q, &q->devices[i], qpn, &p, reason, bytes);
+		if (err == ENOENT)
+			continue;
+		if (err)
+			return err;
+		if (found && *pid != p) {
+			snprintf(reason, bytes,
+				 "several devices have the GID %s and a QP %u",
+				 text, qpn);
+			return ENOTUNIQ;
+		}
+		found = true;
+		*pid = p;
+	}
+	if (found)
+		return 0;
+	if (devices)
+		snprintf(reason, bytes, "there is no QP %u at %s", qpn, text);
+	else
+		snprintf(reason, bytes, "no device has the GID %s", text);
+	return ENOENT;
+}
+
+int rdma_owner(uint32_t qpn, const struct in6_addr *gid, pid_t *pid,
+	       char *reason, size_t bytes)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	struct query q = { .nl = mnl_socket_open2(NETLINK_RDMA, SOCK_CLOEXEC) };
+	int err;
+
+	if (!q.nl || mnl_socket_bind(q.nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    setsockopt(mnl_socket_get_fd(q.nl), SOL_SOCKET, SO_RCVTIMEO,
+		       &patience, sizeof(patience))) {
+		err = errno;
+		snprintf(reason, bytes, "RDMA netlink: %s", strerror(err));
+	} else {
+		err = search(&q, qpn, gid, pid, reason, bytes);
+	}
+	if (q.nl)
+		mnl_socket_close(q.nl);
+	return err;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "note.h"
+
+enum {
+	QUEUE = 64,
+	END_MS = 2000, /* in which children end that are asked to */
+};
+
+static int listen_at(const struct addrinfo *a)
+{
+	int fd = socket(a->ai_family,
+			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int on = 1, off = 0;
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (a->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, QUEUE))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Without an address: IPv6 with IPv4 in it, or IPv4 where there is no other. */
+int server_listen(const char *address, const char *port)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+	};
+	const char *const all[] = { "::", "0.0.0.0" };
+	struct addrinfo *a;
+	int fd = -1, ret = 0;
+
+	for (int i = 0; fd < 0 && i < (address ? 1 : 2); i++) {
+		ret = getaddrinfo(address ? address : all[i], port, &hints, &a);
+		if (ret)
+			break;
+		fd = listen_at(a);
+		freeaddrinfo(a);
+	}
+	if (fd < 0)
+		note("cannot listen on %s, port %s: %s",
+		     address ? address : "any address", port,
+		     ret ? gai_strerror(ret) : strerror(errno));
+	return fd;
+}
+
+bool server_init(struct server *s)
+{
+	void *at =
+		mmap(NULL, sizeof(*s->known) * MOST_CHILDREN,
+		     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	s->known = at;
+	return true;
+}
+
+/* Who has a network of IPv6 has as many addresses as he likes. */
+static bool same_peer(const struct in6_addr *a, const struct in6_addr *b)
+{
+	return !memcmp(a, b, IN6_IS_ADDR_V4MAPPED(a) ? 16 : 8);
+}
+
+static int place_for(const struct server *s, const struct in6_addr *addr,
+		     const char **reason)
+{
+	int unknown = 0, place = -1;
+
+	for (int i = 0; i < MOST_CHILDREN; i++)
+		if (!s->children[i].pid)
+			place = i;
+		else if (!atomic_load(&s->known[i]) &&
+			 same_peer(addr, &s->children[i].addr))
+			unknown++;
+	*reason = "there are too many connections";
+	if (unknown < MOST_UNKNOWN)
+		return place;
+	*reason = "too many of this address have not said who they are";
+	return -1;
+}
+
+static void address_of(const struct sockaddr_storage *from,
+		       struct in6_addr *addr, char *text)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+
+	memset(addr, 0, sizeof(*addr));
+	if (from->ss_family == AF_INET) {
+		memset(addr->s6_addr + 10, 0xff, 2);
+		memcpy(addr->s6_addr + 12, &in->sin_addr, 4);
+	} else {
+		*addr = ((const struct sockaddr_in6 *)from)->sin6_addr;
+	}
+	if (IN6_IS_ADDR_V4MAPPED(addr))
+		inet_ntop(AF_INET, addr->s6_addr + 12, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, addr, text, INET6_ADDRSTRLEN);
+}
+
+/* However the daemon ends, so does the child: then processes go on. */
+static void in_child(struct server *s, int place, int fd, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_IGN);
+	sigprocmask(SIG_SETMASK, &s->signals, NULL);
+	close(s->listener);
+	s->session.known = &s->known[place];
+	session_run(&s->session, fd);
+	_exit(0);
+}
+
+void server_accept(struct server *s)
+{
+	struct sockaddr_storage from;
+	socklen_t bytes = sizeof(from);
+	char text[INET6_ADDRSTRLEN];
+	pid_t parent = getpid();
+	struct in6_addr addr;
+	const char *reason;
+	int fd, place;
+
+	fd = accept4(s->listener, (struct sockaddr *)&from, &bytes,
+		     SOCK_CLOEXEC);
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		    errno == ENOBUFS) {
+			note("cannot accept: %s", strerror(errno));
+			usleep(100000);
+		}
+		return;
+	}
+	address_of(&from, &addr, text);
+	place = place_for(s, &addr, &reason);
+	if (place < 0) {
+		note("%s: refused: %s", text, reason);
+		close(fd);
+		return;
+	}
+	atomic_store(&s->known[place], false);
+	s->children[place].pid = fork();
+	if (!s->children[place].pid) {
+		note_of(text);
+		in_child(s, place, fd, parent);
+	}
+	if (s->children[place].pid < 0) {
+		note("%s: refused: fork: %s", text, strerror(errno));
+		s->children[place].pid = 0;
+	}
+	s->children[place].addr = addr;
+	close(fd);
+}
+
+void server_bury(struct server *s)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (WIFSIGNALED(status))
+			note("child %d: signal %d", pid, WTERMSIG(status));
+		for (int i = 0; i < MOST_CHILDREN; i++)
+			if (s->children[i].pid == pid)
+				s->children[i].pid = 0;
+	}
+}
+
+static bool tell_all(const struct server *s, int signal)
+{
+	bool any = false;
+
+	for (int i = 0; i < MOST_CHILDREN; i++)
+		if (s->children[i].pid > 0) {
+			kill(s->children[i].pid, signal);
+			any = true;
+		}
+	return any;
+}
+
+void server_end(struct server *s)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	long long deadline = now_ms() + END_MS;
+
+	while (tell_all(s, now_ms() < deadline ? SIGTERM : SIGKILL)) {
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+			break;
+		nanosleep(&pause, NULL);
+	}
+}

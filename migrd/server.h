@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who may come in
+ */
+#ifndef MIGRD_SERVER_H
+#define MIGRD_SERVER_H
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "session.h"
+
+enum {
+	MOST_CHILDREN = 64,
+	MOST_UNKNOWN =
+		4, /* of an address, before they have shown a certificate */
+};
+
+struct server {
+	struct session session;
+	int listener;
+	sigset_t signals;   /* as they were before they were held back */
+	atomic_bool *known; /* of the children: shared with them */
+	struct child {
+		pid_t pid; /* 0: nobody */
+		struct in6_addr addr;
+	} children[MOST_CHILDREN];
+};
+
+/* a socket that listens, or -1 and it has been told why; no address is all */
+int server_listen(const char *address, const char *port);
+
+bool server_init(struct server *s);
+void server_accept(struct server *s);
+void server_bury(struct server *s); /* those who have ended */
+void server_end(struct server *s);  /* all of them */
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One connection, in a process of its own
+ */
+#ifndef MIGRD_SESSION_H
+#define MIGRD_SESSION_H
+
+#include <stdatomic.h>
+
+#include "conn.h"
+#include "process.h"
+
+struct session {
+	SSL_CTX *ctx;
+	const char *host;
+	char *const *patterns; /* of folders */
+	atomic_bool *known;    /* set when the peer has shown its certificate */
+};
+
+/* until one of both ends; @fd is its */
+void session_run(const struct session *s, int fd);
+
+/**
+ * session_line - the next line, if there is one
+ *
+ * Return: CONN_MORE with a line; CONN_NOTHING; or CONN_END, also when lines cannot be
+ * told apart any more, and then the peer has been told
+ */
+enum conn_read session_line(struct conn *c, char **line, size_t *bytes);
+
+/**
+ * relay_open - bind a connection to a process
+ *
+ * @goes_on: whether the client is still there
+ *
+ * Return: whether it was, and everything is over; else it has been refused
+ */
+bool relay_open(struct conn *c, const struct process *p, bool *goes_on);
+
+#endif

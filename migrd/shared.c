@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	SLOTS = 1024,
+	TRIES = 20,
+};
+
+struct slot {
+	struct shared_key key;
+	struct shared_owner owner;
+};
+
+/*
+ * Locks are of bytes of the file: the first is that of the table, the others are those
+ * of process numbers. They belong to processes, so the file must never be closed.
+ */
+static int file = -1;
+static struct slot *table;
+
+bool shared_init(void)
+{
+	const size_t bytes = SLOTS * sizeof(*table);
+	void *at;
+
+	file = memfd_create("migrd", MFD_CLOEXEC);
+	if (file < 0 || ftruncate(file, (off_t)bytes))
+		return false;
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (at == MAP_FAILED)
+		return false;
+	table = at;
+	return true;
+}
+
+static bool lock(off_t byte, short how)
+{
+	struct flock l = {
+		.l_type = how, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
+	};
+
+	return !fcntl(file, F_SETLK, &l);
+}
+
+/* Nobody has it for long, unless he was stopped; then there is no table. */
+static struct slot *slot_of(const struct shared_key *key)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	uint64_t hash = (key->dev * 31 + key->ino) * 31 + key->ctime_ns;
+
+	for (int i = 0; i < TRIES; i++) {
+		if (lock(0, F_WRLCK))
+			return &table[hash % SLOTS];
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+bool shared_find(const struct shared_key *key, struct shared_owner *owner)
+{
+	struct slot *s = slot_of(key);
+	bool found;
+
+	if (!s)
+		return false;
+	found = s->owner.pid && !memcmp(&s->key, key, sizeof(*key));
+	*owner = s->owner;
+	lock(0, F_UNLCK);
+	return found;
+}
+
+void shared_remember(const struct shared_key *key,
+		     const struct shared_owner *owner)
+{
+	struct slot *s = slot_of(key);
+
+	if (!s)
+		return;
+	s->owner.pid = 0; /* if this is our end */
+	s->key = *key;
+	s->owner.start = owner->start;
+	s->owner.pid = owner->pid;
+	lock(0, F_UNLCK);
+}
+
+bool shared_hold(pid_t pid)
+{
+	return lock(pid, F_WRLCK);
+}
+
+void shared_let_go(pid_t pid)
+{
+	lock(pid, F_UNLCK);
+}

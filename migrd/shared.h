@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the daemon's processes share: whose sockets these are, as far as anybody had
+ * to ask, and which processes somebody has open. A process that dies, in whatever
+ * state, leaves nothing locked: the kernel does the locking.
+ */
+#ifndef MIGRD_SHARED_H
+#define MIGRD_SHARED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* a socket in a file system: it is always the same process that listens to it */
+struct shared_key {
+	uint64_t dev, ino, ctime_s, ctime_ns;
+};
+
+struct shared_owner {
+	pid_t pid;
+	unsigned long long start; /* see proc_start() */
+};
+
+/* before there are other processes */
+bool shared_init(void);
+
+bool shared_find(const struct shared_key *key, struct shared_owner *owner);
+void shared_remember(const struct shared_key *key,
+		     const struct shared_owner *owner);
+
+/* process @pid is ours until we end: false if it is somebody's already */
+bool shared_hold(pid_t pid);
+void shared_let_go(pid_t pid);
+
+#endif

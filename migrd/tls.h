@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * TLS 1.3 between hosts of one cluster: both have a certificate of its CA.
+ */
+#ifndef MIGRD_TLS_H
+#define MIGRD_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <openssl/ssl.h>
+
+struct tls_files {
+	const char *key, *cert, *ca; /* PEM */
+};
+
+/**
+ * tls_context - what connections are made with
+ * @server: whether they are to be accepted
+ * @reason: why there is none, with the name of the file
+ *
+ * Return: NULL if there is none
+ */
+SSL_CTX *tls_context(bool server, const struct tls_files *files, char *reason,
+		     size_t bytes);
+
+/* the peer has to prove that it is @name, a host or an address */
+bool tls_expect(SSL *ssl, const char *name);
+
+/* why @ssl has failed, with what its function has returned */
+void tls_reason(SSL *ssl, int ret, char *reason, size_t bytes);
+
+/* the common name of the peer's certificate, fit for a log */
+void tls_peer(SSL *ssl, char *name, size_t bytes);
+
+#endif
