@@ -31,7 +31,7 @@ struct walk {
 int folders_open(int dir, const char *name, int flags)
 {
 	struct open_how how = {
-		.flags = (unsigned int)flags | O_CLOEXEC | O_NOFOLLOW,
+		.flags = (unsigned int)flags | O_CLOEXEC,
 		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
 	};
 

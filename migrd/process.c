@@ -45,10 +45,10 @@ void process_set_host(const char *name)
 	part(host, name);
 }
 
-static int connect_to(int path)
+static int connect_to(int path, int type)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int err;
 
 	if (fd < 0)
@@ -98,7 +98,7 @@ static bool listener(int fd, struct shared_owner *owner, int *pidfd)
 int process_dial(const struct process *p, int *pidfd)
 {
 	struct shared_owner owner;
-	int fd = connect_to(p->socket);
+	int fd = connect_to(p->socket, SOCK_STREAM);
 
 	if (fd < 0)
 		return fd;
@@ -111,6 +111,12 @@ int process_dial(const struct process *p, int *pidfd)
 	close(*pidfd);
 	close(fd);
 	return -ESRCH;
+}
+
+/* A socket of the wrong type is not let in, but only if there is one. */
+static bool is_bound(int path)
+{
+	return connect_to(path, SOCK_DGRAM) == -EPROTOTYPE;
 }
 
 /*
@@ -129,9 +135,10 @@ static bool identify(int path, pid_t inner, struct shared_owner *owner)
 	key = (struct shared_key){ st.st_dev, st.st_ino,
 				   (uint64_t)st.st_ctim.tv_sec,
 				   (uint64_t)st.st_ctim.tv_nsec };
-	if (shared_find(&key, owner) && proc_start(owner->pid) == owner->start)
+	if (shared_find(&key, owner) &&
+	    proc_start(owner->pid) == owner->start && is_bound(path))
 		return true;
-	fd = connect_to(path);
+	fd = connect_to(path, SOCK_STREAM);
 	if (fd < 0)
 		return false;
 	known = listener(fd, owner, &pidfd);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+static void tell(int fd, const char *text)
+{
+	MUST(write(fd, text, strlen(text)) >= 0 || errno == EPIPE);
+}
+
+static void tell_much(int fd)
+{
+	static char all[1 << 20];
+
+	memset(all, 'x', sizeof(all));
+	for (int i = 0; i < 20; i++)
+		if (send(fd, all, sizeof(all), MSG_NOSIGNAL) < 0)
+			return;
+	tell(fd, "\n");
+}
+
+/* false if it wants to hear no more */
+static bool answer_to(int fd, enum manner manner, int n, const char *line,
+		      bool *suspended)
+{
+	if (!strcmp(line, "suspend\n"))
+		*suspended = true;
+	if (!strcmp(line, "resume\n"))
+		*suspended = false;
+	if (!strcmp(line, "die\n"))
+		_exit(0);
+	if (!strcmp(line, "fork\n") && !fork()) {
+		sleep(5); /* with all that the process has */
+		_exit(0);
+	}
+	switch (n ? manner : GOOD) {
+	case NEVER_ANSWERS:
+		return true;
+	case NO_END:
+		tell(fd, "{\"ok\": tr");
+		return false;
+	case HUGE:
+		tell_much(fd);
+		return true;
+	case TALKS:
+		tell(fd, "{\"ok\": true}\n{\"ok\": true}\n");
+		return true;
+	case NO_JSON:
+		tell(fd, "\x1b[2J{\"ok\": true}\n");
+		return true;
+	default:
+		dprintf(fd, "{\"ok\": %s, \"n\": %d, \"bytes\": %zu}\n",
+			*line == '\n' ? "false" : "true", n, strlen(line));
+		if (manner == CHATTY && n) {
+			usleep(200000);
+			tell(fd, "garbage\n");
+		}
+		return true;
+	}
+}
+
+static void serve(int fd, enum manner manner, int told)
+{
+	static char line[70000];
+	FILE *f = fdopen(fd, "r");
+	bool suspended = false;
+
+	for (int n = 0; fgets(line, sizeof(line), f); n++)
+		if (!answer_to(fd, manner, n, line, &suspended))
+			break;
+	fclose(f);
+	tell(told, suspended ? "s" : "r");
+}
+
+static void run(enum manner manner, const char *where, int told)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_STREAM, 0), fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s/%d.sock", dir,
+		 where, getpid());
+	MUST(!bind(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
+	     !listen(sock, 4));
+	tell(told, "l");
+	while (manner == NEVER_ACCEPTS)
+		pause();
+	while ((fd = accept(sock, NULL, NULL)) >= 0)
+		serve(fd, manner, told);
+	_exit(0);
+}
+
+static void make_folders(const char *where)
+{
+	char path[PATH_MAX];
+
+	for (const char *c = where; *c; c++) {
+		snprintf(path, sizeof(path), "%s/%.*s", dir,
+			 (int)strcspn(c, "/") + (int)(c - where), where);
+		mkdir(path, 0755);
+		c += strcspn(c, "/");
+		if (!*c)
+			return;
+	}
+}
+
+/* "n2:123:456", as the daemon calls it */
+static void get_id(struct fake *f)
+{
+	char line[4096], pid[64], *at = NULL;
+	struct client c;
+
+	client_open(&c);
+	snprintf(pid, sizeof(pid), "\"pid\":%d,", f->pid);
+	MUST(said(&c, "processes", "{\"ok\":true,\"processes\":["));
+	snprintf(line, sizeof(line), "%.4000s", answer);
+	at = strstr(line, pid);
+	if (at) {
+		*at = 0;
+		at = strrchr(line, '{');
+		MUST(sscanf(at, "{\"id\":\"%63[^\"]\"", f->id) == 1);
+	}
+	client_close(&c);
+}
+
+void fake_start(struct fake *f, enum manner manner, const char *where)
+{
+	int both[2];
+	char byte;
+
+	*f = (struct fake){ 0 };
+	make_folders(where);
+	MUST(!pipe(both));
+	f->pid = fork();
+	if (!f->pid) {
+		close(both[0]);
+		run(manner, where, both[1]);
+	}
+	close(both[1]);
+	f->told = both[0];
+	MUST(f->pid > 0 && read(f->told, &byte, 1) == 1 && byte == 'l');
+	get_id(f);
+	/* whoever has asked who it is: nobody asks again */
+	if (*f->id && manner != NEVER_ACCEPTS)
+		MUST(fake_ended(f) == 'r');
+}
+
+void fake_kill(struct fake *f)
+{
+	kill(f->pid, SIGKILL);
+	waitpid(f->pid, NULL, 0);
+	close(f->told);
+}
+
+char fake_ended(struct fake *f)
+{
+	char byte;
+
+	MUST(read(f->told, &byte, 1) == 1);
+	return byte;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A daemon on loopback, its clients, and processes that look as if they were under the
+ * layer. Its log is in the file LOG of the folder.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <openssl/ssl.h>
+
+#include "check.h"
+
+extern char dir[];    /* of everything */
+extern char answer[]; /* the last one, without its end */
+
+enum {
+	ANSWER_ROOM = 17 << 20
+};
+
+/* MIGRD and the folder; certificates "n1", "n2", ... are made, with their CA "ca" */
+void rig_begin(void);
+void rig_end(void);
+
+/* patterns of folders; with DIR/ before each */
+void daemon_start(const char *first, const char *second);
+void daemon_signal(int signal);
+int daemon_end(void);		      /* its exit code */
+bool daemon_logged(const char *text); /* some time */
+bool daemon_logged_now(const char *text);
+int daemon_children(void);
+const char *daemon_port(void);
+
+struct client {
+	SSL *ssl;
+	int fd;
+};
+
+/* a TCP connection to the daemon */
+int dial(void);
+
+/* one that is greeted; false, and the reason is in the answer */
+bool client_try(struct client *c, const char *cert, const char *ca,
+		int version);
+void client_open(struct client *c);
+void client_close(struct client *c); /* in good order */
+void client_die(struct client *c);   /* with a RST */
+
+void put(struct client *c, const char *text, size_t bytes);
+bool hear(struct client *c); /* false at the end */
+/* the answer begins so */
+bool said(struct client *c, const char *line, const char *begin);
+
+/* until it is so, for some seconds */
+#define SOME_TIME(cond)                                             \
+	({                                                          \
+		bool is_so = false;                                 \
+		for (int i = 0; !(is_so = (cond)) && i < 2000; i++) \
+			usleep(10000);                              \
+		is_so;                                              \
+	})
+
+/* --- processes --- */
+
+enum manner {
+	GOOD, /* as the library: one at a time, an answer to each line */
+	NEVER_ACCEPTS,
+	NEVER_ANSWERS, /* but to the first line */
+	NO_END,	       /* of its second answer, and then it goes away */
+	HUGE,	       /* its second answer has 20 MiB */
+	TALKS,	       /* two lines for one */
+	CHATTY,	       /* a line for none */
+	NO_JSON,
+};
+
+struct fake {
+	pid_t pid;
+	char id[64];
+	int told; /* a byte for each connection that has ended, "s" in suspended state */
+};
+
+/* its socket is in a folder DIR/WHERE, which is made */
+void fake_start(struct fake *f, enum manner manner, const char *where);
+void fake_kill(struct fake *f);
+/* connections that have ended since, and how */
+char fake_ended(struct fake *f);
+
+/* "open ID" */
+bool opened(struct client *c, const struct fake *f);
+
+#endif
