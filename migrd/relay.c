@@ -60,14 +60,25 @@ static bool has_room(const struct conn *c)
 	return c->len < c->most;
 }
 
+static bool gone_by_itself(int fd)
+{
+	socklen_t bytes = sizeof(int);
+	int err = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes) ||
+	       err != ETIMEDOUT;
+}
+
 /* What the client says meanwhile waits, so that its end is seen. */
 static enum outcome look_at_client(struct conn *c, short events)
 {
 	enum conn_read got = CONN_MORE;
 
 	if (events & (POLLRDHUP | POLLHUP | POLLERR)) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "the peer has closed the connection");
+		snprintf(c->reason, sizeof(c->reason), "%s",
+			 gone_by_itself(c->fd)
+				 ? "the peer has closed the connection"
+				 : "the peer's host does not answer");
 		return CLIENT_ENDED;
 	}
 	while (got == CONN_MORE)

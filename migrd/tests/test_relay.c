@@ -4,8 +4,12 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <linux/filter.h>
 
 #include "rig.h"
 
@@ -128,6 +132,29 @@ static void test_ends(void)
 	fake_kill(&f);
 }
 
+/* Nothing of what is sent to it arrives any more, as if its host were dead. */
+static void test_dead_host(void)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog all = { .len = 1, .filter = &drop };
+	struct client c;
+	struct fake f;
+	time_t began;
+
+	puts("a host that dies");
+	fake_start(&f, GOOD, "run");
+	client_open(&c);
+	CHECK(opened(&c, &f) && said(&c, "suspend", "{\"ok\": true,"));
+	MUST(!setsockopt(c.fd, SOL_SOCKET, SO_ATTACH_FILTER, &all,
+			 sizeof(all)));
+	began = time(NULL);
+	CHECK(fake_ended(&f) == 's');
+	CHECK(time(NULL) - began < 20, "%ld s", (long)(time(NULL) - began));
+	CHECK(daemon_logged("is closed: the peer's host does not answer"));
+	client_die(&c);
+	fake_kill(&f);
+}
+
 static void test_silent(void)
 {
 	struct client c, d;
@@ -209,6 +236,7 @@ int main(void)
 	daemon_start("run", "none");
 	test_good();
 	test_ends();
+	test_dead_host();
 	test_silent();
 	test_bad(NO_END, "an answer without an end", "it has ended");
 	test_bad(HUGE, "a huge answer", "its answer is too long");
