@@ -134,6 +134,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	host[strcspn(host, ".")] = 0;
+	note_clean(host);
 	process_set_host(host);
 	s.session.host = host;
 	s.session.patterns = argv + optind;
