@@ -30,11 +30,15 @@ static struct nlmsghdr *ask(void *buf, uint32_t seq, int command,
 	return h;
 }
 
+/* The kernel wants the port of an object that has one, and of no other. */
 struct nlmsghdr *nldev_ask_qp(void *buf, uint32_t seq, uint32_t device,
-			      uint32_t qpn)
+			      uint32_t port, uint32_t qpn)
 {
-	return ask(buf, seq, RDMA_NLDEV_CMD_RES_QP_GET, device,
-		   RDMA_NLDEV_ATTR_RES_LQPN, qpn);
+	struct nlmsghdr *h = ask(buf, seq, RDMA_NLDEV_CMD_RES_QP_GET, device,
+				 RDMA_NLDEV_ATTR_RES_LQPN, qpn);
+
+	mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_PORT_INDEX, port);
+	return h;
 }
 
 struct nlmsghdr *nldev_ask_pd(void *buf, uint32_t seq, uint32_t device,

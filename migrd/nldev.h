@@ -30,9 +30,9 @@ struct nldev_object {
 struct nlmsghdr *nldev_ask_devices(void *buf, uint32_t seq);
 bool nldev_is_device(const struct nlmsghdr *h, struct nldev_device *d);
 
-/* of a device, a QP by its number or a PD */
+/* of a device, a QP of a port by its number, or a PD */
 struct nlmsghdr *nldev_ask_qp(void *buf, uint32_t seq, uint32_t device,
-			      uint32_t qpn);
+			      uint32_t port, uint32_t qpn);
 struct nlmsghdr *nldev_ask_pd(void *buf, uint32_t seq, uint32_t device,
 			      uint32_t pdn);
 bool nldev_is_object(const struct nlmsghdr *h, struct nldev_object *o);

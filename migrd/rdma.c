@@ -61,24 +61,24 @@ static int compare(const char *file, const struct in6_addr *gid)
 		       : OTHER_GID;
 }
 
-/* Numbers of ports and of GIDs have no gaps. */
-static bool has_gid(const char *device, const struct in6_addr *gid)
+/* The port that has it, or 0. Numbers of ports and of GIDs have no gaps. */
+static uint32_t port_of_gid(const char *device, const struct in6_addr *gid)
 {
 	int result = OTHER_GID, i = 1;
 	char file[192];
 
-	for (int port = 1; i && port <= MOST_PORTS; port++) {
+	for (uint32_t port = 1; i && port <= MOST_PORTS; port++) {
 		i = -1;
 		do {
 			snprintf(file, sizeof(file),
-				 CLASS "/%s/ports/%d/gids/%d", device, port,
+				 CLASS "/%s/ports/%u/gids/%d", device, port,
 				 ++i);
 			result = compare(file, gid);
 		} while (result == OTHER_GID);
 		if (result == THIS_GID)
-			return true;
+			return port;
 	}
-	return false;
+	return 0;
 }
 
 /* --- netlink --- */
@@ -128,12 +128,13 @@ static int get_devices(struct query *q)
 	return talk(q, nldev_ask_devices(buf, ++q->seq), on_device);
 }
 
-static int get_qp(struct query *q, uint32_t device, uint32_t qpn)
+static int get_qp(struct query *q, uint32_t device, uint32_t port, uint32_t qpn)
 {
 	char buf[NLDEV_BYTES];
 
 	q->has_object = false;
-	return talk(q, nldev_ask_qp(buf, ++q->seq, device, qpn), on_object);
+	return talk(q, nldev_ask_qp(buf, ++q->seq, device, port, qpn),
+		    on_object);
 }
 
 static int get_pd(struct query *q, uint32_t device, uint32_t pdn)
@@ -150,10 +151,11 @@ static int get_pd(struct query *q, uint32_t device, uint32_t pdn)
  * The kernel knows the thread, if that has not ended. Then the one that has made the
  * PD may still be there.
  */
-static int owner_on(struct query *q, const struct nldev_device *d, uint32_t qpn,
-		    pid_t *pid, char *reason, size_t bytes)
+static int owner_on(struct query *q, const struct nldev_device *d,
+		    uint32_t port, uint32_t qpn, pid_t *pid, char *reason,
+		    size_t bytes)
 {
-	int err = get_qp(q, d->index, qpn);
+	int err = get_qp(q, d->index, port, qpn);
 
 	if (!err && q->has_object && q->object.is_kernels) {
 		snprintf(reason, bytes, "QP %u of %s is the kernel's", qpn,
@@ -184,6 +186,7 @@ static int search(struct query *q, uint32_t qpn, const struct in6_addr *gid,
 	unsigned int devices = 0;
 	int err = get_devices(q);
 	bool found = false;
+	uint32_t port;
 	pid_t p;
 
 	if (err) {
@@ -192,10 +195,11 @@ static int search(struct query *q, uint32_t qpn, const struct in6_addr *gid,
 	}
 	inet_ntop(AF_INET6, gid, text, sizeof(text));
 	for (unsigned int i = 0; i < q->n; i++) {
-		if (!has_gid(q->devices[i].name, gid))
+		port = port_of_gid(q->devices[i].name, gid);
+		if (!port)
 			continue;
 		devices++;
-		err = owner_on(q, &q->devices[i], qpn, &p, reason, bytes);
+		err = owner_on(q, &q->devices[i], port, qpn, &p, reason, bytes);
 		if (err == ENOENT)
 			continue;
 		if (err)

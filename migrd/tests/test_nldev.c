@@ -29,7 +29,7 @@ static void test_questions(void)
 	CHECK(h->nlmsg_type ==
 	      RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET));
 	CHECK((h->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP);
-	h = nldev_ask_qp(begin(), 8, 3, 0x123456);
+	h = nldev_ask_qp(begin(), 8, 3, 2, 0x123456);
 	CHECK(h->nlmsg_type ==
 	      RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET));
 	CHECK(!(h->nlmsg_flags & NLM_F_DUMP));
@@ -38,12 +38,14 @@ static void test_questions(void)
 		n++;
 		if (mnl_attr_get_type(a) == RDMA_NLDEV_ATTR_DEV_INDEX)
 			CHECK(mnl_attr_get_u32(a) == 3);
+		else if (mnl_attr_get_type(a) == RDMA_NLDEV_ATTR_PORT_INDEX)
+			CHECK(mnl_attr_get_u32(a) == 2);
 		else
 			CHECK(mnl_attr_get_type(a) ==
 				      RDMA_NLDEV_ATTR_RES_LQPN &&
 			      mnl_attr_get_u32(a) == 0x123456);
 	}
-	CHECK(n == 2);
+	CHECK(n == 3);
 	h = nldev_ask_pd(begin(), 9, 3, 5);
 	CHECK(h->nlmsg_type ==
 	      RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_PD_GET));

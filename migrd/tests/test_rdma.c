@@ -112,7 +112,10 @@ ssize_t mnl_socket_sendto(const struct mnl_socket *nl, const void *buf,
 			    attribute(h,
 				      command_of(h) == RDMA_NLDEV_CMD_RES_QP_GET
 					      ? RDMA_NLDEV_ATTR_RES_LQPN
-					      : RDMA_NLDEV_ATTR_RES_PDN))
+					      : RDMA_NLDEV_ATTR_RES_PDN) &&
+		    /* else the kernel says EINVAL */
+		    !attribute(h, RDMA_NLDEV_ATTR_PORT_INDEX) ==
+			    (command_of(h) != RDMA_NLDEV_CMD_RES_QP_GET))
 			object = &objects[i];
 	return (ssize_t)bytes;
 }
