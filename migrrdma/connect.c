@@ -138,7 +138,7 @@ int layer_connect(struct swap *s)
 /* --- give up --- */
 
 /* It was armed, and the layer has taken the event for what it now leaves. */
-static void wake(struct shadow_cq *cq)
+void swap_wake(struct shadow_cq *cq)
 {
 	struct shadow_context *c = to_context(cq->cq.context);
 
@@ -154,9 +154,9 @@ static void give_up(struct shadow_qp *qp)
 	unsigned int n;
 
 	if (qp->qp.recv_cq)
-		wake(to_cq(qp->qp.recv_cq));
+		swap_wake(to_cq(qp->qp.recv_cq));
 	if (qp->qp.send_cq && qp->qp.send_cq != qp->qp.recv_cq)
-		wake(to_cq(qp->qp.send_cq));
+		swap_wake(to_cq(qp->qp.send_cq));
 	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
 	if (qp->recvq)
 		recvq_post_again(qp, &n);
@@ -184,10 +184,11 @@ void swap_give_up(void)
 		if (srq->slots) {
 			slots_post_again(srq, &n);
 			swap_limit(srq);
+			srq->limit = 0;
 		}
 	EACH (c, cq, cqs)
 		if (c->unfinished)
-			wake(cq);
+			swap_wake(cq);
 	TAILQ_FOREACH (c, &contexts, entry)
 		c->unfinished = false;
 }

@@ -38,20 +38,22 @@ static bool may_ask(int fd)
 static void serve(int fd)
 {
 	FILE *peer = may_ask(fd) ? fdopen(fd, "r") : NULL;
-	bool begins = true, was_held = layer_is_held();
+	bool begins = true, was_held = layer_is_held(), hangs_up = false;
 	char line[MOST_OF_A_LINE], *ends;
 
 	if (!peer) {
 		close(fd);
 		return;
 	}
-	while (was_held >= layer_is_held() && fgets(line, sizeof(line), peer)) {
+	while (!hangs_up && fgets(line, sizeof(line), peer)) {
 		ends = strchr(line, '\n');
 		if (ends && begins)
 			words_obey(fd, line);
 		else if (ends)
 			words_obey(fd, ends); /* which is none */
 		begins = ends; /* the rest of a line that is too long is none */
+		hangs_up = !was_held && layer_is_held();
+		was_held = layer_is_held();
 	}
 	if (!layer_is_held())
 		layer_give_up();
@@ -63,10 +65,11 @@ static bool is_called(void)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 
-	if (poll(&p, 1, layer_is_held() ? 1000 : -1))
-		return true;
-	layer_tick();
-	return false;
+	int n = poll(&p, 1, layer_is_held() ? 1000 : -1);
+
+	if (!n)
+		layer_tick();
+	return n > 0; /* not by CRIU, which ends a poll */
 }
 
 static void *listener(void *arg)
@@ -82,8 +85,8 @@ static void *listener(void *arg)
 		if (fd >= 0)
 			serve(fd);
 		else if (errno == EBADF || errno == ENOTSOCK || errno == EINVAL)
-			return NULL; /* the application has closed it */
-		else
+			return NULL;	  /* the application has closed it */
+		else if (errno != EAGAIN) /* who has called is gone */
 			nanosleep(&pause, NULL);
 	}
 }
@@ -116,7 +119,7 @@ static int listen_at(const char *dir)
 		errno = EADDRINUSE;
 		return -1;
 	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
 	unlink(addr.sun_path); /* of a process that is no more */

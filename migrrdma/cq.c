@@ -2,12 +2,14 @@
 /*
  * Completion queues and channels
  */
+#include "cancel.h"
 #include "control.h"
 #include "events.h"
 #include "gate.h"
 #include "names.h"
 #include "section.h"
 #include "slots.h"
+#include "swap.h"
 #include "taken.h"
 
 /* --- channels --- */
@@ -131,6 +133,8 @@ struct ibv_cq *cq_make(struct shadow_cq *s)
 	struct ibv_context *ctx = coming_context(s->cq.context);
 	struct ibv_cq_init_attr_ex a = s->attr;
 
+	if (s->real && ctx->num_comp_vectors > 0) /* another host has fewer */
+		a.comp_vector %= (uint32_t)ctx->num_comp_vectors;
 	a.cqe += (uint32_t)s->spare;
 	a.cq_context = s;
 	a.channel = coming_channel(a.channel);
@@ -346,23 +350,28 @@ static int notify(struct shadow_cq *s, int solicited_only)
 
 	if (control_is_on())
 		events_arm(s, solicited_only);
-	/* its successor is armed when it takes its place */
-	if (s->cq.channel && atomic_load(&to_channel(s->cq.channel)->held))
+	/* its successor is armed when it takes its place, or else it is woken */
+	if (s->cq.channel ? atomic_load(&to_channel(s->cq.channel)->held)
+			  : layer_is_held()) {
+		atomic_store(&s->unarmed, true);
 		return 0;
+	}
 	return r->context->ops.req_notify_cq(r, solicited_only);
 }
 
 int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	struct shadow_cq *s = to_cq(cq);
-	int err;
+	int err, cancel;
 
 	section_begin();
 	if (unlikely(atomic_load(&s->slow) & CQ_SLOW)) {
 		section_end();
+		cancel = cancel_off(); /* it may be a write(2) */
 		pthread_mutex_lock(&s->lock);
 		err = notify(s, solicited_only);
 		pthread_mutex_unlock(&s->lock);
+		cancel_back(cancel);
 	} else {
 		err = notify(s, solicited_only);
 		section_end();

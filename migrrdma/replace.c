@@ -195,11 +195,15 @@ static void hold_events(bool hold)
 {
 	struct shadow_channel *ch;
 	struct shadow_context *c;
+	struct shadow_cq *cq;
 
 	EACH (c, ch, channels) {
 		relay_mute(&ch->relay, ch->real->fd, hold);
 		atomic_store(&ch->held, hold);
 	}
+	EACH (c, cq, cqs)
+		if (!hold && atomic_exchange(&cq->unarmed, false))
+			swap_wake(cq);
 }
 
 /* All that is posted to them waits; those that do not send are not suspended yet. */
@@ -315,6 +319,7 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 		err = lock_cqs(deadline, s);
 	s->stop_ns = clock_ns() - begin;
 	if (!err) {
+		sign_hide(); /* what is between the old and the new cannot move */
 		err = swap_objects(all, s);
 		unlock_cqs();
 		s->swap_ns = clock_ns() - begin - s->stop_ns;
@@ -359,10 +364,8 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		err = build_check(!n, s);
 	if (!err)
 		err = replace(!n, deadline, s);
-	if (!err && held) {
+	if (!err)
 		held = 0;
-		sign_hide();
-	}
 	suspend_release();
 	return err;
 }

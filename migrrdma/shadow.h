@@ -165,6 +165,7 @@ struct shadow_cq {
 	uint32_t given, async_given; /* to be acknowledged */
 	unsigned int carried;	     /* of them, from before; context's lock */
 	atomic_uint arms;	     /* since the last event */
+	atomic_bool unarmed;	     /* not the real one, that time */
 	atomic_bool arms_any; /* one of them was not for solicited ones only */
 
 	TAILQ_ENTRY(shadow_cq) entry;

@@ -119,6 +119,7 @@ static int arm_cqs(struct shadow_context *c, struct swap *s)
 	pthread_mutex_lock(&c->lock);
 	TAILQ_FOREACH (cq, &c->cqs, entry)
 		if (!err && cq->cq.channel && events_armed(cq)) {
+			atomic_store(&cq->unarmed, false);
 			if (cq->n_taken)
 				events_add(cq);
 			else
@@ -156,8 +157,6 @@ int swap_limit(struct shadow_srq *srq)
 
 	if (srq->limit)
 		err = real()->ibv_modify_srq(srq->real, &attr, IBV_SRQ_LIMIT);
-	if (!err)
-		srq->limit = 0;
 	return err;
 }
 
@@ -192,6 +191,7 @@ static void take_last_events(void)
 int swap_objects(bool all, struct swap *s)
 {
 	struct shadow_context *c;
+	struct shadow_srq *srq;
 	struct shadow_qp *qp;
 	int err;
 
@@ -211,5 +211,8 @@ int swap_objects(bool all, struct swap *s)
 		if (!err)
 			c->unfinished = false;
 	}
+	EACH (c, srq, srqs)
+		if (!err)
+			srq->limit = 0;
 	return err;
 }

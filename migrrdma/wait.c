@@ -36,7 +36,8 @@ int wait_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	while (poll(&p, 1, -1) < 0)
+	/* which goes on after a move, where a poll would end with EINTR */
+	while (ppoll(&p, 1, NULL, NULL) < 0)
 		if (errno != EINTR || !all_restart())
 			return errno;
 	return 0;

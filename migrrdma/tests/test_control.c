@@ -285,10 +285,34 @@ static void test_words(void)
 	world_destroy();
 }
 
+/* It is replaced, and held again, in one connection; and then nobody goes on. */
+static void test_lease(void)
+{
+	char end;
+	int f;
+
+	puts("who is held for too long");
+	world_make();
+	f = dial();
+	CHECK(does(f, "suspend 20000\n") && does(f, "hold 20000 100\n"));
+	CHECK(!read(f, &end, 1) && !close(f));
+	f = dial();
+	CHECK(does(f, "replace 20000\n") && does(f, "hold 20000 1\n"));
+	CHECK(!read(f, &end, 1) && !close(f));
+	WAIT(!layer_is_held());
+	f = dial();
+	CHECK(does(f, "names\n")); /* behind that */
+	world_look();
+	CHECK(w.real->state == IBV_QPS_ERR);
+	MUST(!close(f));
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
 	test_socket();
 	test_words();
+	test_lease();
 	return rig_close();
 }

@@ -117,6 +117,7 @@ static void test_moved(void)
 	leave_host();
 	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EINVAL);
 	CHECK(strstr(swapped.reason, "not armed"), "%s", swapped.reason);
+	CHECK(layer_is_held() && !shows_sign()); /* it cannot move on so */
 	replace_all();
 	CHECK(!shows_sign() && !layer_is_held() && real_ctx != before);
 	CHECK(fake_alive(FAKE_CONTEXT) == 1);
@@ -209,6 +210,26 @@ static void test_abandoned(void)
 	world_destroy();
 }
 
+static void test_fails(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	puts("what cannot be held, and is replaced");
+	begin();
+	suspend();
+	fake_fail_later("ibv_query_qp", EAGAIN, 1); /* of the second QP */
+	CHECK(layer_hold(LONG, 100, &swapped) == EAGAIN);
+	CHECK(!layer_is_held() && !shows_sign());
+	replace_all();
+	connect_all();
+	resume();
+	CHECK(readable(w.channel->fd)); /* as the markers had it */
+	CHECK(!ibv_get_cq_event(w.channel, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+	world_destroy();
+}
+
 static void test_here(void)
 {
 	puts("where it was");
@@ -230,6 +251,7 @@ int main(void)
 	test_same_numbers();
 	test_no_device();
 	test_abandoned();
+	test_fails();
 	test_here();
 	return rig_close();
 }
