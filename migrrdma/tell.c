@@ -39,6 +39,20 @@ static const char *state_text(enum ibv_qp_state state)
 	return state < sizeof(text) / sizeof(text[0]) ? text[state] : "other";
 }
 
+/* as the program knows it, and where it has gone since, if that was told */
+static void tell_peer(FILE *f, const struct shadow_qp *qp)
+{
+	const struct ibv_qp_attr *a = &qp->attr;
+	char text[INET6_ADDRSTRLEN];
+
+	fprintf(f, ", \"peer\": {\"qpn\": %u, \"gid\": \"%s\"", a->dest_qp_num,
+		gid_text(&a->ah_attr.grh.dgid, text));
+	if (qp->swap.told)
+		fprintf(f, ", \"real\": %u, \"real_gid\": \"%s\"",
+			qp->swap.peer_num, gid_text(&qp->swap.peer_gid, text));
+	fprintf(f, "}");
+}
+
 static void tell_qp(FILE *f, const struct shadow_qp *qp)
 {
 	const struct ibv_qp_attr *a = &qp->attr;
@@ -55,8 +69,7 @@ static void tell_qp(FILE *f, const struct shadow_qp *qp)
 				   a->ah_attr.grh.sgid_index, &gid))
 		fprintf(f, ", \"gid\": \"%s\"", gid_text(&gid, text));
 	if (qp->attr_mask & IBV_QP_AV)
-		fprintf(f, ", \"peer\": {\"qpn\": %u, \"gid\": \"%s\"}",
-			a->dest_qp_num, gid_text(&a->ah_attr.grh.dgid, text));
+		tell_peer(f, qp);
 	fprintf(f, "}");
 }
 

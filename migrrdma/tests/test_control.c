@@ -246,6 +246,10 @@ static void test_words(void)
 	CHECK(does(f, "keys host-2:1234\n"));
 	CHECK(does(f, "key host-2:1234 0x7701 0x8802\n"));
 	CHECK(does(f, "connect\n") && told("qps", 0) == 2);
+	CHECK(does(f, "names\n"));
+	CHECK(strstr(answer, "\"gid\": \"fe00::9\", \"real\": 20481, "
+			     "\"real_gid\": \"fe00::77\"}}"),
+	      "%s", answer);
 	CHECK(does(f, "resume\n"));
 	CHECK(!write_one(w.qp, 1, 0x7701));
 	CHECK(fake_sent(w.real, 0)->wr.wr.rdma.rkey == 0x8802);
