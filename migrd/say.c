@@ -2,19 +2,16 @@
 /*
  * Lines from standard input go to a daemon, its answers to standard output.
  */
-#include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
-#include "conn.h"
+#include "client.h"
 
 enum {
 	PATIENCE_MS = 30000
@@ -24,60 +21,6 @@ static int complain(const char *what, const char *why)
 {
 	fprintf(stderr, "migrd-say: %s: %s\n", what, why);
 	return 1;
-}
-
-static int dial(const char *host, const char *port)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct addrinfo *all;
-	int fd = -1, ret = getaddrinfo(host, port, &hints, &all);
-
-	if (ret) {
-		complain(host, gai_strerror(ret));
-		return -1;
-	}
-	for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
-		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen)) {
-			ret = errno;
-			close(fd);
-			fd = -1;
-			errno = ret;
-		}
-	}
-	if (fd < 0)
-		complain(host, strerror(errno));
-	else
-		conn_keep_alive(fd);
-	freeaddrinfo(all);
-	return fd;
-}
-
-/* An answer without end, or the end; there is no time limit but @deadline. */
-static char *hear(struct conn *c, size_t *bytes, long long deadline)
-{
-	struct pollfd p = { .fd = c->fd, .events = POLLIN };
-	char *line;
-
-	while (!(line = conn_line(c, bytes))) {
-		switch (conn_read(c)) {
-		case CONN_MORE:
-			break;
-		case CONN_NOTHING:
-			if (deadline && now_ms() >= deadline) {
-				strcpy(c->reason, "the peer takes too long");
-				return NULL;
-			}
-			poll(&p, 1, deadline ? (int)(deadline - now_ms()) : -1);
-			break;
-		case CONN_FULL:
-			strcpy(c->reason, "an answer is too long");
-			return NULL;
-		case CONN_END:
-			return NULL;
-		}
-	}
-	return line;
 }
 
 /* 1: it was done; 0: it was refused; -1: that was no answer */
@@ -103,20 +46,6 @@ static int tell(const char *line, size_t bytes)
 	putchar('\n');
 	fflush(stdout);
 	return !ok;
-}
-
-static bool greet(struct conn *c)
-{
-	json_error_t error;
-	size_t bytes;
-	char *line = hear(c, &bytes, now_ms() + PATIENCE_MS);
-	json_t *all = line ? json_loadb(line, bytes, 0, &error) : NULL;
-	bool is_it = json_integer_value(json_object_get(all, "migrd")) == 1;
-
-	if (line && !is_it)
-		strcpy(c->reason, "this is no migrd of version 1");
-	json_decref(all);
-	return is_it;
 }
 
 /* Nothing is asked: until there is a line, or the end of either side. */
@@ -154,7 +83,7 @@ static int talk(struct conn *c)
 		if (conn_send(c, line, (size_t)bytes, now_ms() + PATIENCE_MS) &&
 		    (line[bytes - 1] == '\n' ||
 		     conn_send(c, "\n", 1, now_ms() + PATIENCE_MS)))
-			answer = hear(c, &length, 0);
+			answer = client_hear(c, &length, 0);
 		if (!answer) {
 			bad = complain("the connection", c->reason);
 			break;
@@ -172,20 +101,16 @@ static int talk(struct conn *c)
 static int say(SSL_CTX *ctx, const char *host, const char *port,
 	       const char *name)
 {
-	int fd = dial(host, port), bad;
+	char reason[256];
 	struct conn c;
+	int bad;
 
-	if (fd < 0)
-		return 1;
 	/* As each line is waited for, none must be read ahead of poll(). */
 	setvbuf(stdin, NULL, _IONBF, 0);
-	if (!conn_init(&c, ctx, fd, ANSWER_BYTES) || !tls_expect(c.ssl, name))
-		bad = complain(name, "not a name");
-	else if (!conn_handshake(&c, false, now_ms() + PATIENCE_MS) ||
-		 !greet(&c))
-		bad = complain(host, c.reason);
-	else
-		bad = talk(&c);
+	if (!client_open(&c, ctx, host, port, name, now_ms() + PATIENCE_MS,
+			 reason, sizeof(reason)))
+		return complain(host, reason);
+	bad = talk(&c);
 	conn_free(&c);
 	return bad;
 }

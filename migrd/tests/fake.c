@@ -29,6 +29,29 @@ static void tell_much(int fd)
 	tell(fd, "\n");
 }
 
+static bool layer_answers(int fd, const char *line)
+{
+	char path[PATH_MAX], text[8192] = "{\"ok\": true}\n";
+	FILE *f;
+
+	if (*line == '\n') {
+		tell(fd, "{\"ok\": false}\n");
+		return true;
+	}
+	snprintf(path, sizeof(path), "%s/%d.said", dir, getpid());
+	f = fopen(path, "a");
+	MUST(f && fputs(line, f) >= 0 && !fclose(f));
+	snprintf(path, sizeof(path), "%s/%d.%.*s", dir, getpid(),
+		 (int)strcspn(line, " \n"), line);
+	f = fopen(path, "r");
+	if (f) {
+		MUST(fgets(text, sizeof(text), f));
+		fclose(f);
+	}
+	tell(fd, text);
+	return strncmp(line, "hold ", 5) || !strstr(text, "true");
+}
+
 /* false if it wants to hear no more */
 static bool answer_to(int fd, enum manner manner, int n, const char *line,
 		      bool *suspended)
@@ -43,6 +66,8 @@ static bool answer_to(int fd, enum manner manner, int n, const char *line,
 		sleep(5); /* with all that the process has */
 		_exit(0);
 	}
+	if (manner == LAYER)
+		return layer_answers(fd, line);
 	switch (n ? manner : GOOD) {
 	case NEVER_ANSWERS:
 		return true;

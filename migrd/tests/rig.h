@@ -74,6 +74,10 @@ enum manner {
 	TALKS,	       /* two lines for one */
 	CHATTY,	       /* a line for none */
 	NO_JSON,
+	/* Words are appended to the file PID.said of the folder, and answered with what
+	 * is in PID.WORD, if that is there. The connection ends after "hold".
+	 */
+	LAYER,
 };
 
 struct fake {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "client.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+/* 0 or an errno */
+static int wait_connected(int fd, long long deadline)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t bytes = sizeof(int);
+	long long left;
+	int err = 0;
+
+	do {
+		left = deadline - now_ms();
+		if (left <= 0)
+			return ETIMEDOUT;
+	} while (poll(&p, 1, (int)left) <= 0);
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes) ? errno : err;
+}
+
+/* a socket, or a negative errno */
+static int dial_one(const struct addrinfo *a, long long deadline)
+{
+	int fd = socket(a->ai_family,
+			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, a->ai_addr, a->ai_addrlen))
+		err = errno == EINPROGRESS ? wait_connected(fd, deadline)
+					   : errno;
+	if (!err)
+		return fd;
+	close(fd);
+	return -err;
+}
+
+static int dial(const char *host, const char *port, long long deadline,
+		char *reason, size_t bytes)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	int ret, fd = -ENOENT;
+	struct addrinfo *all;
+
+	ret = getaddrinfo(host, port, &hints, &all);
+	if (ret) {
+		snprintf(reason, bytes, "%s", gai_strerror(ret));
+		return -1;
+	}
+	for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next)
+		fd = dial_one(a, deadline);
+	freeaddrinfo(all);
+	if (fd < 0)
+		snprintf(reason, bytes, "%s", strerror(-fd));
+	else
+		conn_keep_alive(fd);
+	return fd;
+}
+
+char *client_hear(struct conn *c, size_t *bytes, long long deadline)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	char *line;
+
+	while (!(line = conn_line(c, bytes))) {
+		switch (conn_read(c)) {
+		case CONN_MORE:
+			break;
+		case CONN_NOTHING:
+			if (deadline && now_ms() >= deadline) {
+				strcpy(c->reason, "the peer takes too long");
+				return NULL;
+			}
+			poll(&p, 1, deadline ? (int)(deadline - now_ms()) : -1);
+			break;
+		case CONN_FULL:
+			strcpy(c->reason, "an answer is too long");
+			return NULL;
+		case CONN_END:
+			return NULL;
+		}
+	}
+	return line;
+}
+
+static bool greet(struct conn *c, long long deadline)
+{
+	json_error_t error;
+	size_t bytes;
+	char *line = client_hear(c, &bytes, deadline);
+	json_t *all = line ? json_loadb(line, bytes, 0, &error) : NULL;
+	bool is_it = json_integer_value(json_object_get(all, "migrd")) == 1;
+
+	if (line && !is_it)
+		strcpy(c->reason, "this is no migrd of version 1");
+	json_decref(all);
+	return is_it;
+}
+
+bool client_open(struct conn *c, SSL_CTX *ctx, const char *host,
+		 const char *port, const char *name, long long deadline,
+		 char *reason, size_t bytes)
+{
+	int fd = dial(host, port, deadline, reason, bytes);
+
+	if (fd < 0)
+		return false;
+	if (!conn_init(c, ctx, fd, ANSWER_BYTES) || !tls_expect(c->ssl, name)) {
+		snprintf(reason, bytes, "'%s' is not a name", name);
+	} else if (conn_handshake(c, false, deadline) && greet(c, deadline)) {
+		return true;
+	} else {
+		snprintf(reason, bytes, "%s", c->reason);
+	}
+	conn_free(c);
+	return false;
+}

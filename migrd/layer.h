@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The move of a container by the layer: its processes, those that theirs are connected
+ * to, and what they are told. What they say is not trusted.
+ */
+#ifndef MIGRD_LAYER_H
+#define MIGRD_LAYER_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "client.h"
+
+enum {
+	MOST_HOST = 256, /* of a name, with the 0 behind it */
+	MOST_ID = 64,
+	MOST_PROCS = 48,     /* a daemon has 64 connections */
+	PATIENCE_MS = 30000, /* beyond what a word is given */
+};
+
+struct layer_proc;
+
+struct layer_qp {
+	uint32_t qpn, real;	     /* for the program, and for the device */
+	uint32_t peer_qpn, at_qpn;   /* so of its peer */
+	struct in6_addr gid, at_gid; /* its own, and that of its peer */
+	bool connected;
+	struct layer_proc *to; /* that has its peer; NULL if nobody cares */
+};
+
+struct layer_key {
+	uint32_t virtual, real;
+};
+
+/* what a process has said to "names"; QPs are ordered by their numbers */
+struct layer_names {
+	struct layer_qp *qps;
+	struct layer_key *keys;
+	size_t n_qps, n_keys;
+};
+
+struct layer_proc {
+	struct conn conn;
+	bool open;
+	char host[MOST_HOST], id[MOST_ID];
+	bool is_mover;
+	int inner; /* its number in the container */
+	struct layer_names names;
+
+	/* lines that are to be said to it */
+	char *text;
+	size_t bytes, room, lines;
+	bool failed;	/* the last of these */
+	json_t *answer; /* to the last one */
+
+	bool is_stopped; /* it has been held, or replaced */
+	bool is_lost;	 /* it is gone while the container was moved */
+};
+
+struct layer {
+	SSL_CTX *ctx;
+	const char *port, *container;
+	unsigned int budget; /* ms */
+	char local[MOST_HOST];
+	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
+	size_t n, movers;
+	char reason[1024]; /* why something has failed: the first reason */
+	double check, suspend, replace_partners, hold, restore, exchange,
+		connect, resume; /* ms */
+};
+
+__attribute__((format(printf, 2, 3))) bool layer_fail(struct layer *l,
+						      const char *fmt, ...);
+double layer_clock(void); /* ms */
+
+/* layer_talk.c */
+
+/* a line for the process, which layer_round() sends */
+__attribute__((format(printf, 2, 3))) void layer_tell(struct layer_proc *p,
+						      const char *fmt, ...);
+
+/**
+ * layer_round - say to all what they are to be told, and hear what they answer
+ *
+ * They do it at the same time. Who fails hears no more.
+ *
+ * Return: false if one of them has failed
+ */
+bool layer_round(struct layer *l);
+
+/* an answer of a daemon or a process, to be freed; NULL, and the reason in @reason */
+json_t *layer_ask(struct conn *c, const char *line, long long deadline,
+		  char *reason, size_t bytes);
+
+/* bind a connection to a process */
+bool layer_open(struct layer *l, struct layer_proc *p, char *reason,
+		size_t bytes);
+void layer_close(struct layer_proc *p);
+
+/* layer_names.c */
+
+/* ask all who are there for their names */
+bool layer_get_names(struct layer *l);
+bool layer_names_parse(struct layer_names *n, const json_t *answer,
+		       char *reason, size_t bytes);
+void layer_names_free(struct layer_names *n);
+struct layer_qp *layer_names_qp(const struct layer_names *n, uint32_t qpn);
+
+/* layer_find.c */
+
+/* the processes of the container on @host: inner numbers and IDs, as many as there are */
+struct layer_found {
+	char id[MOST_ID];
+	int inner;
+};
+bool layer_processes(struct layer *l, const char *host,
+		     struct layer_found found[MOST_PROCS], size_t *n,
+		     char *reason, size_t bytes);
+
+/* open the container's processes, and those that have their peers */
+bool layer_check(struct layer *l);
+
+/* whose the peers are of QPs that are connected by now; finds nobody new */
+bool layer_match(struct layer *l);
+
+/* layer_move.c */
+
+bool layer_stop(struct layer *l);
+/* @host is where the container runs now; @patience: for so many ms it may not be there */
+bool layer_start(struct layer *l, const char *host, long long patience);
+
+#endif

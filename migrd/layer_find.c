@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The container's processes, and those of their peers: the daemon of the host that has
+ * the peer's GID knows whose that QP is.
+ */
+#include "layer.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MOST_HOSTS = 16,
+};
+
+/* connections to daemons, as long as somebody is looked for */
+struct hosts {
+	struct {
+		char name[MOST_HOST];
+		struct conn conn;
+	} all[MOST_HOSTS];
+	size_t n;
+};
+
+static bool is_id(const char *id)
+{
+	size_t bytes = id ? strlen(id) : 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (!isalnum((unsigned char)id[i]) && !strchr(":-_", id[i]))
+			return false;
+	return bytes && bytes < MOST_ID;
+}
+
+/* its number inside, of .../CONTAINER/run/migrrdma/NUMBER.sock; 0: it is another one's */
+static int inner(const char *path, const char *container)
+{
+	const char *name = path ? strrchr(path, '/') : NULL;
+	char end[128];
+	int bytes, n, read = 0;
+
+	if (!name || sscanf(name, "/%9d.sock%n", &n, &read) != 1 || !read ||
+	    name[read] || n <= 0)
+		return 0;
+	bytes = snprintf(end, sizeof(end), "/%s/run/migrrdma", container);
+	if (name - path < bytes || memcmp(name - bytes, end, (size_t)bytes))
+		return 0;
+	return n;
+}
+
+static int by_inner(const void *a, const void *b)
+{
+	return ((const struct layer_found *)a)->inner -
+	       ((const struct layer_found *)b)->inner;
+}
+
+static bool choose(const struct layer *l, const json_t *list,
+		   struct layer_found *found, size_t *n)
+{
+	*n = 0;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *o = json_array_get(list, i);
+		const char *id = json_string_value(json_object_get(o, "id"));
+		int number =
+			inner(json_string_value(json_object_get(o, "socket")),
+			      l->container);
+
+		if (!number)
+			continue;
+		if (*n == MOST_PROCS || !is_id(id))
+			return false;
+		strcpy(found[*n].id, id);
+		found[(*n)++].inner = number;
+	}
+	qsort(found, *n, sizeof(*found), by_inner);
+	return true;
+}
+
+bool layer_processes(struct layer *l, const char *host,
+		     struct layer_found found[MOST_PROCS], size_t *n,
+		     char *reason, size_t bytes)
+{
+	long long deadline = now_ms() + PATIENCE_MS;
+	json_t *answer;
+	struct conn c;
+	bool good;
+
+	if (!client_open(&c, l->ctx, host, l->port, host, deadline, reason,
+			 bytes))
+		return false;
+	answer = layer_ask(&c, "processes", deadline, reason, bytes);
+	conn_free(&c);
+	good = answer &&
+	       choose(l, json_object_get(answer, "processes"), found, n);
+	if (answer && !good)
+		snprintf(reason, bytes, "too many processes, or none");
+	json_decref(answer);
+	return good;
+}
+
+/* one that is open */
+static struct layer_proc *add(struct layer *l, const char *host, const char *id,
+			      char *reason, size_t bytes)
+{
+	struct layer_proc *p = calloc(1, sizeof(*p));
+
+	if (!p || l->n == MOST_PROCS) {
+		snprintf(reason, bytes, "too many processes");
+		free(p);
+		return NULL;
+	}
+	snprintf(p->host, sizeof(p->host), "%s", host);
+	snprintf(p->id, sizeof(p->id), "%s", id);
+	if (!layer_open(l, p, reason, bytes)) {
+		free(p);
+		return NULL;
+	}
+	l->procs[l->n++] = p;
+	return p;
+}
+
+static bool names_of(struct layer_proc *p, char *reason, size_t bytes)
+{
+	char why[256];
+	json_t *answer = layer_ask(&p->conn, "names", now_ms() + PATIENCE_MS,
+				   why, sizeof(why));
+	bool good = answer &&
+		    layer_names_parse(&p->names, answer, why, sizeof(why));
+
+	if (!good)
+		snprintf(reason, bytes, "process %s: names: %s", p->id, why);
+	json_decref(answer);
+	return good;
+}
+
+static bool add_movers(struct layer *l)
+{
+	struct layer_found found[MOST_PROCS];
+	struct layer_proc *p;
+	char reason[512];
+	size_t n;
+
+	if (!layer_processes(l, l->local, found, &n, reason, sizeof(reason)))
+		return layer_fail(l, "%s: %s", l->local, reason);
+	for (size_t i = 0; i < n; i++) {
+		p = add(l, l->local, found[i].id, reason, sizeof(reason));
+		if (!p || !names_of(p, reason, sizeof(reason)))
+			return layer_fail(l, "%s: %s", l->local, reason);
+		p->is_mover = true;
+		p->inner = found[i].inner;
+	}
+	l->movers = n;
+	return true;
+}
+
+/* --- peers --- */
+
+static void host_of(const struct in6_addr *gid, char *host)
+{
+	if (IN6_IS_ADDR_V4MAPPED(gid))
+		inet_ntop(AF_INET, gid->s6_addr + 12, host, MOST_HOST);
+	else
+		inet_ntop(AF_INET6, gid, host, MOST_HOST);
+}
+
+static struct conn *daemon_of(struct layer *l, struct hosts *hosts,
+			      const char *name, char *reason, size_t bytes)
+{
+	struct conn *c;
+
+	for (size_t i = 0; i < hosts->n; i++)
+		if (!strcmp(hosts->all[i].name, name))
+			return &hosts->all[i].conn;
+	if (hosts->n == MOST_HOSTS) {
+		snprintf(reason, bytes, "too many hosts");
+		return NULL;
+	}
+	c = &hosts->all[hosts->n].conn;
+	if (!client_open(c, l->ctx, name, l->port, name, now_ms() + PATIENCE_MS,
+			 reason, bytes))
+		return NULL;
+	strcpy(hosts->all[hosts->n++].name, name);
+	return c;
+}
+
+static bool find(struct conn *c, const struct layer_qp *qp, char *id,
+		 char *reason, size_t bytes)
+{
+	char line[INET6_ADDRSTRLEN + 32], gid[INET6_ADDRSTRLEN];
+	const char *is;
+	json_t *answer;
+
+	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
+	snprintf(line, sizeof(line), "find %u %s", qp->at_qpn, gid);
+	answer = layer_ask(c, line, now_ms() + PATIENCE_MS, reason, bytes);
+	is = json_string_value(
+		json_object_get(json_object_get(answer, "process"), "id"));
+	if (is_id(is))
+		strcpy(id, is);
+	else if (answer)
+		snprintf(reason, bytes, "an answer that is none");
+	json_decref(answer);
+	return is_id(id);
+}
+
+static struct layer_proc *known(struct layer *l, const char *id)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->procs[i]->id, id))
+			return l->procs[i];
+	return NULL;
+}
+
+static bool find_peer(struct layer *l, struct hosts *hosts, struct layer_qp *qp)
+{
+	char host[MOST_HOST], gid[INET6_ADDRSTRLEN], id[MOST_ID] = "";
+	char reason[512];
+	struct conn *c;
+
+	host_of(&qp->at_gid, host);
+	c = daemon_of(l, hosts, host, reason, sizeof(reason));
+	if (c && find(c, qp, id, reason, sizeof(reason))) {
+		qp->to = known(l, id);
+		if (!qp->to) {
+			qp->to = add(l, host, id, reason, sizeof(reason));
+			if (qp->to && !names_of(qp->to, reason, sizeof(reason)))
+				qp->to = NULL;
+		}
+	}
+	if (qp->to)
+		return true;
+	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
+	return layer_fail(l, "the peer of QP %u, QP %u at %s: %s", qp->qpn,
+			  qp->at_qpn, gid, reason);
+}
+
+static bool find_peers(struct layer *l)
+{
+	struct hosts *hosts = calloc(1, sizeof(*hosts));
+	bool good = hosts;
+
+	for (size_t i = 0; i < l->movers; i++) {
+		struct layer_names *n = &l->procs[i]->names;
+
+		for (size_t j = 0; good && j < n->n_qps; j++)
+			if (n->qps[j].connected)
+				good = find_peer(l, hosts, &n->qps[j]);
+	}
+	for (size_t i = 0; hosts && i < hosts->n; i++)
+		conn_free(&hosts->all[i].conn);
+	free(hosts);
+	return good;
+}
+
+static bool same_gid(const struct in6_addr *a, const struct in6_addr *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/* Both say of each other that they are connected, and under which numbers. */
+static bool match(struct layer *l, struct layer_proc *p, struct layer_qp *qp)
+{
+	struct layer_qp *peer;
+	char gid[INET6_ADDRSTRLEN];
+
+	if (!qp->to)
+		return layer_fail(l, "%s: process %s: QP %u has a peer since",
+				  p->host, p->id, qp->qpn);
+	peer = layer_names_qp(&qp->to->names, qp->peer_qpn);
+	if (peer && peer->connected && peer->real == qp->at_qpn &&
+	    same_gid(&peer->gid, &qp->at_gid) && peer->peer_qpn == qp->qpn &&
+	    peer->at_qpn == qp->real && same_gid(&peer->at_gid, &qp->gid)) {
+		peer->to = p;
+		return true;
+	}
+	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
+	return layer_fail(
+		l,
+		"the peer of QP %u, QP %u at %s, process %s: it is not connected to that",
+		qp->qpn, qp->at_qpn, gid, qp->to->id);
+}
+
+bool layer_match(struct layer *l)
+{
+	for (size_t i = l->movers; i < l->n; i++)
+		for (size_t j = 0; j < l->procs[i]->names.n_qps; j++)
+			l->procs[i]->names.qps[j].to = NULL;
+	for (size_t i = 0; i < l->movers; i++) {
+		struct layer_names *n = &l->procs[i]->names;
+
+		for (size_t j = 0; j < n->n_qps; j++)
+			if (!n->qps[j].connected)
+				n->qps[j].to = NULL;
+			else if (!match(l, l->procs[i], &n->qps[j]))
+				return false;
+	}
+	return true;
+}
+
+bool layer_check(struct layer *l)
+{
+	double begin = layer_clock();
+	bool good = add_movers(l) && find_peers(l) && layer_match(l);
+
+	l->check = layer_clock() - begin;
+	return good;
+}
