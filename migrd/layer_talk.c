@@ -161,9 +161,9 @@ static bool send_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 	return true;
 }
 
-static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c)
+static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c,
+		      long long deadline)
 {
-	long long deadline = now_ms() + l->budget + PATIENCE_MS;
 	char *answer, reason[512];
 	size_t length;
 
@@ -215,6 +215,7 @@ static bool round_ends(struct layer *l)
 bool layer_round(struct layer *l)
 {
 	struct cursor cursors[MOST_PROCS];
+	long long deadline;
 	bool more = true;
 
 	round_begins(l, cursors);
@@ -223,9 +224,11 @@ bool layer_round(struct layer *l)
 		for (size_t i = 0; i < l->n; i++)
 			if (l->procs[i]->lines && !l->procs[i]->failed)
 				more |= send_some(l, l->procs[i], &cursors[i]);
+		deadline = now_ms() + l->budget + PATIENCE_MS;
 		for (size_t i = 0; i < l->n; i++)
 			if (l->procs[i]->lines)
-				hear_some(l, l->procs[i], &cursors[i]);
+				hear_some(l, l->procs[i], &cursors[i],
+					  deadline);
 	}
 	return round_ends(l);
 }
