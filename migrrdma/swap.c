@@ -174,7 +174,10 @@ static int limit_srqs(struct shadow_context *c, struct swap *s)
 	return 0;
 }
 
-/* Threads that wait for events have sections in which they try the old ones. */
+/*
+ * Threads that wait for events have sections in which they try the old ones. Behind them
+ * they have the new: who arms a CQ now arms it, and who did not will find it armed.
+ */
 static void take_last_events(void)
 {
 	struct shadow_channel *ch;
@@ -182,8 +185,10 @@ static void take_last_events(void)
 
 	sections_wait(FOREVER);
 	TAILQ_FOREACH (c, &contexts, entry) {
-		TAILQ_FOREACH (ch, &c->channels, entry)
+		TAILQ_FOREACH (ch, &c->channels, entry) {
 			events_carry(ch->other, false);
+			atomic_store(&ch->held, false);
+		}
 		events_carry_async(c, c->other);
 	}
 }
