@@ -157,6 +157,8 @@ static int owner_on(struct query *q, const struct nldev_device *d,
 {
 	int err = get_qp(q, d->index, port, qpn);
 
+	if (err == EAGAIN) /* there is one, of another port or of none yet */
+		err = ENOENT;
 	if (!err && q->has_object && q->object.is_kernels) {
 		snprintf(reason, bytes, "QP %u of %s is the kernel's", qpn,
 			 d->name);

@@ -193,7 +193,7 @@ static enum outcome idle(struct relay *r)
 
 	if (o != DONE)
 		return o;
-	n = recv(r->fd, &byte, 1, MSG_PEEK);
+	n = recv(r->fd, &byte, 1, 0); /* also takes what is out of band away */
 	if (n > 0)
 		return TOO_MUCH;
 	return n < 0 && (errno == EAGAIN || errno == EINTR) ? DONE

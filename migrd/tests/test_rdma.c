@@ -20,19 +20,19 @@
 /* QPs and PDs of devices 1 and 2 */
 static const struct object {
 	int command;
-	uint32_t device, id;
+	uint32_t device, port, id;
 	bool is_kernels;
 	uint32_t pdn;
 } *object;
 static uint32_t tid_of_qp, tid_of_pd, tid_of_third;
 
 static const struct object objects[] = {
-	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 17, false, 5 },
-	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 1, true, 0 },
-	{ RDMA_NLDEV_CMD_RES_QP_GET, 2, 18, false, 6 },
-	{ RDMA_NLDEV_CMD_RES_QP_GET, 3, 17, false, 5 },
-	{ RDMA_NLDEV_CMD_RES_QP_GET, 4, 17, false, 5 },
-	{ RDMA_NLDEV_CMD_RES_PD_GET, 1, 5, false, 5 },
+	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 1, 17, false, 5 },
+	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 1, 1, true, 0 },
+	{ RDMA_NLDEV_CMD_RES_QP_GET, 2, 2, 18, false, 6 },
+	{ RDMA_NLDEV_CMD_RES_QP_GET, 3, 1, 17, false, 5 },
+	{ RDMA_NLDEV_CMD_RES_QP_GET, 4, 1, 17, false, 5 },
+	{ RDMA_NLDEV_CMD_RES_PD_GET, 1, 0, 5, false, 5 },
 };
 
 static struct mnl_socket {
@@ -170,6 +170,9 @@ ssize_t mnl_socket_recvfrom(const struct mnl_socket *nl, void *buf, size_t room)
 		tell_end(h, NLMSG_DONE, 0);
 	} else if (!object) {
 		tell_end(h, NLMSG_ERROR, ENOENT);
+	} else if (object->port !=
+		   attribute(asked, RDMA_NLDEV_ATTR_PORT_INDEX)) {
+		tell_end(h, NLMSG_ERROR, EAGAIN); /* fill_res_qp_entry() */
 	} else if (!n) {
 		tell_object(h);
 	} else {
@@ -251,6 +254,8 @@ static void test_owner(void)
 	      reason);
 	/* of the second port, behind a GID that cannot be read */
 	CHECK(!ask(18, "fe80::3") && pid == getpid());
+	CHECK(ask(18, "fe80::2") == ENOENT); /* its other one */
+	CHECK(!strcmp(reason, "there is no QP 18 at fe80::2"), "%s", reason);
 	CHECK(ask(17, "fe80::9") == ENOENT);
 	CHECK(!strcmp(reason, "no device has the GID fe80::9"), "%s", reason);
 	CHECK(ask(1, "::ffff:10.10.0.2") == EPERM);
