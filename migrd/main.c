@@ -102,13 +102,9 @@ int main(int argc, char **argv)
 		case 'h':
 			return usage(stdout, 0);
 		case 'k':
-			files.key = optarg;
-			break;
 		case 'c':
-			files.cert = optarg;
-			break;
 		case 'a':
-			files.ca = optarg;
+			tls_file(&files, option, optarg);
 			break;
 		case 'l':
 			address = optarg;
@@ -120,7 +116,7 @@ int main(int argc, char **argv)
 			return usage(stderr, 2);
 		}
 	}
-	if (!files.key || !files.cert || !files.ca || optind == argc)
+	if (!tls_has_all(&files) || optind == argc)
 		return usage(stderr, 2);
 	for (int i = optind; i < argc; i++)
 		if (!folders_is_pattern(argv[i])) {

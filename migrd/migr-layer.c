@@ -125,13 +125,9 @@ int main(int argc, char **argv)
 		case 'h':
 			return usage(stdout, 0);
 		case 'k':
-			files.key = optarg;
-			break;
 		case 'c':
-			files.cert = optarg;
-			break;
 		case 'a':
-			files.ca = optarg;
+			tls_file(&files, option, optarg);
 			break;
 		case 'p':
 			l.port = optarg;
@@ -147,8 +143,8 @@ int main(int argc, char **argv)
 			return usage(stderr, 2);
 		}
 	}
-	if (!files.key || !files.cert || !files.ca || argc - optind != 1 ||
-	    !*argv[optind] || strlen(argv[optind]) > 64)
+	if (!tls_has_all(&files) || argc - optind != 1 || !*argv[optind] ||
+	    strlen(argv[optind]) > 64)
 		return usage(stderr, 2);
 	l.container = argv[optind];
 	signal(SIGPIPE, SIG_IGN);

@@ -135,13 +135,9 @@ int main(int argc, char **argv)
 		case 'h':
 			return usage(stdout, 0);
 		case 'k':
-			files.key = optarg;
-			break;
 		case 'c':
-			files.cert = optarg;
-			break;
 		case 'a':
-			files.ca = optarg;
+			tls_file(&files, option, optarg);
 			break;
 		case 'n':
 			name = optarg;
@@ -150,8 +146,7 @@ int main(int argc, char **argv)
 			return usage(stderr, 2);
 		}
 	}
-	if (!files.key || !files.cert || !files.ca || argc - optind < 1 ||
-	    argc - optind > 2)
+	if (!tls_has_all(&files) || argc - optind < 1 || argc - optind > 2)
 		return usage(stderr, 2);
 	host = argv[optind];
 	port = argc - optind > 1 ? argv[optind + 1] : "18620";

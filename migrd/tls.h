@@ -14,6 +14,20 @@ struct tls_files {
 	const char *key, *cert, *ca; /* PEM */
 };
 
+/* the options that all programs have: -k, -c and -a */
+static inline void tls_file(struct tls_files *files, int option,
+			    const char *name)
+{
+	*(option == 'k'	  ? &files->key
+	  : option == 'c' ? &files->cert
+			  : &files->ca) = name;
+}
+
+static inline bool tls_has_all(const struct tls_files *files)
+{
+	return files->key && files->cert && files->ca;
+}
+
 /**
  * tls_context - what connections are made with
  * @server: whether they are to be accepted
