@@ -64,7 +64,6 @@ static void serve(int fd)
 static bool is_called(void)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
-
 	int n = poll(&p, 1, layer_is_held() ? 1000 : -1);
 
 	if (!n)
