@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* QPs */
+#include "inner.h"
+
+#include <errno.h>
+
+static struct fake_qp *new_qp(struct ibv_context *ctx,
+			      const struct ibv_qp_init_attr_ex *attr)
+{
+	struct fake_qp *f = make(FAKE_QP, sizeof(*f));
+	struct ibv_qp *qp = &f->ex.qp_base;
+
+	qp->context = ctx;
+	qp->qp_context = attr->qp_context;
+	qp->pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq;
+	qp->qp_type = attr->qp_type;
+	qp->state = IBV_QPS_RESET;
+	qp->handle = new_handle();
+	qp->qp_num = 0x10000 + qp->handle;
+	f->cap = attr->cap;
+	f->sq_sig_all = attr->sq_sig_all;
+	f->refuse = -1;
+	pthread_mutex_init(&f->batch_lock, NULL);
+	return f;
+}
+
+static void own_attr(const struct ibv_qp_init_attr *attr, const char *call)
+{
+	if (attr->send_cq)
+		own(FAKE_CQ, attr->send_cq, call);
+	if (attr->recv_cq)
+		own(FAKE_CQ, attr->recv_cq, call);
+	if (attr->srq)
+		own(FAKE_SRQ, attr->srq, call);
+}
+
+static void grow_cap(struct ibv_qp_cap *cap)
+{
+	cap->max_send_wr += 10;
+	cap->max_recv_wr += 20;
+	cap->max_send_sge += 30;
+	cap->max_recv_sge += 40;
+	cap->max_inline_data += 50;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = { .comp_mask = IBV_QP_INIT_ATTR_PD };
+
+	OWN(PD, pd);
+	own_attr(attr, __func__);
+	memcpy(&ex, attr, sizeof(*attr));
+	ex.pd = pd;
+	KEEP(qp, ex);
+	KEEP(qps, fake_last.qps + 1);
+	grow_cap(&attr->cap);
+	ENTER_OR(NULL, pd);
+	ex.cap = attr->cap;
+	return &new_qp(pd->context, &ex)->ex.qp_base;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *ctx,
+				   struct ibv_qp_init_attr_ex *attr)
+{
+	struct fake_qp *f;
+	struct ibv_qp_ex *ex;
+
+	OWN(CONTEXT, ctx);
+	own_attr((struct ibv_qp_init_attr *)attr, __func__);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD)
+		OWN(PD, attr->pd);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)
+		OWN(XRCD, attr->xrcd);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		OWN(RWQ, attr->rwq_ind_tbl);
+	KEEP(qp, *attr);
+	KEEP(qps, fake_last.qps + 1);
+	grow_cap(&attr->cap);
+	ENTER_OR(NULL, ctx);
+	f = new_qp(ctx, attr);
+	f->extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	if (!f->extended)
+		return &f->ex.qp_base;
+	ex = &f->ex;
+	wr_ops(ex, attr->send_ops_flags);
+	return &ex->qp_base;
+}
+
+static struct ibv_qp *open_qp(struct ibv_context *ctx,
+			      struct ibv_qp_open_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = { .qp_type = IBV_QPT_XRC_RECV };
+	struct ibv_qp *qp;
+
+	OWN(CONTEXT, ctx);
+	OWN(XRCD, attr->xrcd);
+	KEEP(open, *attr);
+	ENTER_OR(NULL, ctx);
+	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
+		ex.qp_context = attr->qp_context;
+	qp = &new_qp(ctx, &ex)->ex.qp_base;
+	qp->qp_num = attr->qp_num;
+	return qp;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	struct fake_qp *f = (struct fake_qp *)qp;
+
+	OWN(QP, qp);
+	return f->extended ? &f->ex : NULL;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct fake_qp *f = (struct fake_qp *)qp;
+
+	OWN(QP, qp);
+	ENTER_ERR(qp, attr, attr_mask);
+	KEEP(modify, *attr);
+	if (attr_mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	if (attr_mask & IBV_QP_ACCESS_FLAGS)
+		f->access = attr->qp_access_flags;
+#define SET(bit, member)                               \
+	do {                                           \
+		if (attr_mask & IBV_QP_##bit)          \
+			f->attr.member = attr->member; \
+	} while (0)
+	SET(PORT, port_num);
+	SET(AV, ah_attr);
+	SET(PATH_MTU, path_mtu);
+	SET(DEST_QPN, dest_qp_num);
+	SET(RQ_PSN, rq_psn);
+	SET(SQ_PSN, sq_psn);
+	SET(TIMEOUT, timeout);
+	SET(MIN_RNR_TIMER, min_rnr_timer);
+#undef SET
+	if (works && attr_mask & IBV_QP_STATE && qp->state == IBV_QPS_ERR)
+		flush(qp);
+	if (attr_mask & IBV_QP_STATE && qp->state == IBV_QPS_RESET)
+		drop_recvs(&f->recvs);
+	return 0;
+}
+
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		 struct ibv_qp_init_attr *init_attr)
+{
+	OWN(QP, qp);
+	ENTER_ERR(qp, attr, attr_mask, init_attr);
+	*attr = ((struct fake_qp *)qp)->attr;
+	attr->qp_state = qp->state;
+	attr->qp_access_flags = ((struct fake_qp *)qp)->access;
+	*init_attr = (struct ibv_qp_init_attr){
+		.qp_context = qp->qp_context,
+		.send_cq = qp->send_cq,
+		.recv_cq = qp->recv_cq,
+		.srq = qp->srq,
+		.cap.max_send_wr = 123,
+		.qp_type = qp->qp_type,
+		.sq_sig_all = 1,
+	};
+	return 0;
+}
+
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
+			       uint32_t flags)
+{
+	OWN(QP, qp);
+	ENTER_OR(0, qp, op, flags);
+	return 1;
+}
+
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	OWN(QP, qp);
+	ENTER_ERR(qp, ece);
+	return 0;
+}
+
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	OWN(QP, qp);
+	ENTER_ERR(qp, ece);
+	return 0;
+}
+
+static int modify_qp_rate_limit(struct ibv_qp *qp,
+				struct ibv_qp_rate_limit_attr *attr)
+{
+	OWN(QP, qp);
+	ENTER_ERR(qp, attr);
+	return 0;
+}
+
+int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	OWN(QP, qp);
+	ENTER_ERR(qp, gid, lid);
+	return 0;
+}
+
+int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	OWN(QP, qp);
+	ENTER_ERR(qp, gid, lid);
+	return 0;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	OWN(QP, qp);
+	ENTER_ERR(qp);
+	free_work(qp);
+	drop_recvs(&((struct fake_qp *)qp)->recvs);
+	purge(&async_events, qp);
+	DESTROY(QP, qp);
+	return 0;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr)
+{
+	int err;
+
+	OWN(QP, qp);
+	err = ENTER(qp, wr, bad_wr);
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
+	for (struct ibv_send_wr *w = wr; w; w = w->next) {
+		check_wr(qp, w);
+		if (w->opcode == IBV_WR_BIND_MW)
+			KEEP(mw_rkey, w->bind_mw.mw->rkey);
+	}
+	if (works)
+		return work((struct fake_qp *)qp, wr, bad_wr);
+	POST_ALL(qp, wr, bad_wr, send);
+	return 0;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr)
+{
+	int err;
+
+	OWN(QP, qp);
+	err = ENTER(qp, wr, bad_wr);
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
+	if (works)
+		return queue_recvs(&((struct fake_qp *)qp)->recvs, wr,
+				   ((struct fake_qp *)qp)->cap.max_recv_wr,
+				   bad_wr);
+	POST_ALL(qp, wr, bad_wr, recv);
+	return 0;
+}
+
+void qp_ops(struct verbs_context *v)
+{
+	v->context.ops.post_send = post_send;
+	v->context.ops.post_recv = post_recv;
+	v->modify_qp_rate_limit = modify_qp_rate_limit;
+	v->open_qp = open_qp;
+	v->create_qp_ex = create_qp_ex;
+}
