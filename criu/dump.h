@@ -48,6 +48,11 @@ extern struct dump_context *dump_foreign;
 const struct dump_file *dump_find_file(int fd);
 /* Takes ownership of the file, which is a new one */
 int dump_keep_file(const struct dump_file *file);
+/* In no list yet. Takes ownership of `fd`; NULL if there is no memory */
+struct dump_context *dump_new_context(struct rp_task *task, int number,
+				      const struct rp_device *dev, int fd);
+/* Its own file, as dump_keep_file() */
+int dump_keep_context(struct dump_context *c, uint32_t type);
 /* The task has event files that are of another one: -EOPNOTSUPP and log */
 int dump_refuse_shared(const struct rp_task *task, int number,
 		       const struct dump_file *known);

@@ -26,28 +26,15 @@ struct dump_context *dump_foreign;
 static int take(struct rp_task *task, int number, const struct rp_device *dev,
 		int fd)
 {
-	struct dump_context *c = calloc(1, sizeof(*c));
-	const struct dump_file file = {
-		.fd = fd,
-		.context = c,
-		.type = RP_FILE_DEAD,
-		.channel = RXE_MIGR_NO_HANDLE,
-	};
+	struct dump_context *c = dump_new_context(task, number, dev, fd);
 
-	if (!c) {
-		close(fd);
+	if (!c)
 		return -ENOMEM;
-	}
-	c->task = task;
-	c->dev = *dev;
-	c->number = number;
-	c->fd = fd;
-	c->guard = -1;
 	c->next = dump_foreign;
 	dump_foreign = c;
 	rp_info("pid %d, fd %d (%s): will be dead", task->pid, number,
 		dev->ibdev);
-	return dump_keep_file(&file) ?: dump_need_plugin();
+	return dump_keep_context(c, RP_FILE_DEAD) ?: dump_need_plugin();
 }
 
 int dump_take_foreign(struct rp_task *task, const struct rp_fd *f,

@@ -91,30 +91,44 @@ void dump_forget_plugin(void)
 		check_and_remove_inventory_plugin(RP_NAME, sizeof(RP_NAME));
 }
 
+struct dump_context *dump_new_context(struct rp_task *task, int number,
+				      const struct rp_device *dev, int fd)
+{
+	struct dump_context *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		close(fd);
+		return NULL;
+	}
+	c->task = task;
+	c->dev = *dev;
+	c->number = number;
+	c->fd = fd;
+	c->guard = -1;
+	return c;
+}
+
+int dump_keep_context(struct dump_context *c, uint32_t type)
+{
+	return dump_keep_file(&(struct dump_file){
+		.fd = c->fd,
+		.context = c,
+		.type = type,
+		.channel = RXE_MIGR_NO_HANDLE,
+	});
+}
+
 /* Takes ownership of `fd` */
 static int new_context(struct rp_task *task, const struct rp_fd *f,
 		       const struct rp_device *dev, int fd)
 {
-	struct dump_context *c = calloc(1, sizeof(*c));
-	const struct dump_file file = {
-		.fd = fd,
-		.context = c,
-		.type = RXE_MIGR_CONTEXT,
-		.channel = RXE_MIGR_NO_HANDLE,
-	};
+	struct dump_context *c = dump_new_context(task, f->fd, dev, fd);
 
-	if (!c) {
-		close(fd);
+	if (!c)
 		return -ENOMEM;
-	}
-	c->task = task;
-	c->dev = *dev;
-	c->number = f->fd;
-	c->fd = fd;
-	c->guard = -1;
 	*contexts_end = c;
 	contexts_end = &c->next;
-	if (dump_keep_file(&file))
+	if (dump_keep_context(c, RXE_MIGR_CONTEXT))
 		return -ENOMEM;
 	if (c == dump_contexts && dump_settle_at_exit())
 		return -ENOMEM;
