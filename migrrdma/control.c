@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "section.h"
 #include "suspend.h"
 #include "swap.h"
@@ -32,43 +33,95 @@ static bool may_ask(int fd)
 }
 
 /*
- * One at a time. Who goes away leaves nothing suspended. Who is held has no connection
- * any more, for that cannot be dumped.
+ * A lease is of so many seconds in which the process runs, whatever its clients do
+ * meanwhile. Return: how long the next one takes at most, in ms for poll(2).
  */
+static int tick(void)
+{
+	const uint64_t second = 1000000000;
+	static uint64_t next;
+	uint64_t now = clock_ns();
+
+	if (!layer_is_held()) {
+		next = 0;
+		return -1;
+	}
+	if (next && now >= next) {
+		layer_tick();
+		next = 0;
+	}
+	/* the clock of another host is another one */
+	if (!next || next > now + second)
+		next = now + second;
+	return (int)((next - now) / 1000000) + 1;
+}
+
+/* Somebody comes, or says something, or goes away; not by CRIU, which ends a poll. */
+static bool is_called(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, tick()) > 0;
+}
+
+/* what a client has said: a line, or a part of it */
+struct said {
+	char text[MOST_OF_A_LINE + 1];
+	size_t bytes;
+	bool is_rest; /* of a line that is too long, which is none */
+};
+
+/* Return: is it still there? */
+static bool hear(int fd, struct said *s)
+{
+	ssize_t n;
+
+	if (s->bytes == MOST_OF_A_LINE) {
+		s->bytes = 0;
+		s->is_rest = true;
+	}
+	n = read(fd, s->text + s->bytes, MOST_OF_A_LINE - s->bytes);
+	if (n > 0)
+		s->bytes += (size_t)n;
+	return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* Return: does the connection go on? That of who is held now cannot be dumped. */
+static bool obey_lines(int fd, struct said *s)
+{
+	bool was_held, hangs_up = false;
+	char *end, next;
+
+	while (!hangs_up && (end = memchr(s->text, '\n', s->bytes))) {
+		was_held = layer_is_held();
+		next = end[1];
+		end[1] = 0;
+		words_obey(fd, s->is_rest ? end : s->text);
+		end[1] = next;
+		s->is_rest = false;
+		s->bytes -= (size_t)(end + 1 - s->text);
+		memmove(s->text, end + 1, s->bytes);
+		hangs_up = !was_held && layer_is_held();
+	}
+	return !hangs_up;
+}
+
+/* One at a time. Who goes away leaves nothing suspended. */
 static void serve(int fd)
 {
-	FILE *peer = may_ask(fd) ? fdopen(fd, "r") : NULL;
-	bool begins = true, was_held = layer_is_held(), hangs_up = false;
-	char line[MOST_OF_A_LINE], *ends;
+	bool goes_on = may_ask(fd);
+	struct said s = {};
 
-	if (!peer) {
+	if (!goes_on) {
 		close(fd);
 		return;
 	}
-	while (!hangs_up && fgets(line, sizeof(line), peer)) {
-		ends = strchr(line, '\n');
-		if (ends && begins)
-			words_obey(fd, line);
-		else if (ends)
-			words_obey(fd, ends); /* which is none */
-		begins = ends; /* the rest of a line that is too long is none */
-		hangs_up = !was_held && layer_is_held();
-		was_held = layer_is_held();
-	}
+	while (goes_on)
+		if (is_called(fd))
+			goes_on = hear(fd, &s) && obey_lines(fd, &s);
 	if (!layer_is_held())
 		layer_give_up();
-	fclose(peer);
-}
-
-/* Somebody comes, or it has been held for long enough. */
-static bool is_called(void)
-{
-	struct pollfd p = { .fd = sock, .events = POLLIN };
-	int n = poll(&p, 1, layer_is_held() ? 1000 : -1);
-
-	if (!n)
-		layer_tick();
-	return n > 0; /* not by CRIU, which ends a poll */
+	close(fd);
 }
 
 static void *listener(void *arg)
@@ -78,16 +131,19 @@ static void *listener(void *arg)
 
 	(void)arg;
 	for (;;) {
-		if (!is_called())
+		if (!is_called(sock))
 			continue;
 		fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
 			serve(fd);
 		else if (errno == EBADF || errno == ENOTSOCK || errno == EINVAL)
-			return NULL;	  /* the application has closed it */
+			break;		  /* the application has closed it */
 		else if (errno != EAGAIN) /* who has called is gone */
 			nanosleep(&pause, NULL);
 	}
+	while (layer_is_held())
+		is_called(-1);
+	return NULL;
 }
 
 /* Is there somebody of the same number, as in another PID namespace? */

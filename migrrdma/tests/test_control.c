@@ -289,27 +289,78 @@ static void test_words(void)
 	world_destroy();
 }
 
+static void hold_and_hang_up(int f, const char *hold)
+{
+	char end;
+
+	CHECK(does(f, hold));
+	CHECK(!read(f, &end, 1) && !close(f));
+}
+
+static void check_lease_ends(void)
+{
+	WAIT(!layer_is_held());
+	WAIT(fake_newest(FAKE_QP) != w.real_srq);
+	WAIT(((struct ibv_qp *)fake_newest(FAKE_QP))->state == IBV_QPS_ERR);
+	world_destroy();
+}
+
 /* It is replaced, and held again, in one connection; and then nobody goes on. */
 static void test_lease(void)
 {
-	char end;
 	int f;
 
 	puts("who is held for too long");
 	world_make();
 	f = dial();
-	CHECK(does(f, "suspend 20000\n") && does(f, "hold 20000 100\n"));
-	CHECK(!read(f, &end, 1) && !close(f));
+	CHECK(does(f, "suspend 20000\n"));
+	hold_and_hang_up(f, "hold 20000 100\n");
 	f = dial();
-	CHECK(does(f, "replace 20000\n") && does(f, "hold 20000 1\n"));
-	CHECK(!read(f, &end, 1) && !close(f));
-	WAIT(!layer_is_held());
-	f = dial();
-	CHECK(does(f, "names\n")); /* behind that */
+	CHECK(does(f, "replace 20000\n"));
 	world_look();
-	CHECK(w.real->state == IBV_QPS_ERR);
+	hold_and_hang_up(f, "hold 20000 1\n");
+	check_lease_ends();
+
+	puts("while somebody says nothing");
+	world_make();
+	f = dial();
+	CHECK(does(f, "suspend 20000\n"));
+	hold_and_hang_up(f, "hold 20000 1\n");
+	f = dial();
+	put(f, "res");
+	check_lease_ends();
+	/* the connection is as any other */
+	CHECK(said(f, "ume\n", "{\"ok\": false, \"errno\": 22, "));
+	CHECK(does(f, "suspend 20000\n"));
+	hold_and_hang_up(f, "hold 20000 100\n");
+	f = dial();
+	CHECK(does(f, "replace 20000\n") && does(f, "resume\n"));
 	MUST(!close(f));
-	world_destroy();
+}
+
+static int listening(void)
+{
+	int on = 0;
+
+	for (int fd = 3; fd < 1000; fd++)
+		if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on,
+				&(socklen_t){ sizeof(on) }) &&
+		    on)
+			return fd;
+	return -1;
+}
+
+static void test_closed(void)
+{
+	int f;
+
+	puts("and when the program has closed the socket");
+	world_make();
+	f = dial();
+	CHECK(does(f, "suspend 20000\n"));
+	hold_and_hang_up(f, "hold 20000 1\n");
+	MUST(!close(listening()));
+	check_lease_ends();
 }
 
 int main(void)
@@ -318,5 +369,6 @@ int main(void)
 	test_socket();
 	test_words();
 	test_lease();
+	test_closed();
 	return rig_close();
 }
