@@ -5,6 +5,7 @@
 #include "control.h"
 #include "events.h"
 #include "section.h"
+#include "stop.h"
 
 struct carried {
 	STAILQ_ENTRY(carried) entry;
@@ -200,20 +201,41 @@ void events_carry_async(struct shadow_context *c, struct ibv_context *old)
 	}
 }
 
-void events_give_up(struct shadow_qp *qp)
+/* with the lock: that event of a QP, which the layer has kept for itself */
+static void carry_last(struct shadow_context *c, struct shadow_qp *qp)
 {
 	const struct ibv_async_event last = {
 		.event_type = IBV_EVENT_QP_LAST_WQE_REACHED,
 		.element.qp = &qp->qp,
 	};
+
+	give_async(&last);
+	carry(c, &last);
+}
+
+void events_give_up(struct shadow_qp *qp)
+{
 	struct shadow_context *c = to_context(qp->qp.context);
 
 	pthread_mutex_lock(&c->carried_lock);
-	if (qp->swap.moved && qp->swap.last_wqe) {
-		give_async(&last);
-		carry(c, &last);
-	}
+	if (qp->swap.moved && qp->swap.last_wqe)
+		carry_last(c, qp);
 	qp->swap.moved = false;
+	pthread_mutex_unlock(&c->carried_lock);
+}
+
+void events_unplug_async(struct shadow_context *c)
+{
+	const struct ibv_async_event fatal = {
+		.event_type = IBV_EVENT_DEVICE_FATAL,
+	};
+	struct shadow_qp *qp;
+
+	pthread_mutex_lock(&c->carried_lock);
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		if (stop_awaits_last(qp))
+			carry_last(c, qp);
+	carry(c, &fatal);
 	pthread_mutex_unlock(&c->carried_lock);
 }
 

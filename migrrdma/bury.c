@@ -9,6 +9,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#include "gate.h"
+
 static _Thread_local int dead = -1;
 
 bool bury_is_dead(const struct ibv_context *real)
@@ -45,7 +49,8 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (fd >= 0 && fd == dead) {
+	if (fd >= 0 && (fd == dead || (request == RDMA_VERBS_IOCTL &&
+				       gate_is_unplugged(fd)))) {
 		errno = EIO;
 		return -1;
 	}

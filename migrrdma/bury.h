@@ -2,7 +2,8 @@
 /*
  * Objects of a device that has stayed on another host. Their files have come along as
  * dead ones (the CRIU plug-in's timerfds, ../criu), so the kernel knows nothing of them;
- * but what the provider has in memory is given back by its own functions.
+ * but what the provider has in memory is given back by its own functions. Contexts that are
+ * unplugged (unplug.h) end in the same way.
  */
 #ifndef MIGRRDMA_BURY_H
 #define MIGRRDMA_BURY_H

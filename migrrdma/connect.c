@@ -130,7 +130,8 @@ int layer_connect(struct swap *s)
 	*s = (struct swap){};
 	if (!suspend_hold())
 		return swap_refuse(s, EINVAL, "it is not suspended");
-	err = connect_all(s);
+	err = layer_is_held() ? swap_refuse(s, EINVAL, "it is held")
+			      : connect_all(s);
 	suspend_release();
 	return err;
 }

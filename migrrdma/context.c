@@ -264,10 +264,12 @@ static struct ibv_context *open_device(struct ibv_device *device,
 
 static int close_device(struct shadow_context *s)
 {
-	int err = real()->ibv_close_device(s->real);
+	int err;
 
-	if (!err)
-		gate_remove_context(s);
+	gate_remove_context(s); /* before another one has its file's number */
+	err = real()->ibv_close_device(s->real);
+	if (err)
+		gate_add_context(s);
 	return err;
 }
 

@@ -348,6 +348,8 @@ static int notify(struct shadow_cq *s, int solicited_only)
 {
 	struct ibv_cq *r = s->real;
 
+	if (is_unplugged(s->cq.context))
+		return EIO;
 	if (control_is_on())
 		events_arm(s, solicited_only);
 	/* its successor is armed when it takes its place, or else it is woken */

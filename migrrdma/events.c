@@ -72,24 +72,44 @@ static int read_real(struct ibv_comp_channel *channel, struct ibv_cq **cq)
 	return real()->ibv_get_cq_event(channel, cq, &context);
 }
 
-static bool take_carried(struct shadow_channel *s, struct shadow_cq **found)
+/* Return: 0, EAGAIN if there is none, or EIO if none will ever come */
+static int take_carried(struct shadow_channel *s, struct shadow_cq **found)
 {
 	struct shadow_context *c = to_context(s->channel.context);
 	struct shadow_cq *cq = NULL;
+	int err = EAGAIN;
 
 	pthread_mutex_lock(&c->lock);
-	if (s->carried)
+	if (s->carried) {
 		TAILQ_FOREACH (cq, &c->cqs, entry)
 			if (cq->cq.channel == &s->channel && cq->carried)
 				break;
+		err = EIO;
+	}
 	if (cq) {
 		cq->carried--;
 		ring_channel(s, s->carried - 1);
 		give(cq);
 		*found = cq;
+		err = 0;
 	}
 	pthread_mutex_unlock(&c->lock);
-	return cq;
+	return err;
+}
+
+/* The last event of a channel, of no CQ, is there for ever. */
+void events_unplug(struct shadow_context *c)
+{
+	struct shadow_channel *s;
+	struct shadow_cq *cq;
+
+	pthread_mutex_lock(&c->lock);
+	TAILQ_FOREACH (cq, &c->cqs, entry)
+		if (cq->cq.channel && events_armed(cq))
+			events_add(cq);
+	TAILQ_FOREACH (s, &c->channels, entry)
+		ring_channel(s, s->carried + 1);
+	pthread_mutex_unlock(&c->lock);
 }
 
 void events_carry(struct ibv_comp_channel *old, bool keep)
@@ -103,36 +123,38 @@ void events_carry(struct ibv_comp_channel *old, bool keep)
 	}
 }
 
+static int read_event(struct shadow_channel *s, struct shadow_cq **cq)
+{
+	int err = EAGAIN;
+	struct ibv_cq *r;
+
+	section_begin();
+	if (!atomic_load(&s->held))
+		err = read_real(s->real, &r) ? errno : 0;
+	if (!err) {
+		*cq = to_cq(shadow_of_cq(r));
+		give(*cq);
+		real()->ibv_ack_cq_events(r, 1);
+	}
+	section_end();
+	return err;
+}
+
 static int next_event(struct shadow_channel *s, struct shadow_cq **cq)
 {
-	struct ibv_cq *r;
-	int err, why;
+	int err;
 
-	for (;;) {
-		if (take_carried(s, cq))
-			return 0;
-		section_begin();
-		err = -1;
-		why = EAGAIN;
-		if (!atomic_load(&s->held)) {
-			err = read_real(s->real, &r);
-			why = errno;
-		}
-		if (!err) {
-			*cq = to_cq(shadow_of_cq(r));
-			give(*cq);
-			real()->ibv_ack_cq_events(r, 1);
-		}
-		section_end();
+	do {
+		err = take_carried(s, cq);
+		if (err == EAGAIN)
+			err = read_event(s, cq);
 		if (!err)
 			return 0;
-		if (why == EAGAIN)
-			why = relay_wait(&s->relay);
-		if (why) {
-			errno = why;
-			return -1;
-		}
-	}
+		if (err == EAGAIN)
+			err = relay_wait(&s->relay);
+	} while (!err);
+	errno = err;
+	return -1;
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,

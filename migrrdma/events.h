@@ -32,6 +32,14 @@ void events_carry_async(struct shadow_context *ctx, struct ibv_context *real);
 /* The QP stays in ERR: what was noted of it is the application's, and comes to be. */
 void events_give_up(struct shadow_qp *qp);
 
+/*
+ * The device is gone. Who has armed a CQ gets an event, and all who wait for others EIO;
+ * QPs with SRQs have reached their last RECV, and the context gets
+ * IBV_EVENT_DEVICE_FATAL.
+ */
+void events_unplug(struct shadow_context *ctx);
+void events_unplug_async(struct shadow_context *ctx);
+
 /* The real object is gone: wait until the application has acknowledged all events. */
 void events_end_cq(struct shadow_cq *cq);
 void events_end_srq(struct shadow_srq *srq);

@@ -7,6 +7,7 @@
 #include "control.h"
 
 struct contexts contexts = TAILQ_HEAD_INITIALIZER(contexts);
+static struct contexts put_away = TAILQ_HEAD_INITIALIZER(put_away);
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Who is within may enter again, as by a callback: only one who is alone closes it. */
@@ -34,8 +35,37 @@ void gate_add_context(struct shadow_context *ctx)
 void gate_remove_context(struct shadow_context *ctx)
 {
 	pthread_mutex_lock(&contexts_lock);
-	TAILQ_REMOVE(&contexts, ctx, entry);
+	TAILQ_REMOVE(ctx->put_away ? &put_away : &contexts, ctx, entry);
 	pthread_mutex_unlock(&contexts_lock);
+}
+
+void gate_put_away(struct shadow_context *ctx)
+{
+	pthread_mutex_lock(&contexts_lock);
+	TAILQ_REMOVE(&contexts, ctx, entry);
+	TAILQ_INSERT_TAIL(&put_away, ctx, entry);
+	ctx->put_away = true;
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+static bool is_of(const struct contexts *list, int cmd_fd)
+{
+	struct shadow_context *c;
+
+	TAILQ_FOREACH (c, list, entry)
+		if (c->real->cmd_fd == cmd_fd && c->unplugged)
+			return true;
+	return false;
+}
+
+bool gate_is_unplugged(int cmd_fd)
+{
+	bool is;
+
+	pthread_mutex_lock(&contexts_lock);
+	is = is_of(&contexts, cmd_fd) || is_of(&put_away, cmd_fd);
+	pthread_mutex_unlock(&contexts_lock);
+	return is;
 }
 
 void gate_enter(void)
@@ -92,11 +122,17 @@ void gate_open(void)
 	pthread_mutex_unlock(&gate.lock);
 }
 
+/* All locks are to be made anew. */
 void gate_in_child(void)
 {
+	struct shadow_context *c;
+
 	pthread_mutex_init(&gate.lock, NULL);
 	pthread_cond_init(&gate.changed, NULL);
 	pthread_mutex_init(&contexts_lock, NULL);
+	TAILQ_FOREACH (c, &put_away, entry)
+		c->put_away = false;
+	TAILQ_CONCAT(&contexts, &put_away, entry);
 }
 
 bool lock_until(pthread_mutex_t *lock, uint64_t deadline)

@@ -22,6 +22,12 @@ extern struct contexts {
 void gate_add_context(struct shadow_context *ctx);
 void gate_remove_context(struct shadow_context *ctx);
 
+/* One that is unplugged is in the list no more; with the gate closed. */
+void gate_put_away(struct shadow_context *ctx);
+
+/* is it the file of one that is unplugged? */
+bool gate_is_unplugged(int cmd_fd);
+
 /** gate_enter - begin a verb; it may wait while the process is suspended */
 void gate_enter(void);
 void gate_leave(void);

@@ -6,6 +6,7 @@
 #include "cancel.h"
 #include "post.h"
 #include "section.h"
+#include "taken.h"
 
 struct recv {
 	uint64_t wr_id;
@@ -28,6 +29,7 @@ struct recvq {
 	uint32_t flushed;   /* that it had */
 	bool is_counted;    /* there will be no more of them */
 	uint32_t collected; /* since then */
+	unsigned int first; /* of both, whoever has them since then */
 };
 
 /* ...all, with the lock */
@@ -113,14 +115,18 @@ static int post_and_keep(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 }
 
 /* as the provider would: as many as it has room for */
-static int collect(struct recvq *q, struct ibv_recv_wr *wr,
+static int collect(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 		   struct ibv_recv_wr **bad_wr)
 {
+	struct recvq *q = qp->recvq;
+
 	for (; wr; wr = wr->next) {
 		*bad_wr = wr;
+		if (is_unplugged(qp->qp.context))
+			return EIO;
 		if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_sge)
 			return EINVAL;
-		if (q->flushed + q->collected >= q->most)
+		if ((q->next + q->size - q->first) % q->size >= q->most)
 			return ENOMEM;
 		keep(q, wr);
 		q->collected++;
@@ -161,7 +167,7 @@ static int post_held(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 	cancel_back(cancel);
 	held = atomic_load(&qp->slow) & SLOW_RECVS;
 	if (held)
-		err = collect(q, wr, bad_wr);
+		err = collect(qp, wr, bad_wr);
 	pthread_mutex_unlock(&q->lock);
 	return held ? err : recvq_post(qp, wr, bad_wr);
 }
@@ -247,11 +253,34 @@ void recvq_in_child(struct recvq *q)
 
 void recvq_counted(struct recvq *q, uint32_t n)
 {
+	uint32_t all;
+
 	pthread_mutex_lock(&q->lock);
 	q->flushed += n;
+	all = q->flushed + q->collected;
+	q->first = (q->next + q->size - all % q->size) % q->size;
 	q->is_counted = true;
 	pthread_cond_broadcast(&q->counted);
 	pthread_mutex_unlock(&q->lock);
+}
+
+/* None of them has completed: the QP has not been connected since. */
+bool recvq_flush(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.recv_cq);
+	struct recvq *q = qp->recvq;
+	bool all = true;
+
+	pthread_mutex_lock(&q->lock);
+	while (all && q->first != q->next) {
+		all = taken_flush(cq, qp->qp.qp_num, q->recv[q->first].wr_id);
+		if (all)
+			q->first = (q->first + 1) % q->size;
+	}
+	q->is_counted = true; /* who waits for that is refused */
+	pthread_cond_broadcast(&q->counted);
+	pthread_mutex_unlock(&q->lock);
+	return all;
 }
 
 static int post_kept(struct shadow_qp *qp, unsigned int i)

@@ -44,6 +44,14 @@ void recvq_in_child(struct recvq *q);
 void recvq_counted(struct recvq *q, uint32_t n);
 
 /**
+ * recvq_flush - complete all that have been counted, and were collected since, as flushed
+ * @qp: QP, the lock of its CQ held
+ *
+ * Return: true, or false if there is no memory: the rest is still there
+ */
+bool recvq_flush(struct shadow_qp *qp);
+
+/**
  * recvq_post_again - give the provider what it has flushed, and what was collected
  * @n: receives how many there were
  *

@@ -14,11 +14,16 @@
 #include "stop.h"
 #include "suspend.h"
 #include "taken.h"
+#include "unplug.h"
 
-#define GIVE_UP_MS 10000
+enum {
+	GIVE_UP_MS = 10000,
+	MOST_TRIES = 10,
+};
 
 /* seconds that are left; 0: it is not held */
 static atomic_uint held;
+static unsigned int tries; /* when none was left */
 
 int swap_refuse(struct swap *s, int err, const char *format, ...)
 {
@@ -405,8 +410,10 @@ int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 		err = build_check(true, s);
 	if (!err)
 		err = stop_and_hold(deadline, s);
-	if (!err)
+	if (!err) {
 		held = seconds;
+		tries = 0;
+	}
 	suspend_release();
 	return err;
 }
@@ -414,6 +421,28 @@ int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 bool layer_is_held(void)
 {
 	return held;
+}
+
+/* Nothing more is tried. What an attempt has let through waits again before. */
+static int let_go(const char *reason)
+{
+	struct swap s;
+	int err;
+
+	if (!suspend_hold())
+		return EINVAL;
+	err = hold_posts(true, clock_ns() + (uint64_t)GIVE_UP_MS * 1000000, &s);
+	if (!err) {
+		fprintf(stderr,
+			"libmigrrdma: nobody has gone on, and its objects cannot be made again: %s; "
+			"they end as if their devices had been unplugged\n",
+			reason);
+		sign_hide();
+		unplug_all();
+		held = 0;
+	}
+	suspend_release();
+	return err;
 }
 
 void layer_tick(void)
@@ -425,11 +454,9 @@ void layer_tick(void)
 		return;
 	held = 1; /* until it is replaced */
 	err = layer_replace(NULL, 0, GIVE_UP_MS, &s);
-	if (err)
-		fprintf(stderr,
-			"libmigrrdma: nobody has gone on, and its objects cannot be made again: %s\n",
-			s.reason);
-	else
+	if (err && ++tries >= MOST_TRIES)
+		err = let_go(s.reason);
+	if (!err)
 		layer_give_up();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "post.h"
 #include "sendq.h"
+#include "taken.h"
 
 #include <string.h>
 
@@ -89,10 +90,12 @@ static int add(struct shadow_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-/* It cannot send yet, and what is posted before that is nothing to wait for. */
-static bool is_early(const struct shadow_qp *qp)
+/* Before it can send there is nothing to wait for; nor when it never will. */
+static int refusal(const struct shadow_qp *qp)
 {
-	return qp->qp.state < IBV_QPS_RTS;
+	if (is_unplugged(qp->qp.context))
+		return EIO;
+	return qp->qp.state < IBV_QPS_RTS ? EINVAL : 0;
 }
 
 int sendq_add(struct shadow_qp *qp, struct ibv_send_wr *wr,
@@ -101,7 +104,9 @@ int sendq_add(struct shadow_qp *qp, struct ibv_send_wr *wr,
 	int err = 0;
 
 	for (; wr && !err; wr = wr->next) {
-		err = is_early(qp) ? EINVAL : add(qp, wr);
+		err = refusal(qp);
+		if (!err)
+			err = add(qp, wr);
 		if (err)
 			*bad_wr = wr;
 	}
@@ -140,6 +145,18 @@ int sendq_post(struct shadow_qp *qp)
 		sendq_drop(qp);
 	}
 	return 0;
+}
+
+bool sendq_flush(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+
+	while (!STAILQ_EMPTY(&qp->sendq)) {
+		if (!taken_flush(cq, qp->qp.qp_num, sendq_first(qp)))
+			return false;
+		sendq_drop(qp);
+	}
+	return true;
 }
 
 void sendq_clear(struct shadow_qp *qp)
@@ -340,8 +357,8 @@ static int queue_complete(struct ibv_qp_ex *ex)
 	struct shadow_qp *qp = of(ex);
 	int err = qp->batch.err;
 
-	if (!err && is_early(qp))
-		err = EINVAL;
+	if (!err)
+		err = refusal(qp);
 	if (!err && qp->batch.n > qp->cap.max_send_wr - qp->pendings)
 		err = ENOMEM;
 	if (!err) {

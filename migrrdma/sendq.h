@@ -14,7 +14,7 @@
  *
  * Checks what a provider checks: the QP's capacities, and the opcode.
  *
- * Return: 0, ENOMEM or EINVAL; then *@bad_wr is the request, and those before it are
+ * Return: 0, ENOMEM, EINVAL or EIO; then *@bad_wr is the request, and those before it are
  * in the queue
  */
 int sendq_add(struct shadow_qp *qp, struct ibv_send_wr *wr,
@@ -34,6 +34,14 @@ uint64_t sendq_first(const struct shadow_qp *qp);
 
 /** sendq_drop - drop it */
 void sendq_drop(struct shadow_qp *qp);
+
+/**
+ * sendq_flush - complete all of them as flushed
+ * @qp: QP, its lock and that of its CQ held
+ *
+ * Return: true, or false if there is no memory: the rest is still there
+ */
+bool sendq_flush(struct shadow_qp *qp);
 
 /** sendq_clear - forget all there are */
 void sendq_clear(struct shadow_qp *qp);

@@ -55,8 +55,10 @@ struct shadow_context {
 	TAILQ_HEAD(, shadow_cq) cqs;
 	TAILQ_HEAD(, shadow_srq) srqs;
 	TAILQ_HEAD(, shadow_qp) qps;
-	const char *foreign; /* what it has had that has no shadow */
-	bool unfinished;     /* all is replaced, and not all done for that */
+	const char *foreign;   /* what it has had that has no shadow */
+	bool unfinished;       /* all is replaced, and not all done for that */
+	atomic_bool unplugged; /* as if: its verbs fail */
+	bool put_away;	       /* and the layer has nothing to do with it */
 	LIST_HEAD(, slots) slots; /* of SRQs that are gone */
 	uint64_t cqs_made;
 
@@ -271,6 +273,12 @@ static inline bool is_shadow(const struct ibv_context *ctx)
 static inline struct shadow_context *to_context(struct ibv_context *ctx)
 {
 	return container_of(ctx, struct shadow_context, verbs.context);
+}
+
+/* of a shadow context: do all verbs fail? */
+static inline bool is_unplugged(struct ibv_context *ctx)
+{
+	return atomic_load(&to_context(ctx)->unplugged);
 }
 
 /*

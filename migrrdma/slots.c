@@ -353,7 +353,8 @@ int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
 	pthread_mutex_lock(&s->lock);
 	if (unlikely(s->hold)) {
 		for (; wr && !err; wr = wr->next) {
-			err = collect(s, wr);
+			err = is_unplugged(srq->srq.context) ? EIO
+							     : collect(s, wr);
 			if (err)
 				*bad_wr = wr;
 		}

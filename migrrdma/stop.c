@@ -121,12 +121,16 @@ static void take(struct shadow_qp *qp)
 	events_carry_async(c, c->real);
 }
 
+bool stop_awaits_last(const struct shadow_qp *qp)
+{
+	return qp->qp.srq && qp->qp.state >= IBV_QPS_RTR && !qp->swap.was_err;
+}
+
 /* Of a QP with an SRQ an event says that no message is under way. */
 static bool is_awaited(const struct shadow_qp *qp)
 {
 	return qp->is_marked || qp->swap.marked ||
-	       (qp->qp.srq && qp->qp.state >= IBV_QPS_RTR &&
-		!qp->swap.was_err && !qp->swap.last_wqe);
+	       (stop_awaits_last(qp) && !qp->swap.last_wqe);
 }
 
 /* From now on the ring has what was flushed. */

@@ -51,7 +51,13 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s);
 bool layer_is_held(void);
 
-/** layer_tick - it has been held, and has run, for another second */
+/**
+ * layer_tick - it has been held, and has run, for another second
+ *
+ * When no second is left its objects are replaced where it is, with QPs in ERR. If that
+ * fails ten times, a second after another, they end as if their devices had been unplugged
+ * (unplug.h).
+ */
 void layer_tick(void);
 
 /**
@@ -71,8 +77,8 @@ int layer_set_peer(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
  *
  * If it fails it may be tried again.
  *
- * Return: 0; EINVAL if the process is not suspended or a QP has no peer, or what the
- * provider says; with a reason
+ * Return: 0; EINVAL if the process is not suspended, or held, or a QP has no peer, or what
+ * the provider says; with a reason
  */
 int layer_connect(struct swap *s);
 

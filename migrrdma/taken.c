@@ -143,7 +143,8 @@ static int fill_ex(struct shadow_cq *cq)
 int taken_fill(struct shadow_cq *cq)
 {
 	/* before, a thread may be between start and end of its own polling */
-	if (!(atomic_load(&cq->slow) & CQ_BATCHES))
+	if (!(atomic_load(&cq->slow) & CQ_BATCHES) ||
+	    is_unplugged(cq->cq.context))
 		return 0;
 	return cq->tells_more ? fill_ex(cq) : fill_plain(cq);
 }
@@ -154,6 +155,17 @@ void taken_give_flushed(struct shadow_cq *cq)
 	for (size_t i = 0; i < cq->n_flushed; i++)
 		add(cq, &cq->flushed[i]);
 	cq->n_flushed = 0;
+}
+
+bool taken_flush(struct shadow_cq *cq, uint32_t qp_num, uint64_t wr_id)
+{
+	if (!make_room(cq, 1))
+		return false;
+	cq->taken[cq->n_taken++] =
+		(struct taken){ .wc = { .wr_id = wr_id,
+					.status = IBV_WC_WR_FLUSH_ERR,
+					.qp_num = qp_num } };
+	return true;
 }
 
 void taken_clear(struct shadow_cq *cq)

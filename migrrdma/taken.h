@@ -34,6 +34,9 @@ int taken_start(struct shadow_cq *cq, struct ibv_poll_cq_attr *attr);
  */
 void taken_give_flushed(struct shadow_cq *cq);
 
+/** taken_flush - a request of this QP is flushed. Return: false if there is no memory */
+bool taken_flush(struct shadow_cq *cq, uint32_t qp_num, uint64_t wr_id);
+
 /** taken_settle - back to the real CQ, if nothing of the layer's is to come */
 void taken_settle(struct shadow_cq *cq);
 

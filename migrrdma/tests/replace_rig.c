@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "replace_rig.h"
 
+#include <dirent.h>
 #include <poll.h>
 
 struct world w;
@@ -177,4 +178,40 @@ void check_recvs(struct ibv_qp *real, const uint64_t *ids, unsigned int n)
 		CHECK(seen < n && r->wr_id == ids[seen], "RECV %u is %#llx",
 		      seen, (unsigned long long)r->wr_id);
 	CHECK(seen == n, "%u RECVs, not %u", seen, n);
+}
+
+/* --- who is held --- */
+
+/* Does the process show that it holds still, by its own number? */
+bool shows_sign(void)
+{
+	char path[300], to[64] = "", pid[16] = "";
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+	FILE *f;
+
+	MUST(dir);
+	while ((d = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", d->d_name);
+		memset(to, 0, sizeof(to));
+		if (readlink(path, to, sizeof(to) - 1) > 0 &&
+		    strstr(to, "/memfd:libmigrrdma:suspended"))
+			break;
+	}
+	if (d) {
+		MUST(f = fopen(path, "r"));
+		MUST(fgets(pid, sizeof(pid), f) && !fclose(f));
+	}
+	closedir(dir);
+	return d && atoi(pid) == getpid() && strchr(pid, '\n');
+}
+
+void hold(unsigned int seconds)
+{
+	int err;
+
+	suspend();
+	err = layer_hold(LONG, seconds, &swapped);
+	CHECK(!err, "%d: %s", err, swapped.reason);
+	CHECK(shows_sign() && layer_is_held());
 }

@@ -49,6 +49,12 @@ void connect_all(void);
 /* replaced, connected and resumed */
 void world_replace(void);
 
+/* Does the process show that it holds still, by its own number? */
+bool shows_sign(void);
+
+/* suspended, and held for so long */
+void hold(unsigned int seconds);
+
 /* the ids of what is posted to receive, in this order */
 void check_recvs(struct ibv_qp *real, const uint64_t *ids, unsigned int n);
 

@@ -2,46 +2,11 @@
 /*
  * A process lets go of its device, comes to another host, and gets other objects there.
  */
-#include <dirent.h>
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
 
 #include "bury.h"
 #include "replace_rig.h"
-
-/* Does the process show that it holds still, by its own number? */
-static bool shows_sign(void)
-{
-	char path[300], to[64] = "", pid[16] = "";
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *d;
-	FILE *f;
-
-	MUST(dir);
-	while ((d = readdir(dir))) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%s", d->d_name);
-		memset(to, 0, sizeof(to));
-		if (readlink(path, to, sizeof(to) - 1) > 0 &&
-		    strstr(to, "/memfd:libmigrrdma:suspended"))
-			break;
-	}
-	if (d) {
-		MUST(f = fopen(path, "r"));
-		MUST(fgets(pid, sizeof(pid), f) && !fclose(f));
-	}
-	closedir(dir);
-	return d && atoi(pid) == getpid() && strchr(pid, '\n');
-}
-
-static void hold(unsigned int seconds)
-{
-	int err;
-
-	suspend();
-	err = layer_hold(LONG, seconds, &swapped);
-	CHECK(!err, "%d: %s", err, swapped.reason);
-	CHECK(shows_sign() && layer_is_held());
-}
 
 /* the fake's contexts have the same number again */
 static void back(void)
@@ -115,6 +80,8 @@ static void test_moved(void)
 	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EINVAL);
 	CHECK(strstr(swapped.reason, "not armed"), "%s", swapped.reason);
 	CHECK(layer_is_held() && !shows_sign()); /* it cannot move on so */
+	CHECK(layer_connect(&swapped) == EINVAL);
+	CHECK(strstr(swapped.reason, "held"), "%s", swapped.reason);
 	replace_all();
 	CHECK(!shows_sign() && !layer_is_held());
 	CHECK(fake_alive(FAKE_CONTEXT) == 1);

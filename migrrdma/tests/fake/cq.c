@@ -11,6 +11,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 
 	OWN(CONTEXT, ctx);
 	ENTER_OR(NULL, ctx);
+	COMMAND_OR(NULL, ctx);
 	channel = make(FAKE_CHANNEL, sizeof(*channel));
 	channel->context = ctx;
 	channel->fd = open_fd();
@@ -71,6 +72,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 	OWN_OR_NULL(CHANNEL, channel);
 	KEEP(cqs, fake_last.cqs + 1);
 	ENTER_OR(NULL, ctx, cqe, channel, comp_vector);
+	COMMAND_OR(NULL, ctx);
 	return ibv_cq_ex_to_cq(&new_cq(ctx, cqe, cq_context, channel)->ex);
 }
 
@@ -173,6 +175,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *ctx,
 	KEEP(cq, *attr);
 	KEEP(cqs, fake_last.cqs + 1);
 	ENTER_OR(NULL, ctx);
+	COMMAND_OR(NULL, ctx);
 	cq = new_cq(ctx, (int)attr->cqe, attr->cq_context, attr->channel);
 	cq->extended = true;
 	ex = &cq->ex;

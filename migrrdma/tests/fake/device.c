@@ -4,7 +4,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 #undef ibv_query_port
 
@@ -119,10 +122,21 @@ int ibv_get_device_index(struct ibv_device *device)
 	return ((struct fake_device *)device)->number + 10;
 }
 
+/*
+ * As libibverbs does: commands fail if this does, but those that destroy something are
+ * believed to have succeeded.
+ */
+int command(const struct ibv_context *ctx)
+{
+	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, NULL) && errno == EIO ? EIO
+									  : 0;
+}
+
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
 	OWN(CONTEXT, ctx);
 	ENTER_ERR(ctx, attr);
+	COMMAND_OR(EIO, ctx);
 	memset(attr, 0, sizeof(*attr));
 	attr->max_qp = 77;
 	return 0;

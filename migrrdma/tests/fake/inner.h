@@ -114,6 +114,14 @@ bool items_left(void);
 
 /* --- what contexts have --- */
 
+/** command - can the kernel be reached? EIO if the layer says that the device is gone */
+int command(const struct ibv_context *ctx);
+#define COMMAND_OR(ret, ctx)        \
+	do {                        \
+		if (command(ctx))   \
+			return ret; \
+	} while (0)
+
 void plain_ops(struct verbs_context *v);
 void mr_ops(struct verbs_context *v);
 void cq_ops(struct verbs_context *v);

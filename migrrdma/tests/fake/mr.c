@@ -26,6 +26,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
 	OWN(CONTEXT, ctx);
 	ENTER_OR(NULL, ctx);
+	COMMAND_OR(NULL, ctx);
 	return &new_pd(ctx)->pd;
 }
 
@@ -110,6 +111,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 {
 	OWN(PD, pd);
 	ENTER_OR(NULL, pd, addr, length, access);
+	COMMAND_OR(NULL, pd->context);
 	return new_mr(pd, addr, length);
 }
 
@@ -118,6 +120,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
 {
 	OWN(PD, pd);
 	ENTER_OR(NULL, pd, addr, length, iova, access);
+	COMMAND_OR(NULL, pd->context);
 	return new_mr(pd, addr, length);
 }
 
@@ -126,6 +129,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 {
 	OWN(PD, pd);
 	ENTER_OR(NULL, pd, addr, length, iova, access);
+	COMMAND_OR(NULL, pd->context);
 	return new_mr(pd, addr, length);
 }
 

@@ -58,6 +58,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	KEEP(qps, fake_last.qps + 1);
 	grow_cap(&attr->cap);
 	ENTER_OR(NULL, pd);
+	COMMAND_OR(NULL, pd->context);
 	ex.cap = attr->cap;
 	return &new_qp(pd->context, &ex)->ex.qp_base;
 }
@@ -80,6 +81,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *ctx,
 	KEEP(qps, fake_last.qps + 1);
 	grow_cap(&attr->cap);
 	ENTER_OR(NULL, ctx);
+	COMMAND_OR(NULL, ctx);
 	f = new_qp(ctx, attr);
 	f->extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	if (!f->extended)
@@ -120,6 +122,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 
 	OWN(QP, qp);
 	ENTER_ERR(qp, attr, attr_mask);
+	COMMAND_OR(EIO, qp->context);
 	KEEP(modify, *attr);
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
@@ -151,6 +154,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 {
 	OWN(QP, qp);
 	ENTER_ERR(qp, attr, attr_mask, init_attr);
+	COMMAND_OR(EIO, qp->context);
 	*attr = ((struct fake_qp *)qp)->attr;
 	attr->qp_state = qp->state;
 	attr->qp_access_flags = ((struct fake_qp *)qp)->access;

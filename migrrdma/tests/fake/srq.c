@@ -38,6 +38,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 	attr->attr.max_wr += 100;
 	attr->attr.max_sge += 100;
 	ENTER_OR(NULL, pd);
+	COMMAND_OR(NULL, pd->context);
 	return new_srq(pd->context, attr->srq_context, pd);
 }
 
