@@ -67,9 +67,25 @@ static int dial(const char *host, const char *port, long long deadline,
 	return fd;
 }
 
-char *client_hear(struct conn *c, size_t *bytes, long long deadline)
+/* without a deadline for as long as it takes; false if it has passed */
+static bool wait_readable(struct conn *c, long long deadline)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	long long left = -1;
+
+	if (deadline) {
+		left = deadline - now_ms();
+		if (left <= 0) {
+			conn_late(c);
+			return false;
+		}
+	}
+	poll(&p, 1, (int)left);
+	return true;
+}
+
+char *client_hear(struct conn *c, size_t *bytes, long long deadline)
+{
 	char *line;
 
 	while (!(line = conn_line(c, bytes))) {
@@ -77,11 +93,8 @@ char *client_hear(struct conn *c, size_t *bytes, long long deadline)
 		case CONN_MORE:
 			break;
 		case CONN_NOTHING:
-			if (deadline && now_ms() >= deadline) {
-				strcpy(c->reason, "the peer takes too long");
+			if (!wait_readable(c, deadline))
 				return NULL;
-			}
-			poll(&p, 1, deadline ? (int)(deadline - now_ms()) : -1);
 			break;
 		case CONN_FULL:
 			strcpy(c->reason, "an answer is too long");

@@ -53,6 +53,12 @@ void conn_free(struct conn *c)
 	free(c->buf);
 }
 
+void conn_late(struct conn *c)
+{
+	c->is_late = true;
+	snprintf(c->reason, sizeof(c->reason), "the peer takes too long");
+}
+
 /* for what the function that has returned @ret wants */
 static bool wait_for(struct conn *c, int ret, long long deadline)
 {
@@ -75,7 +81,7 @@ static bool wait_for(struct conn *c, int ret, long long deadline)
 		if (left > 0 && poll(&p, 1, (int)left) > 0)
 			return true;
 	} while (left > 0);
-	snprintf(c->reason, sizeof(c->reason), "the peer takes too long");
+	conn_late(c);
 	return false;
 }
 

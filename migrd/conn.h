@@ -23,6 +23,7 @@ struct conn {
 	size_t seen;	/* so much of that has no end of a line */
 	size_t room, most;
 	char reason[256]; /* why it is at its end */
+	bool is_late;	  /* that is so as the peer takes too long */
 };
 
 /* what has come of trying to read */
@@ -52,6 +53,9 @@ char *conn_line(struct conn *c, size_t *bytes);
 
 bool conn_send(struct conn *c, const char *text, size_t bytes,
 	       long long deadline);
+
+/* nobody waits for the peer any more */
+void conn_late(struct conn *c);
 
 /* A host that has died is noticed within ten seconds. */
 void conn_keep_alive(int fd);
