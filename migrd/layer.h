@@ -29,7 +29,11 @@ struct layer_qp {
 	uint32_t peer_qpn, at_qpn;   /* so of its peer */
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
-	struct layer_proc *to; /* that has its peer; NULL if nobody cares */
+
+	/* that has its peer, or NULL if nobody cares; and where that was in the end */
+	struct layer_proc *to;
+	uint32_t to_qpn;
+	struct in6_addr to_gid;
 };
 
 struct layer_key {
@@ -54,16 +58,19 @@ struct layer_proc {
 	/* lines that are to be said to it */
 	char *text;
 	size_t bytes, room, lines;
-	bool failed;	/* the last of these */
-	json_t *answer; /* to the last one */
+	bool failed, no_memory;
+	char reason[512]; /* why it has failed */
+	json_t *answer;	  /* to the last one */
 
-	bool is_stopped; /* it has been held, or replaced */
-	bool is_lost;	 /* it is gone while the container was moved */
+	bool is_replaced; /* a partner */
+	bool is_lost;	  /* the others go on without it */
 };
 
 struct layer {
 	SSL_CTX *ctx;
 	const char *port, *container;
+	const char *
+		target; /* the host where the container is to go, if it is known */
 	unsigned int budget; /* ms */
 	char local[MOST_HOST];
 	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
@@ -75,6 +82,9 @@ struct layer {
 
 __attribute__((format(printf, 2, 3))) bool layer_fail(struct layer *l,
 						      const char *fmt, ...);
+/* the same, as a process has failed: the first reason is its own, too */
+__attribute__((format(printf, 3, 4))) bool
+layer_proc_fails(struct layer *l, struct layer_proc *p, const char *fmt, ...);
 double layer_clock(void); /* ms */
 
 /* layer_talk.c */
@@ -83,10 +93,14 @@ double layer_clock(void); /* ms */
 __attribute__((format(printf, 2, 3))) void layer_tell(struct layer_proc *p,
 						      const char *fmt, ...);
 
+/* nothing is to be sent any more */
+void layer_unsay(struct layer_proc *p);
+
 /**
  * layer_round - say to all what they are to be told, and hear what they answer
  *
- * They do it at the same time. Who fails hears no more.
+ * They do it at the same time. Who fails hears no more. The connection is closed if
+ * nobody can tell any more what an answer belongs to.
  *
  * Return: false if one of them has failed
  */
@@ -97,8 +111,8 @@ json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 		  char *reason, size_t bytes);
 
 /* bind a connection to a process */
-bool layer_open(struct layer *l, struct layer_proc *p, char *reason,
-		size_t bytes);
+bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
+		char *reason, size_t bytes);
 void layer_close(struct layer_proc *p);
 
 /* layer_names.c */
@@ -117,7 +131,7 @@ struct layer_found {
 	char id[MOST_ID];
 	int inner;
 };
-bool layer_processes(struct layer *l, const char *host,
+bool layer_processes(struct layer *l, const char *host, long long deadline,
 		     struct layer_found found[MOST_PROCS], size_t *n,
 		     char *reason, size_t bytes);
 
@@ -126,11 +140,24 @@ bool layer_check(struct layer *l);
 
 /* whose the peers are of QPs that are connected by now; finds nobody new */
 bool layer_match(struct layer *l);
+/* how many of its QPs lead to somebody who is replaced, too */
+unsigned int layer_replaced(const struct layer_proc *p);
 
 /* layer_move.c */
 
 bool layer_stop(struct layer *l);
-/* @host is where the container runs now; @patience: for so many ms it may not be there */
-bool layer_start(struct layer *l, const char *host, long long patience);
+
+/**
+ * layer_start - connect all again
+ * @host: where the container runs now
+ * @other: or there, if nobody has said which; may be NULL
+ * @patience_ms: for so long it may not be there
+ *
+ * Whoever is gone, or does not do what it is told, is left out, and named.
+ *
+ * Return: false if that is a process of the container
+ */
+bool layer_start(struct layer *l, const char *host, const char *other,
+		 long long patience_ms);
 
 #endif

@@ -13,6 +13,8 @@
 
 enum {
 	MOST_HOSTS = 16,
+	MOST_REPLACED =
+		1000, /* QPs of a partner: their numbers are said in one line */
 };
 
 /* connections to daemons, as long as somebody is looked for */
@@ -78,11 +80,10 @@ static bool choose(const struct layer *l, const json_t *list,
 	return true;
 }
 
-bool layer_processes(struct layer *l, const char *host,
+bool layer_processes(struct layer *l, const char *host, long long deadline,
 		     struct layer_found found[MOST_PROCS], size_t *n,
 		     char *reason, size_t bytes)
 {
-	long long deadline = now_ms() + PATIENCE_MS;
 	json_t *answer;
 	struct conn c;
 	bool good;
@@ -113,7 +114,7 @@ static struct layer_proc *add(struct layer *l, const char *host, const char *id,
 	}
 	snprintf(p->host, sizeof(p->host), "%s", host);
 	snprintf(p->id, sizeof(p->id), "%s", id);
-	if (!layer_open(l, p, reason, bytes)) {
+	if (!layer_open(l, p, now_ms() + PATIENCE_MS, reason, bytes)) {
 		free(p);
 		return NULL;
 	}
@@ -142,7 +143,8 @@ static bool add_movers(struct layer *l)
 	char reason[512];
 	size_t n;
 
-	if (!layer_processes(l, l->local, found, &n, reason, sizeof(reason)))
+	if (!layer_processes(l, l->local, now_ms() + PATIENCE_MS, found, &n,
+			     reason, sizeof(reason)))
 		return layer_fail(l, "%s: %s", l->local, reason);
 	for (size_t i = 0; i < n; i++) {
 		p = add(l, l->local, found[i].id, reason, sizeof(reason));
@@ -272,7 +274,11 @@ static bool match(struct layer *l, struct layer_proc *p, struct layer_qp *qp)
 	if (peer && peer->connected && peer->real == qp->at_qpn &&
 	    same_gid(&peer->gid, &qp->at_gid) && peer->peer_qpn == qp->qpn &&
 	    peer->at_qpn == qp->real && same_gid(&peer->at_gid, &qp->gid)) {
+		qp->to_qpn = qp->at_qpn;
+		qp->to_gid = qp->at_gid;
 		peer->to = p;
+		peer->to_qpn = peer->at_qpn;
+		peer->to_gid = peer->at_gid;
 		return true;
 	}
 	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
@@ -282,7 +288,7 @@ static bool match(struct layer *l, struct layer_proc *p, struct layer_qp *qp)
 		qp->qpn, qp->at_qpn, gid, qp->to->id);
 }
 
-bool layer_match(struct layer *l)
+static bool match_all(struct layer *l)
 {
 	for (size_t i = l->movers; i < l->n; i++)
 		for (size_t j = 0; j < l->procs[i]->names.n_qps; j++)
@@ -299,10 +305,45 @@ bool layer_match(struct layer *l)
 	return true;
 }
 
+unsigned int layer_replaced(const struct layer_proc *p)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < p->names.n_qps; i++)
+		n += p->names.qps[i].to != NULL;
+	return n;
+}
+
+bool layer_match(struct layer *l)
+{
+	if (!match_all(l))
+		return false;
+	for (size_t i = l->movers; i < l->n; i++)
+		if (layer_replaced(l->procs[i]) > MOST_REPLACED)
+			return layer_fail(
+				l, "%s: process %s: too many QPs lead there",
+				l->procs[i]->host, l->procs[i]->id);
+	return true;
+}
+
+/* It can be reached, by that name. */
+static bool ask_target(struct layer *l)
+{
+	struct layer_found found[MOST_PROCS];
+	char reason[512];
+	size_t n;
+
+	return !l->target ||
+	       layer_processes(l, l->target, now_ms() + PATIENCE_MS, found, &n,
+			       reason, sizeof(reason)) ||
+	       layer_fail(l, "%s: %s", l->target, reason);
+}
+
 bool layer_check(struct layer *l)
 {
 	double begin = layer_clock();
-	bool good = add_movers(l) && find_peers(l) && layer_match(l);
+	bool good = ask_target(l) && add_movers(l) && find_peers(l) &&
+		    layer_match(l);
 
 	l->check = layer_clock() - begin;
 	return good;

@@ -13,15 +13,10 @@
 #include "note.h"
 
 enum {
-	HOLD_S = 600, /* of its own time, in which a mover has to arrive */
+	HOLD_S = 120,	 /* of its own time, in which a mover has to arrive */
+	BACK_MS = 10000, /* in which one answers that has not been anywhere */
 	AGAIN_MS = 100,
-	MOST_WORDS = 1000, /* of QPs in a line */
 };
-
-static bool is_partner(const struct layer *l, size_t i)
-{
-	return i >= l->movers;
-}
 
 /* of which the process' time is measured from @begin to now */
 static double since(double *begin)
@@ -32,27 +27,27 @@ static double since(double *begin)
 	return ms;
 }
 
-/* only those that lead to the container */
-static bool tell_replace(struct layer *l, struct layer_proc *p)
+static void begin_anew(struct layer *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		l->procs[i]->failed = false;
+		layer_unsay(l->procs[i]);
+	}
+}
+
+/* only those that lead to somebody who is replaced, too */
+static void tell_replace(struct layer *l, struct layer_proc *p)
 {
 	char line[LINE_BYTES];
 	int n = snprintf(line, sizeof(line), "replace %u", l->budget);
-	unsigned int qps = 0;
 
-	for (size_t i = 0; i < p->names.n_qps; i++) {
-		if (!p->names.qps[i].to)
-			continue;
-		if (++qps > MOST_WORDS)
-			return layer_fail(
-				l, "%s: process %s: too many QPs lead there",
-				p->host, p->id);
-		n += snprintf(line + n, sizeof(line) - (size_t)n, " %u",
-			      p->names.qps[i].qpn);
-	}
+	for (size_t i = 0; i < p->names.n_qps; i++)
+		if (p->names.qps[i].to && n < (int)sizeof(line))
+			n += snprintf(line + n, sizeof(line) - (size_t)n, " %u",
+				      p->names.qps[i].qpn);
 	/* without a number all would be meant */
-	if (qps)
+	if (layer_replaced(p))
 		layer_tell(p, "%s", line);
-	return true;
 }
 
 static bool replace_partners(struct layer *l)
@@ -60,38 +55,38 @@ static bool replace_partners(struct layer *l)
 	bool good;
 
 	for (size_t i = l->movers; i < l->n; i++)
-		if (!l->procs[i]->is_stopped && !l->procs[i]->is_lost &&
-		    !tell_replace(l, l->procs[i]))
-			return false;
+		if (!l->procs[i]->is_replaced)
+			tell_replace(l, l->procs[i]);
 	good = layer_round(l);
 	for (size_t i = l->movers; i < l->n; i++)
-		l->procs[i]->is_stopped |= !l->procs[i]->failed;
+		l->procs[i]->is_replaced |= !l->procs[i]->failed;
 	return good;
 }
 
 /* Until its connection has ended it cannot be dumped. */
-static bool wait_for_end(struct layer *l, struct layer_proc *p)
+static bool wait_for_end(struct layer *l, struct layer_proc *p,
+			 long long deadline)
 {
 	size_t bytes;
-	bool ended = !client_hear(&p->conn, &bytes, now_ms() + PATIENCE_MS) &&
-		     strcmp(p->conn.reason, "the peer takes too long");
+	bool ended =
+		!client_hear(&p->conn, &bytes, deadline) && !p->conn.is_late;
 
 	layer_close(p);
-	return ended ||
-	       layer_fail(l, "%s: process %s: hold: it does not let go",
-			  p->host, p->id);
+	return ended || layer_proc_fails(l, p, "hold: it does not let go");
 }
 
 static bool hold_movers(struct layer *l)
 {
+	long long deadline;
 	bool good;
 
 	for (size_t i = 0; i < l->movers; i++)
 		layer_tell(l->procs[i], "hold %u %u", l->budget, HOLD_S);
 	good = layer_round(l);
+	deadline = now_ms() + PATIENCE_MS;
 	for (size_t i = 0; i < l->movers; i++)
 		if (!l->procs[i]->failed)
-			good &= wait_for_end(l, l->procs[i]);
+			good &= wait_for_end(l, l->procs[i], deadline);
 	return good;
 }
 
@@ -101,106 +96,24 @@ static void close_all(struct layer *l)
 		layer_close(l->procs[i]);
 }
 
-bool layer_stop(struct layer *l)
+/* --- go on --- */
+
+/* Who has failed does not keep the others from going on. */
+static void go_on(struct layer *l)
 {
-	double begin = layer_clock();
-	char reason[sizeof(l->reason)];
-
-	for (size_t i = 0; i < l->n; i++)
-		layer_tell(l->procs[i], "suspend %u", l->budget);
-	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l)) {
-		close_all(l);
-		return false;
-	}
-	l->suspend = since(&begin);
-	if (replace_partners(l)) {
-		l->replace_partners = since(&begin);
-		if (hold_movers(l)) {
-			l->hold = since(&begin);
-			return true;
-		}
-	}
-	memcpy(reason, l->reason, sizeof(reason));
-	*l->reason = 0;
-	if (!layer_start(l, l->local, 0))
-		fprintf(stderr, "migr-layer: %s does not go on either: %s\n",
-			l->container, l->reason);
-	memcpy(l->reason, reason, sizeof(reason));
-	return false;
-}
-
-/* --- start --- */
-
-/* A partner that is gone does not keep the others from going on. */
-static bool all_but_partners(struct layer *l, bool good)
-{
-	bool movers = true;
-
-	for (size_t i = 0; !good && i < l->n; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
 		if (!p->failed)
 			continue;
+		fprintf(stderr,
+			"migr-layer: %s: process %s: %s: its connections are lost\n",
+			p->host, p->id, p->reason);
 		p->failed = false;
-		if (is_partner(l, i)) {
-			fprintf(stderr, "migr-layer: %s\n", l->reason);
-			*l->reason = 0;
-			p->is_lost = true;
-			layer_close(p);
-		} else {
-			movers = false;
-		}
+		p->is_lost = true;
+		layer_close(p);
 	}
-	return good || (movers && !*l->reason);
-}
-
-/* the container's processes, whose connections have ended, or which are elsewhere now */
-static bool try_open(struct layer *l, const char *host, char *reason,
-		     size_t bytes)
-{
-	struct layer_found found[MOST_PROCS];
-	size_t n;
-
-	if (!layer_processes(l, host, found, &n, reason, bytes))
-		return false;
-	if (n != l->movers) {
-		snprintf(reason, bytes,
-			 "there are %zu processes of %s, in the place of %zu",
-			 n, l->container, l->movers);
-		return false;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct layer_proc *p = l->procs[i];
-
-		if (p->inner != found[i].inner) {
-			snprintf(reason, bytes, "%s has other processes",
-				 l->container);
-			return false;
-		}
-		if (p->open)
-			continue;
-		snprintf(p->host, sizeof(p->host), "%s", host);
-		strcpy(p->id, found[i].id);
-		if (!layer_open(l, p, reason, bytes))
-			return false;
-	}
-	return true;
-}
-
-static bool open_movers(struct layer *l, const char *host, long long patience)
-{
-	long long deadline = now_ms() + patience;
-	char reason[512];
-	bool all = true;
-
-	for (size_t i = 0; i < l->movers; i++)
-		all &= l->procs[i]->open;
-	while (!all && !try_open(l, host, reason, sizeof(reason))) {
-		if (now_ms() >= deadline)
-			return layer_fail(l, "%s: %s", host, reason);
-		usleep(AGAIN_MS * 1000);
-	}
-	return true;
+	*l->reason = 0;
 }
 
 static bool has_told(const struct layer_proc *p, const struct layer_proc *other)
@@ -211,86 +124,251 @@ static bool has_told(const struct layer_proc *p, const struct layer_proc *other)
 	return false;
 }
 
-static bool tell_peers(struct layer *l, struct layer_proc *p)
+static void tell_keys(struct layer_proc *p, const struct layer_proc *to)
 {
-	char gid[INET6_ADDRSTRLEN];
+	layer_tell(p, "keys %s", to->id);
+	for (size_t i = 0; i < to->names.n_keys; i++)
+		layer_tell(p, "key %s %u %u", to->id, to->names.keys[i].virtual,
+			   to->names.keys[i].real);
+}
 
-	for (size_t i = 0; i < p->names.n_qps; i++) {
-		const struct layer_qp *qp = &p->names.qps[i], *peer;
+/*
+ * Where its peer is now: one that stays has the GID that it had. Of whom that is not so
+ * nothing is believed any more, and nobody else is held up by him.
+ */
+static void tell_peer(struct layer *l, struct layer_proc *p,
+		      const struct layer_qp *qp)
+{
+	const struct layer_qp *peer =
+		layer_names_qp(&qp->to->names, qp->peer_qpn);
+	const struct in6_addr *gid = &qp->to_gid;
+	uint32_t qpn = qp->to_qpn;
+	char text[INET6_ADDRSTRLEN];
 
-		if (!qp->to)
-			continue;
-		peer = layer_names_qp(&qp->to->names, qp->peer_qpn);
-		if (!peer)
-			return layer_fail(l, "%s: process %s: QP %u is gone",
-					  qp->to->host, qp->to->id,
-					  qp->peer_qpn);
-		inet_ntop(AF_INET6, &peer->gid, gid, sizeof(gid));
-		layer_tell(p, "peer %u %u %s %s", qp->qpn, peer->real, gid,
-			   qp->to->id);
+	if (peer && (qp->to->is_mover ||
+		     !memcmp(&peer->gid, &qp->to_gid, sizeof(peer->gid)))) {
+		gid = &peer->gid;
+		qpn = peer->real;
+	} else if (!qp->to->is_lost) {
+		layer_proc_fails(l, qp->to, "QP %u is gone, or elsewhere",
+				 qp->peer_qpn);
 	}
-	return true;
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	layer_tell(p, "peer %u %u %s %s", qp->qpn, qpn, text, qp->to->id);
 }
 
 /* what they need to know of those that they lead to */
-static bool exchange(struct layer *l)
+static void exchange(struct layer *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
-		for (size_t j = 0; j < l->n; j++) {
-			const struct layer_proc *to = l->procs[j];
-
-			if (p->is_lost || !has_told(p, to))
-				continue;
-			layer_tell(p, "keys %s", to->id);
-			for (size_t k = 0; k < to->names.n_keys; k++)
-				layer_tell(p, "key %s %u %u", to->id,
-					   to->names.keys[k].virtual,
-					   to->names.keys[k].real);
-		}
-		if (!p->is_lost && !tell_peers(l, p))
-			return false;
+		if (p->is_lost)
+			continue;
+		for (size_t j = 0; j < l->n; j++)
+			if (has_told(p, l->procs[j]))
+				tell_keys(p, l->procs[j]);
+		for (size_t j = 0; j < p->names.n_qps; j++)
+			if (p->names.qps[j].to)
+				tell_peer(l, p, &p->names.qps[j]);
 	}
-	return layer_round(l);
+	layer_round(l);
 }
 
-static bool word_for_all(struct layer *l, const char *word)
+static void word_for_all(struct layer *l, const char *word)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (!l->procs[i]->is_lost)
 			layer_tell(l->procs[i], "%s", word);
-	return layer_round(l);
+	layer_round(l);
+	go_on(l);
 }
 
-static bool replace_movers(struct layer *l)
+/* false, and the first of them is the reason, if processes of the container are lost */
+static bool connect_all(struct layer *l, double *begin)
 {
+	bool good = true;
+
+	layer_get_names(l);
+	go_on(l);
+	l->restore = since(begin);
+	exchange(l);
+	go_on(l);
+	l->exchange = since(begin);
+	word_for_all(l, "connect");
+	l->connect = since(begin);
+	word_for_all(l, "resume");
+	l->resume = since(begin);
 	for (size_t i = 0; i < l->movers; i++)
-		layer_tell(l->procs[i], "replace %u", l->budget);
-	return layer_round(l);
+		if (l->procs[i]->is_lost)
+			good = layer_fail(l, "%s: process %s: %s",
+					  l->procs[i]->host, l->procs[i]->id,
+					  l->procs[i]->reason);
+	return good;
 }
 
-bool layer_start(struct layer *l, const char *host, long long patience)
+/* --- stop --- */
+
+static bool is_left(const struct layer_proc *p)
+{
+	return p->is_mover || !p->is_replaced;
+}
+
+/*
+ * A partner cannot be replaced, not even the second time. The container has let go of
+ * nothing yet: what leads to that partner stays as it is, and all else gets peers anew.
+ */
+static bool undo_replace(struct layer *l)
 {
 	double begin = layer_clock();
 
+	begin_anew(l);
+	replace_partners(l);
+	*l->reason = 0;
 	for (size_t i = 0; i < l->n; i++) {
-		l->procs[i]->failed = false;
-		l->procs[i]->bytes = l->procs[i]->lines = 0;
+		struct layer_proc *p = l->procs[i];
+
+		/* if its connection has ended it has gone on by itself */
+		p->is_lost = !p->open;
+		p->failed = false;
+		for (size_t j = 0; j < p->names.n_qps; j++) {
+			struct layer_qp *qp = &p->names.qps[j];
+
+			if (qp->to && is_left(p) && is_left(qp->to))
+				qp->to = NULL;
+		}
 	}
-	if (!open_movers(l, host, patience) || !replace_movers(l) ||
-	    !all_but_partners(l, replace_partners(l)) ||
-	    !all_but_partners(l, layer_get_names(l)))
+	for (size_t i = 0; i < l->movers; i++)
+		if (!l->procs[i]->is_lost)
+			tell_replace(l, l->procs[i]);
+	layer_round(l);
+	go_on(l);
+	return connect_all(l, &begin);
+}
+
+bool layer_stop(struct layer *l)
+{
+	double begin = layer_clock();
+	char reason[sizeof(l->reason)];
+	bool replaced;
+
+	for (size_t i = 0; i < l->n; i++)
+		layer_tell(l->procs[i], "suspend %u", l->budget);
+	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l)) {
+		close_all(l);
 		return false;
-	l->restore = since(&begin);
-	if (!all_but_partners(l, exchange(l)))
+	}
+	l->suspend = since(&begin);
+	replaced = replace_partners(l);
+	l->replace_partners = since(&begin);
+	if (replaced && hold_movers(l)) {
+		l->hold = since(&begin);
+		return true;
+	}
+	memcpy(reason, l->reason, sizeof(reason));
+	*l->reason = 0;
+	if (!(replaced ? layer_start(l, l->local, NULL, BACK_MS)
+		       : undo_replace(l)))
+		fprintf(stderr, "migr-layer: %s does not go on either: %s\n",
+			l->container, l->reason);
+	memcpy(l->reason, reason, sizeof(reason));
+	return false;
+}
+
+/* --- start --- */
+
+static bool is_any_open(const struct layer *l)
+{
+	for (size_t i = 0; i < l->movers; i++)
+		if (l->procs[i]->open)
+			return true;
+	return false;
+}
+
+static const struct layer_found *find_inner(const struct layer_found *found,
+					    size_t n, int inner)
+{
+	for (size_t i = 0; i < n; i++)
+		if (found[i].inner == inner)
+			return &found[i];
+	return NULL;
+}
+
+/*
+ * The container's processes, whose connections have ended, or which are elsewhere now.
+ * All of a container are restored before any of them runs: of whom there is nothing
+ * when another one has answered has ended.
+ */
+static bool try_open(struct layer *l, const char *host, long long deadline,
+		     char *reason, size_t bytes)
+{
+	struct layer_found found[MOST_PROCS];
+	const struct layer_found *f;
+	bool runs = is_any_open(l), all = true;
+	size_t n;
+
+	if (!layer_processes(l, host, deadline, found, &n, reason, bytes))
 		return false;
-	l->exchange = since(&begin);
-	if (!all_but_partners(l, word_for_all(l, "connect")))
+	for (size_t i = 0; i < l->movers; i++) {
+		struct layer_proc *p = l->procs[i];
+
+		if (p->open || p->failed)
+			continue;
+		f = find_inner(found, n, p->inner);
+		if (f) {
+			snprintf(p->host, sizeof(p->host), "%s", host);
+			strcpy(p->id, f->id);
+			all &= layer_open(l, p, deadline, reason, bytes);
+		} else if (runs) {
+			layer_proc_fails(l, p, "it has ended");
+		} else {
+			snprintf(reason, bytes, "there is no process %d of %s",
+				 p->inner, l->container);
+			all = false;
+		}
+	}
+	return all;
+}
+
+static bool open_movers(struct layer *l, const char *host, const char *other,
+			long long patience)
+{
+	long long deadline = now_ms() + patience;
+	bool all = true;
+	char reason[512];
+	const char *here;
+
+	for (size_t i = 0; i < l->movers; i++)
+		all &= l->procs[i]->open;
+	while (!all && !try_open(l, host, deadline, reason, sizeof(reason))) {
+		if (now_ms() >= deadline)
+			break;
+		usleep(AGAIN_MS * 1000);
+		if (other && !is_any_open(l)) {
+			here = host;
+			host = other;
+			other = here;
+		}
+	}
+	for (size_t i = 0; i < l->movers; i++)
+		if (!l->procs[i]->open)
+			layer_proc_fails(l, l->procs[i], "%s", reason);
+	return !l->movers || is_any_open(l);
+}
+
+bool layer_start(struct layer *l, const char *host, const char *other,
+		 long long patience_ms)
+{
+	double begin = layer_clock();
+
+	begin_anew(l);
+	if (!open_movers(l, host, other, patience_ms))
 		return false;
-	l->connect = since(&begin);
-	if (!all_but_partners(l, word_for_all(l, "resume")))
-		return false;
-	l->resume = since(&begin);
-	return true;
+	go_on(l);
+	for (size_t i = 0; i < l->movers; i++)
+		if (!l->procs[i]->is_lost)
+			layer_tell(l->procs[i], "replace %u", l->budget);
+	layer_round(l);
+	go_on(l);
+	return connect_all(l, &begin);
 }

@@ -141,8 +141,11 @@ static void take_over(struct layer_names *to, struct layer_names *from)
 		const struct layer_qp *old =
 			layer_names_qp(from, to->qps[i].qpn);
 
-		if (old)
-			to->qps[i].to = old->to;
+		if (!old)
+			continue;
+		to->qps[i].to = old->to;
+		to->qps[i].to_qpn = old->to_qpn;
+		to->qps[i].to_gid = old->to_gid;
 	}
 	layer_names_free(from);
 }
@@ -167,9 +170,7 @@ bool layer_get_names(struct layer *l)
 			take_over(&names, &p->names);
 			p->names = names;
 		} else {
-			p->failed = true;
-			good = layer_fail(l, "%s: process %s: names: %s",
-					  p->host, p->id, reason);
+			good = layer_proc_fails(l, p, "names: %s", reason);
 		}
 	}
 	return good;

@@ -27,6 +27,21 @@ bool layer_fail(struct layer *l, const char *fmt, ...)
 	return false;
 }
 
+bool layer_proc_fails(struct layer *l, struct layer_proc *p, const char *fmt,
+		      ...)
+{
+	va_list args;
+
+	if (p->failed)
+		return false;
+	p->failed = true;
+	va_start(args, fmt);
+	vsnprintf(p->reason, sizeof(p->reason), fmt, args);
+	va_end(args);
+	note_clean(p->reason);
+	return layer_fail(l, "%s: process %s: %s", p->host, p->id, p->reason);
+}
+
 double layer_clock(void)
 {
 	struct timespec t;
@@ -47,7 +62,7 @@ void layer_tell(struct layer_proc *p, const char *fmt, ...)
 	n = vsnprintf(line, sizeof(line) - 1, fmt, args);
 	va_end(args);
 	if (n < 0 || (size_t)n >= sizeof(line) - 1) {
-		p->failed = true; /* layer_round() says so */
+		p->no_memory = true;
 		return;
 	}
 	line[n++] = '\n';
@@ -55,7 +70,7 @@ void layer_tell(struct layer_proc *p, const char *fmt, ...)
 		room *= 2;
 	text = room > p->room ? realloc(p->text, room) : p->text;
 	if (!text) {
-		p->failed = true;
+		p->no_memory = true;
 		return;
 	}
 	p->text = text;
@@ -98,10 +113,9 @@ json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 	return NULL;
 }
 
-bool layer_open(struct layer *l, struct layer_proc *p, char *reason,
-		size_t bytes)
+bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
+		char *reason, size_t bytes)
 {
-	long long deadline = now_ms() + PATIENCE_MS;
 	char line[MOST_ID + 8];
 	json_t *answer;
 
@@ -139,15 +153,22 @@ static const char *behind(const char *line)
 static void failed(struct layer *l, struct layer_proc *p, const char *line,
 		   const char *reason)
 {
-	p->failed = true;
-	layer_fail(l, "%s: process %s: %.*s: %s", p->host, p->id,
-		   (int)strcspn(line, "\n") < 40 ? (int)strcspn(line, "\n")
-						 : 40,
-		   line, reason);
+	int bytes = (int)strcspn(line, "\n");
+
+	layer_proc_fails(l, p, "%.*s: %s", bytes < 40 ? bytes : 40, line,
+			 reason);
+}
+
+/* What comes of it now would be taken for the answer to something else. */
+static void broken(struct layer *l, struct layer_proc *p, const char *line)
+{
+	failed(l, p, line, p->conn.reason);
+	layer_close(p);
 }
 
 /* true if there was something to be sent */
-static bool send_some(struct layer *l, struct layer_proc *p, struct cursor *c)
+static bool send_some(struct layer *l, struct layer_proc *p, struct cursor *c,
+		      long long deadline)
 {
 	const char *begin = c->sent;
 
@@ -155,28 +176,29 @@ static bool send_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 		c->sent = behind(c->sent);
 	if (c->sent == begin)
 		return false;
-	if (!conn_send(&p->conn, begin, (size_t)(c->sent - begin),
-		       now_ms() + PATIENCE_MS))
-		failed(l, p, begin, p->conn.reason);
+	if (!conn_send(&p->conn, begin, (size_t)(c->sent - begin), deadline))
+		broken(l, p, begin);
 	return true;
 }
 
+/* Also if one of them is a refusal: who says it goes on with the next line. */
 static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c,
 		      long long deadline)
 {
 	char *answer, reason[512];
 	size_t length;
 
-	while (!p->failed && c->heard < c->sent) {
+	while (p->open && c->heard < c->sent) {
 		json_decref(p->answer);
 		p->answer = NULL;
 		answer = client_hear(&p->conn, &length, deadline);
-		if (answer)
-			p->answer =
-				parse(answer, length, reason, sizeof(reason));
+		if (!answer) {
+			broken(l, p, c->heard);
+			return;
+		}
+		p->answer = parse(answer, length, reason, sizeof(reason));
 		if (!p->answer)
-			failed(l, p, c->heard,
-			       answer ? reason : p->conn.reason);
+			failed(l, p, c->heard, reason);
 		c->heard = behind(c->heard);
 	}
 }
@@ -189,12 +211,9 @@ static void round_begins(struct layer *l, struct cursor *cursors)
 		cursors[i] = (struct cursor){ p->text, p->text };
 		json_decref(p->answer);
 		p->answer = NULL;
-		if (!p->lines && !p->failed)
-			continue;
-		if (p->failed)
-			layer_fail(l, "%s: process %s: no memory", p->host,
-				   p->id);
-		else if (!p->open)
+		if (p->no_memory)
+			layer_proc_fails(l, p, "no memory");
+		else if (p->lines && !p->open)
 			failed(l, p, p->text, "there is no connection");
 	}
 }
@@ -204,18 +223,16 @@ static bool round_ends(struct layer *l)
 	bool good = true;
 
 	for (size_t i = 0; i < l->n; i++) {
-		struct layer_proc *p = l->procs[i];
-
-		good = good && !p->failed;
-		p->bytes = p->lines = 0;
+		good = good && !l->procs[i]->failed;
+		layer_unsay(l->procs[i]);
 	}
 	return good;
 }
 
 bool layer_round(struct layer *l)
 {
+	long long deadline = now_ms() + l->budget + PATIENCE_MS;
 	struct cursor cursors[MOST_PROCS];
-	long long deadline;
 	bool more = true;
 
 	round_begins(l, cursors);
@@ -223,12 +240,18 @@ bool layer_round(struct layer *l)
 		more = false;
 		for (size_t i = 0; i < l->n; i++)
 			if (l->procs[i]->lines && !l->procs[i]->failed)
-				more |= send_some(l, l->procs[i], &cursors[i]);
-		deadline = now_ms() + l->budget + PATIENCE_MS;
+				more |= send_some(l, l->procs[i], &cursors[i],
+						  deadline);
 		for (size_t i = 0; i < l->n; i++)
 			if (l->procs[i]->lines)
 				hear_some(l, l->procs[i], &cursors[i],
 					  deadline);
 	}
 	return round_ends(l);
+}
+
+void layer_unsay(struct layer_proc *p)
+{
+	p->bytes = p->lines = 0;
+	p->no_memory = false;
 }

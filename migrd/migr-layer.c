@@ -46,13 +46,16 @@ static bool start(struct layer *l, bool timing)
 {
 	char text[MOST_HOST + 16];
 	const char *line = hear(text, sizeof(text)), *host = l->local;
+	const char *other = NULL;
 
-	if (line && !strncmp(line, "restored ", 9) && line[9])
+	if (!line)
+		other = l->target;
+	else if (!strncmp(line, "restored ", 9) && line[9])
 		host = line + 9;
-	else if (line && strcmp(line, "aborted"))
+	else if (strcmp(line, "aborted"))
 		fprintf(stderr, "migr-layer: '%s' is taken for aborted\n",
 			line);
-	if (!layer_start(l, host, ARRIVE_MS))
+	if (!layer_start(l, host, other, ARRIVE_MS))
 		return false;
 	if (timing)
 		tell_timing(l);
@@ -97,7 +100,7 @@ static void end(struct layer *l)
 static int usage(FILE *f, int code)
 {
 	fprintf(f, "usage: migr-layer -k KEY -c CERT -a CA [-p PORT] "
-		   "[-b BUDGET_MS] [-t] CONTAINER\n");
+		   "[-b BUDGET_MS] [-t] CONTAINER [HOST]\n");
 	return code;
 }
 
@@ -143,10 +146,11 @@ int main(int argc, char **argv)
 			return usage(stderr, 2);
 		}
 	}
-	if (!tls_has_all(&files) || argc - optind != 1 || !*argv[optind] ||
-	    strlen(argv[optind]) > 64)
+	if (!tls_has_all(&files) || argc - optind < 1 || argc - optind > 2 ||
+	    !*argv[optind] || strlen(argv[optind]) > 64)
 		return usage(stderr, 2);
 	l.container = argv[optind];
+	l.target = argv[optind + 1];
 	signal(SIGPIPE, SIG_IGN);
 	l.ctx = tls_context(false, &files, reason, sizeof(reason));
 	if (!l.ctx || gethostname(l.local, sizeof(l.local) - 1)) {

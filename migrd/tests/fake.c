@@ -48,6 +48,8 @@ static bool layer_answers(int fd, const char *line)
 		MUST(fgets(text, sizeof(text), f));
 		fclose(f);
 	}
+	if (!strcmp(text, "hang up\n"))
+		return false;
 	tell(fd, text);
 	return strncmp(line, "hold ", 5) || !strstr(text, "true");
 }

@@ -75,7 +75,8 @@ enum manner {
 	CHATTY,	       /* a line for none */
 	NO_JSON,
 	/* Words are appended to the file PID.said of the folder, and answered with what
-	 * is in PID.WORD, if that is there. The connection ends after "hold".
+	 * is in PID.WORD, if that is there: "hang up" is no answer, but the end. The
+	 * connection ends after "hold", too.
 	 */
 	LAYER,
 };

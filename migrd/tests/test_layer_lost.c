@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A move by the layer in which somebody dies, or does not do what he is told: it is undone,
+ * or the others go on. The container has two processes, of which one has the QP 17, which
+ * leads to 27 of the first partner, and 18, to 28 of the second; and the other one 19, to
+ * 29 of the second.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "layer_rig.h"
+
+#define MOVER                                                             \
+	NAMES(QP("17", "117", "27", AT("127")) ", " QP("18", "118", "28", \
+						       AT("128")),        \
+	      "")
+#define OTHER NAMES(QP("19", "119", "29", AT("129")), "")
+#define FIRST NAMES(QP("27", "127", "17", AT("117")), "")
+#define SECOND                                                            \
+	NAMES(QP("28", "128", "18", AT("118")) ", " QP("29", "129", "19", \
+						       AT("119")),        \
+	      "")
+
+static struct fake mover, other, first, second;
+
+static void whose(void)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "127 %d\n128 %d\n129 %d\n", first.pid,
+		 second.pid, second.pid);
+	qps(text);
+}
+
+static void start_all(void)
+{
+	fake_start(&mover, LAYER, "ctr/box/run/migrrdma");
+	fake_start(&other, LAYER, "ctr/box/run/migrrdma");
+	fake_start(&first, LAYER, "ctr/a/run/migrrdma");
+	fake_start(&second, LAYER, "ctr/b/run/migrrdma");
+	whose();
+	answers(&mover, "names", MOVER);
+	answers(&other, "names", OTHER);
+	answers(&first, "names", FIRST);
+	answers(&second, "names", SECOND);
+}
+
+static void forget(void)
+{
+	was_told(&mover);
+	was_told(&other);
+	was_told(&first);
+	was_told(&second);
+}
+
+static void begin(const char *what)
+{
+	puts(what);
+	forget();
+	layer_begin(NULL);
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+}
+
+static void stop(const char *what)
+{
+	begin(what);
+	CHECK(layer_says("stopped"), "%s", heard);
+	CHECK(fake_ended(&mover) == 'r' && fake_ended(&other) == 'r');
+}
+
+/* this is all that it was told since it was suspended */
+static void told(const struct fake *f, const char *text)
+{
+	const char *all = was_told(f);
+	const char *begin = "suspend 1000\nnames\n";
+	const char *since = strstr(all, begin);
+
+	CHECK(since && !strcmp(since + strlen(begin), text),
+	      "%s\nin the place of\n%s", all, text);
+}
+
+static void told_some(const struct fake *f, const char *text)
+{
+	const char *all = was_told(f);
+
+	CHECK(strstr(all, text), "%s\nhas no\n%s", all, text);
+}
+
+static void ended(const struct fake *f)
+{
+	CHECK(fake_ended((struct fake *)f) == 'r');
+}
+
+/* The daemon there has to be one that can be asked. */
+static void test_target(void)
+{
+	puts("the host where it is to go");
+	forget();
+	layer_begin("nowhere");
+	CHECK(layer_says("failed nowhere: "), "%s", heard);
+	CHECK(layer_ends() == 1);
+	CHECK(!*was_told(&mover));
+	layer_begin("n2");
+	CHECK(layer_says("checked"), "%s", heard);
+	CHECK(!layer_ends());
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+}
+
+/* One partner cannot be replaced: what leads to that one stays as it is. */
+static void test_refusal(void)
+{
+	char line[1024];
+
+	answers(&first, "replace", REFUSAL("MRs of dma-bufs"));
+	begin("a partner that cannot be replaced");
+	CHECK(layer_says("failed 10.10.0.2: process "), "%s", heard);
+	CHECK(strstr(heard, "dma-bufs"), "%s", heard);
+	CHECK(layer_ends() == 1);
+	answers(&first, "replace", NULL);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+	snprintf(line, sizeof(line),
+		 "replace 1000 18\nnames\nkeys %s\npeer 18 128 " GID
+		 " %s\nconnect\nresume\n",
+		 second.id, second.id);
+	told(&mover, line);
+	snprintf(line, sizeof(line),
+		 "replace 1000 19\nnames\nkeys %s\npeer 19 129 " GID
+		 " %s\nconnect\nresume\n",
+		 second.id, second.id);
+	told(&other, line);
+	told(&first,
+	     "replace 1000 27\nreplace 1000 27\nnames\nconnect\nresume\n");
+	snprintf(line, sizeof(line),
+		 "replace 1000 28 29\nnames\nkeys %s\nkeys %s\n"
+		 "peer 28 118 " GID " %s\npeer 29 119 " GID
+		 " %s\nconnect\nresume\n",
+		 mover.id, other.id, mover.id, other.id);
+	told(&second, line);
+}
+
+/* Its daemon has died, so it has gone on already. */
+static void test_hang_up(void)
+{
+	answers(&second, "replace", "hang up\n");
+	begin("a partner whose connection ends before it is replaced");
+	CHECK(layer_says("failed 10.10.0.2: process "), "%s", heard);
+	CHECK(layer_ends() == 1);
+	answers(&second, "replace", NULL);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+	told(&second, "replace 1000 28 29\n");
+	told(&other, "names\nconnect\nresume\n");
+	told_some(&mover, "\nreplace 1000 17\nnames\n");
+}
+
+/* Both are named, and their peers go on with what was so before. */
+static void test_liars(void)
+{
+	char line[1024];
+
+	stop("partners that say something else than before");
+	answers(&first, "names", NAMES("", ""));
+	answers(&second, "names",
+		NAMES(QP("28", "228", "18", "") ", " QP_AT("::ffff:10.10.0.9",
+							   "29", "229", "19",
+							   ""),
+		      ""));
+	layer_tell("restored n2\n");
+	CHECK(layer_says("migr-layer: 10.10.0.2: process ") &&
+		      strstr(heard, "QP 27 is gone, or elsewhere"),
+	      "%s", heard);
+	CHECK(layer_says("migr-layer: 10.10.0.2: process ") &&
+		      strstr(heard, "QP 29 is gone, or elsewhere"),
+	      "%s", heard);
+	CHECK(layer_says("{\"check_ms\""), "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	answers(&first, "names", FIRST);
+	answers(&second, "names", SECOND);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+	snprintf(line, sizeof(line), "\npeer 17 127 " GID " %s\n", first.id);
+	told_some(&mover, line);
+	snprintf(line, sizeof(line),
+		 "\npeer 19 129 " GID " %s\nconnect\nresume\n", second.id);
+	told_some(&other, line);
+}
+
+/* It moves, and another one has come: nobody waits for the one, or asks the other. */
+static void test_processes(void)
+{
+	struct fake more;
+
+	stop("a process of the container that ends");
+	fake_kill(&other);
+	fake_start(&more, LAYER, "ctr/box/run/migrrdma");
+	layer_tell("restored n2\n");
+	CHECK(layer_says("migr-layer: n2: process ") &&
+		      strstr(heard, "it has ended"),
+	      "%s", heard);
+	CHECK(layer_says("failed n2: process ") &&
+		      strstr(heard, "it has ended"),
+	      "%s", heard);
+	CHECK(layer_ends() == 1);
+	ended(&mover);
+	ended(&first);
+	ended(&second);
+	told_some(&mover, "\nconnect\nresume\n");
+	told_some(&first, "\nconnect\nresume\n");
+	told_some(&second, "\nconnect\nresume\n");
+	CHECK(!*was_told(&more));
+	fake_kill(&more);
+	fake_start(&other, LAYER, "ctr/box/run/migrrdma");
+	answers(&other, "names", OTHER);
+}
+
+/* Nobody has said where it is: here, or where it was to go. */
+static void test_nobody_says(void)
+{
+	puts("the end of the input, and it is elsewhere");
+	forget();
+	layer_begin("10.10.0.2");
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	ended(&mover);
+	ended(&other);
+	gone("n2\n");
+	layer_hang_up();
+	CHECK(layer_says("{\"check_ms\""), "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	gone(NULL);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+}
+
+int main(void)
+{
+	rig_begin();
+	daemon_start("ctr/*/run/migrrdma", "none");
+	start_all();
+	test_target();
+	test_refusal();
+	test_hang_up();
+	test_liars();
+	test_processes();
+	test_nobody_says();
+	fake_kill(&mover);
+	fake_kill(&other);
+	fake_kill(&first);
+	fake_kill(&second);
+	CHECK(!daemon_end());
+	rig_end();
+	return check_result();
+}
