@@ -4,7 +4,10 @@
 #include <time.h>
 
 #include "cancel.h"
+#include "clock.h"
 #include "control.h"
+
+#define SOON 5000000 /* ns */
 
 struct contexts contexts = TAILQ_HEAD_INITIALIZER(contexts);
 static struct contexts put_away = TAILQ_HEAD_INITIALIZER(put_away);
@@ -140,4 +143,42 @@ bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
 	const struct timespec until = timespec_of(deadline);
 
 	return !pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+}
+
+static bool lock_soon(struct shadow_cq *cq, uint64_t deadline)
+{
+	uint64_t soon = clock_ns() + SOON;
+
+	return lock_until(&cq->lock, soon < deadline ? soon : deadline);
+}
+
+static void unlock_to(struct shadow_cq *all, const struct shadow_cq *end)
+{
+	for (; all != end; all = all->also)
+		pthread_mutex_unlock(&all->lock);
+}
+
+/* Who takes his time is waited for with none of the others. A lock may be had twice. */
+bool lock_cqs(struct shadow_cq *all, uint64_t deadline)
+{
+	struct shadow_cq *cq, *slow = NULL;
+
+	for (;;) {
+		for (cq = all; cq && lock_soon(cq, deadline); cq = cq->also)
+			;
+		if (cq)
+			unlock_to(all, cq);
+		if (slow)
+			pthread_mutex_unlock(&slow->lock);
+		if (!cq)
+			return true;
+		slow = cq;
+		if (!lock_until(&slow->lock, deadline))
+			return false;
+	}
+}
+
+void unlock_cqs(struct shadow_cq *all)
+{
+	unlock_to(all, NULL);
 }

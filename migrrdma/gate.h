@@ -78,4 +78,16 @@ static inline void unlock_in_child(pthread_mutex_t *lock)
 /** lock_until - lock it, if that comes to be possible before the deadline */
 bool lock_until(pthread_mutex_t *lock, uint64_t deadline);
 
+/**
+ * lock_cqs - lock several CQs, as far as that comes to be possible before the deadline
+ * @all: the first one, and those behind it by @also; or NULL
+ *
+ * A thread may have one, between ibv_start_poll() and its end, and wait for another
+ * meanwhile: it gets that.
+ *
+ * Return: are they locked? All of them are, or none.
+ */
+bool lock_cqs(struct shadow_cq *all, uint64_t deadline);
+void unlock_cqs(struct shadow_cq *all);
+
 #endif

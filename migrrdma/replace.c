@@ -165,34 +165,30 @@ static void undo_build(void)
 
 /* --- stop --- */
 
-/* In the end all of them are, or none. */
-static int lock_cqs(uint64_t deadline, struct swap *s)
+/* all there are, to be locked */
+static struct shadow_cq *all_cqs(void)
 {
+	struct shadow_cq *cq, *all = NULL;
 	struct shadow_context *c;
-	struct shadow_cq *cq, *failed = NULL;
 
-	EACH (c, cq, cqs)
-		if (!failed && !lock_until(&cq->lock, deadline))
-			failed = cq;
-	if (!failed)
-		return 0;
 	EACH (c, cq, cqs) {
-		if (cq == failed)
-			return swap_refuse(
-				s, ETIMEDOUT,
-				"a thread is within a batch of polls");
-		pthread_mutex_unlock(&cq->lock);
+		cq->also = all;
+		all = cq;
 	}
-	return ETIMEDOUT;
+	return all;
 }
 
-static void unlock_cqs(void)
+static int lock_all(uint64_t deadline, struct swap *s)
 {
-	struct shadow_context *c;
-	struct shadow_cq *cq;
+	return lock_cqs(all_cqs(), deadline)
+		       ? 0
+		       : swap_refuse(s, ETIMEDOUT,
+				     "a thread is within a batch of polls");
+}
 
-	EACH (c, cq, cqs)
-		pthread_mutex_unlock(&cq->lock);
+static void unlock_all(void)
+{
+	unlock_cqs(all_cqs());
 }
 
 /* Events of flushes are not the application's, nor wake it up. */
@@ -273,12 +269,12 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	struct shadow_qp *qp;
 	int err = 0;
 
-	err = lock_cqs(deadline, s);
+	err = lock_all(deadline, s);
 	if (err)
 		return err;
 	EACH (c, cq, cqs)
 		taken_fill(cq);
-	unlock_cqs();
+	unlock_all();
 	carry_events(all, true);
 	EACH_CHOSEN (c, qp)
 		if (!err && qp->swap.moved)
@@ -321,12 +317,12 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	if (!err)
 		err = stop_all(all, deadline, s);
 	if (!err)
-		err = lock_cqs(deadline, s);
+		err = lock_all(deadline, s);
 	s->stop_ns = clock_ns() - begin;
 	if (!err) {
 		sign_hide(); /* what is between the old and the new cannot move */
 		err = swap_objects(all, s);
-		unlock_cqs();
+		unlock_all();
 		s->swap_ns = clock_ns() - begin - s->stop_ns;
 	} else {
 		undo_stop(all);

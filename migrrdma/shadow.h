@@ -147,6 +147,7 @@ struct shadow_cq {
 	 * to come, of completions that have been taken; and is everything taken?
 	 */
 	pthread_mutex_t lock;
+	struct shadow_cq *also; /* to be locked with it */
 	int spare; /* entries that the application has not asked for */
 	int markers;
 	LIST_HEAD(, shadow_qp) marked, recv_marked;

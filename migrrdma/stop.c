@@ -48,33 +48,17 @@ static struct shadow_cq *recv_cq(const struct shadow_qp *qp)
 		       : NULL;
 }
 
-static void unlock(struct shadow_cq *cq)
+/* both, to be locked */
+static struct shadow_cq *cqs_of(const struct shadow_qp *qp)
 {
-	if (cq)
-		pthread_mutex_unlock(&cq->lock);
-}
+	struct shadow_cq *one = send_cq(qp), *other = recv_cq(qp);
 
-static void unlock_cqs(const struct shadow_qp *qp)
-{
-	unlock(send_cq(qp));
-	unlock(recv_cq(qp));
-}
-
-/* Who polls may hold one and wait for the other: nobody waits for him with one. */
-static bool lock_cqs(const struct shadow_qp *qp, uint64_t deadline)
-{
-	struct shadow_cq *one = send_cq(qp), *other = recv_cq(qp), *first;
-
-	for (;;) {
-		if (one && !lock_until(&one->lock, deadline))
-			return false;
-		if (!other || !pthread_mutex_trylock(&other->lock))
-			return true;
-		unlock(one);
-		first = one;
-		one = other;
-		other = first;
-	}
+	if (other)
+		other->also = NULL;
+	if (!one)
+		return other;
+	one->also = other;
+	return one;
 }
 
 /* That is so until all is flushed: what comes late is the layer's, too. */
@@ -173,12 +157,13 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 {
 	const struct timespec pause = { .tv_nsec = 20000 };
 	bool send = qp_has_sends(qp) && qp->qp.send_cq, recv = qp->recvq;
+	struct shadow_cq *cqs = cqs_of(qp);
 	int err;
 
 	if (qp->swap.stopped)
 		return 0;
 	for (;;) {
-		if (!lock_cqs(qp, deadline))
+		if (!lock_cqs(cqs, deadline))
 			return ETIMEDOUT;
 		err = 0;
 		if (!qp->swap.moved && qp->real->state == IBV_QPS_RESET)
@@ -187,7 +172,7 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 			err = begin(qp);
 		if (!err && !qp->swap.stopped)
 			err = flush(qp, &send, &recv);
-		unlock_cqs(qp);
+		unlock_cqs(cqs);
 		if (qp->swap.stopped || (err && err != EINPROGRESS))
 			return err;
 		if (clock_ns() > deadline)

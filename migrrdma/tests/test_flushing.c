@@ -65,10 +65,65 @@ static void test_polls(void)
 	end(thread);
 }
 
+static struct ibv_cq_ex *ex;
+static atomic_bool begun;
+
+static bool is_locked(struct ibv_cq *cq)
+{
+	bool locked = pthread_mutex_trylock(&to_cq(cq)->lock);
+
+	if (!locked)
+		pthread_mutex_unlock(&to_cq(cq)->lock);
+	return locked;
+}
+
+/* the other one when the layer has it, if that is ever seen */
+static void *poll_within(void *arg)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc wc;
+
+	(void)arg;
+	CHECK(!ibv_start_poll(ex, &attr) && ex->wr_id == 7);
+	begun = true;
+	for (int i = 0; i < 20000 && !is_locked(w.cq); i++)
+		usleep(100);
+	CHECK(!ibv_poll_cq(w.cq, 1, &wc));
+	ibv_end_poll(ex);
+	return NULL;
+}
+
+static void test_nested(bool older)
+{
+	struct ibv_cq *real_cq;
+	pthread_t thread;
+
+	printf("a thread that polls a CQ within a batch of %s one\n",
+	       older ? "an older" : "a newer");
+	if (older)
+		ex = new_cq_ex(0, &real_cq);
+	world_make();
+	if (!older)
+		ex = new_cq_ex(0, &real_cq);
+	fake_complete(real_cq, &(struct ibv_wc){ .wr_id = 7 });
+	suspend();
+	begun = false;
+	MUST(!pthread_create(&thread, NULL, poll_within, NULL));
+	WAIT(begun);
+	replace_all();
+	MUST(!pthread_join(thread, NULL));
+	connect_all();
+	resume();
+	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
 	test_events();
 	test_polls();
+	test_nested(true);
+	test_nested(false);
 	return rig_close();
 }
