@@ -56,10 +56,9 @@ static bool is_connected(const struct shadow_qp *qp)
 	       (qp->qp.state == IBV_QPS_RTR || qp->qp.state == IBV_QPS_RTS);
 }
 
-/* the old one was in ERR, whether the application knows or not */
 static bool is_dead(const struct shadow_qp *qp)
 {
-	return qp->swap.was_err || qp->qp.state == IBV_QPS_ERR;
+	return qp->swap.dead || qp->qp.state == IBV_QPS_ERR;
 }
 
 static int check(const struct shadow_qp *qp, struct swap *s)

@@ -220,6 +220,8 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 		/* of an attempt before, which has stopped it, or nothing */
 		qp->swap.stopped &= qp->swap.moved;
 		qp->swap.was_err &= qp->swap.moved;
+		/* or has replaced it by one that is not what it was */
+		qp->swap.dead &= qp->swap.moved || qp->swap.apart;
 	}
 	if (all)
 		hold_events(true);

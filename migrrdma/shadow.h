@@ -231,7 +231,8 @@ struct shadow_qp {
 	struct {
 		bool chosen;
 		atomic_bool moved; /* the layer has moved the real one to ERR */
-		atomic_bool was_err;  /* where it was already */
+		atomic_bool was_err; /* where it was already */
+		bool dead; /* the application's is in ERR, if it knows or not */
 		atomic_bool last_wqe; /* that event has come */
 		bool marked; /* the flush of a RECV that is a marker is to come */
 		bool stopped; /* all is flushed */

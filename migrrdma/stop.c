@@ -82,6 +82,7 @@ static int begin(struct shadow_qp *qp)
 	if (err)
 		return err;
 	qp->swap.was_err = attr.qp_state == IBV_QPS_ERR;
+	qp->swap.dead |= qp->swap.was_err;
 	qp->swap.last_wqe = false;
 	set_stopping(qp, qp);
 	qp->swap.moved =

@@ -55,7 +55,7 @@ static void swap_qp(struct shadow_qp *qp)
 
 	qp_use(qp, qp->other);
 	qp->other = old;
-	qp->swap.apart = qp->qp.state != qp->real->state || qp->swap.was_err;
+	qp->swap.apart = qp->qp.state != qp->real->state || qp->swap.dead;
 	qp->swap.moved = qp->swap.stopped = qp->swap.told = false;
 }
 

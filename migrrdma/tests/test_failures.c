@@ -278,7 +278,7 @@ static void test_err(void)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	puts("QPs in ERR");
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		begin();
 		if (i) /* the application does not know */
 			MUST(!ibv_modify_qp(w.real, &attr, IBV_QP_STATE));
@@ -288,6 +288,10 @@ static void test_err(void)
 			set_state(w.qp, IBV_QPS_ERR);
 		if (!i)
 			suspend();
+		if (i == 2) { /* nor at the second attempt */
+			fake_fail("post_srq_recv", EAGAIN);
+			CHECK(layer_replace(NULL, 0, LONG, &swapped) == EAGAIN);
+		}
 		replace_all();
 		connect_all();
 		CHECK(w.real->state == IBV_QPS_ERR);
