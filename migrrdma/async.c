@@ -5,7 +5,6 @@
 #include "control.h"
 #include "events.h"
 #include "section.h"
-#include "stop.h"
 
 struct carried {
 	STAILQ_ENTRY(carried) entry;
@@ -233,7 +232,7 @@ void events_unplug_async(struct shadow_context *c)
 
 	pthread_mutex_lock(&c->carried_lock);
 	TAILQ_FOREACH (qp, &c->qps, entry)
-		if (stop_awaits_last(qp))
+		if (qp->qp.srq && qp->qp.state >= IBV_QPS_RTR && !qp->swap.dead)
 			carry_last(c, qp);
 	carry(c, &fatal);
 	pthread_mutex_unlock(&c->carried_lock);

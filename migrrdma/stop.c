@@ -95,27 +95,25 @@ static int begin(struct shadow_qp *qp)
 	return err;
 }
 
-static void take(struct shadow_qp *qp)
+/*
+ * Take what there is. Of a QP with an SRQ an event says that no message is under way:
+ * that is so if it has come, to whichever thread, before CQs are looked at.
+ *
+ * Return: is that all?
+ */
+static bool take(struct shadow_qp *qp)
 {
 	struct shadow_context *c = to_context(qp->qp.context);
+	bool last =
+		!qp->qp.srq || qp->qp.state < IBV_QPS_RTR || qp->swap.was_err;
 
+	events_carry_async(c, c->real);
+	last |= qp->swap.last_wqe;
 	if (send_cq(qp))
 		taken_fill(send_cq(qp));
 	if (recv_cq(qp))
 		taken_fill(recv_cq(qp));
-	events_carry_async(c, c->real);
-}
-
-bool stop_awaits_last(const struct shadow_qp *qp)
-{
-	return qp->qp.srq && qp->qp.state >= IBV_QPS_RTR && !qp->swap.was_err;
-}
-
-/* Of a QP with an SRQ an event says that no message is under way. */
-static bool is_awaited(const struct shadow_qp *qp)
-{
-	return qp->is_marked || qp->swap.marked ||
-	       (stop_awaits_last(qp) && !qp->swap.last_wqe);
+	return last && !qp->is_marked && !qp->swap.marked;
 }
 
 /* From now on the ring has what was flushed. */
@@ -147,8 +145,7 @@ static int flush(struct shadow_qp *qp, bool *send, bool *recv)
 	err = move(qp);
 	if (err)
 		return err;
-	take(qp);
-	if (*send || *recv || is_awaited(qp))
+	if (!take(qp) || *send || *recv)
 		return EINPROGRESS;
 	end(qp);
 	return 0;

@@ -26,7 +26,4 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline);
  */
 bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc, bool *keep);
 
-/* Has an event told that its last RECV of an SRQ is done, or will one, for the layer? */
-bool stop_awaits_last(const struct shadow_qp *qp);
-
 #endif

@@ -200,6 +200,12 @@ void fake_tell(bool right, struct ibv_recv_wr *what);
 /** fake_drop - the oldest one is flushed, as what a message had in hand */
 void fake_drop(struct ibv_qp *real);
 
+/**
+ * fake_linger - a message has the oldest RECV of an SRQ in hand when this QP comes to ERR:
+ * it completes when somebody asks for asynchronous events, right before the QP's last one
+ */
+void fake_linger(struct ibv_qp *real);
+
 /** fake_flush - no more RECVs than so many are flushed from now on */
 void fake_flush(unsigned int most);
 

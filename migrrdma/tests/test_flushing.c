@@ -65,6 +65,23 @@ static void test_polls(void)
 	end(thread);
 }
 
+static void test_late(void)
+{
+	puts("a message that arrives at the last moment");
+	world_make();
+	CHECK(!recv_srq(1) && !recv_srq(2));
+	suspend();
+	fake_linger(w.real_srq);
+	replace_all();
+	connect_all();
+	resume();
+	POLLED(w.cq, 1, 1);
+	fake_receive(w.real_srq, 1);
+	POLLED(w.cq, 1, 2);
+	CHECK(!readable(ctx->async_fd));
+	world_destroy();
+}
+
 static struct ibv_cq_ex *ex;
 static atomic_bool begun;
 
@@ -123,6 +140,7 @@ int main(void)
 	rig_open();
 	test_events();
 	test_polls();
+	test_late();
 	test_nested(true);
 	test_nested(false);
 	return rig_close();

@@ -306,6 +306,7 @@ int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 
 	OWN(CONTEXT, ctx);
 	ENTER_OR(-1, ctx);
+	let_arrive(ctx);
 	if (!get(&async_events, ctx, &item)) {
 		errno = EAGAIN;
 		return -1;

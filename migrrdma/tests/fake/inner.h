@@ -219,6 +219,9 @@ int work(struct fake_qp *f, struct ibv_send_wr *wr,
 	 struct ibv_send_wr **bad_wr);
 void free_work(struct ibv_qp *qp);
 
+/** let_arrive - the message of fake_linger() is done */
+void let_arrive(struct ibv_context *ctx);
+
 /** flush - it has come to ERR: what is posted is flushed, but what is posted then
  * waits for the next time */
 void flush(struct ibv_qp *real);

@@ -210,13 +210,38 @@ int queue_recvs(struct recvs *r, struct ibv_recv_wr *wr, uint32_t most,
 	return err;
 }
 
-/* to ERR: what is posted is flushed, but what is posted then waits for the next time */
-void flush(struct ibv_qp *real)
+static struct ibv_qp *lingers;
+
+void fake_linger(struct ibv_qp *real)
 {
-	struct ibv_async_event last = {
+	lingers = real;
+}
+
+static void end_recvs(struct ibv_qp *real)
+{
+	const struct ibv_async_event last = {
 		.event_type = IBV_EVENT_QP_LAST_WQE_REACHED,
 		.element.qp = real,
 	};
+
+	((struct fake_qp *)real)->last_wqe = true;
+	fake_async_event(real->context, &last);
+}
+
+void let_arrive(struct ibv_context *ctx)
+{
+	struct ibv_qp *qp = lingers;
+
+	if (!qp || qp->context != ctx || qp->state != IBV_QPS_ERR)
+		return;
+	lingers = NULL;
+	fake_receive(qp, 1);
+	end_recvs(qp);
+}
+
+/* to ERR: what is posted is flushed, but what is posted then waits for the next time */
+void flush(struct ibv_qp *real)
+{
 	struct fake_qp *f = (struct fake_qp *)real;
 
 	fake_finish(real, UINT32_MAX, IBV_WC_WR_FLUSH_ERR);
@@ -224,10 +249,8 @@ void flush(struct ibv_qp *real)
 	for (; !real->srq && f->recvs.first && flushes; flushes--)
 		finish_recv(real, &f->recvs, IBV_WC_WR_FLUSH_ERR, 0);
 	pthread_mutex_unlock(&lock);
-	if (real->srq && !f->last_wqe) {
-		f->last_wqe = true;
-		fake_async_event(real->context, &last);
-	}
+	if (real->srq && !f->last_wqe && real != lingers)
+		end_recvs(real);
 }
 
 void fake_refuse(struct ibv_qp *real, unsigned int n, int err)
