@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "words.h"
 
 static int sock = -1;
+static atomic_int client = -1;
 static bool is_on; /* written before there is any object, and in a child */
 
 /* Whoever may write into the process' memory anyhow: its user, and root. */
@@ -116,12 +118,21 @@ static void serve(int fd)
 		close(fd);
 		return;
 	}
+	client = fd;
 	while (goes_on)
 		if (is_called(fd))
 			goes_on = hear(fd, &s) && obey_lines(fd, &s);
+	client = -1;
 	if (!layer_is_held())
 		layer_give_up();
 	close(fd);
+}
+
+bool control_is_left(void)
+{
+	struct pollfd p = { .fd = client, .events = POLLRDHUP };
+
+	return p.fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
 static void *listener(void *arg)

@@ -18,4 +18,7 @@ void control_start(void);
  */
 bool control_is_on(void);
 
+/** control_is_left - has who has asked gone away? Nobody waits for an answer, then. */
+bool control_is_left(void);
+
 #endif

@@ -91,28 +91,38 @@ void sections_barrier(void)
 	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
+static unsigned int wait; /* which one this is */
+
+void sections_begin_wait(void)
+{
+	wait++;
+	sections_barrier();
+}
+
+bool sections_have_ended(void)
+{
+	struct section *s;
+	bool left = false;
+
+	pthread_mutex_lock(&lock);
+	for (s = sections; s; s = s->next) {
+		if (__atomic_load_n(&s->depth, __ATOMIC_ACQUIRE) <= 0)
+			s->ended = wait;
+		left |= s->ended != wait;
+	}
+	pthread_mutex_unlock(&lock);
+	return !left;
+}
+
 bool sections_wait(uint64_t deadline)
 {
 	const struct timespec pause = { .tv_nsec = 20000 };
-	static unsigned int wait; /* which one this is */
-	struct section *s;
-	bool left;
 
-	wait++;
-	sections_barrier();
-	for (;;) {
-		left = false;
-		pthread_mutex_lock(&lock);
-		for (s = sections; s; s = s->next) {
-			if (__atomic_load_n(&s->depth, __ATOMIC_ACQUIRE) <= 0)
-				s->ended = wait;
-			left |= s->ended != wait;
-		}
-		pthread_mutex_unlock(&lock);
-		if (!left)
-			return true;
+	sections_begin_wait();
+	while (!sections_have_ended()) {
 		if (clock_ns() > deadline)
 			return false;
 		nanosleep(&pause, NULL);
 	}
+	return true;
 }

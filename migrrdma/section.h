@@ -63,6 +63,13 @@ int sections_init(void);
 /** sections_barrier - let all threads of the process pass a barrier */
 void sections_barrier(void);
 
+/*
+ * The two steps of the following: let it begin, and look whether all of them have ended
+ * since, again and again.
+ */
+void sections_begin_wait(void);
+bool sections_have_ended(void);
+
 /**
  * sections_wait - wait for sections that may not have seen what was changed before
  * @deadline: in ns of CLOCK_MONOTONIC

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "control.h"
 #include "gate.h"
 #include "recvq.h"
 #include "section.h"
@@ -46,6 +47,26 @@ static int refuse(struct suspension *s, int err, const char *format, ...)
 	return err;
 }
 
+static void pause_us(long us)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
+}
+
+#define ROUND 100000000 /* ns */
+
+/* No wait is longer than a round: at its end it may be in vain. */
+static uint64_t round_of(uint64_t deadline)
+{
+	uint64_t end = clock_ns() + ROUND;
+
+	return end < deadline ? end : deadline;
+}
+
+static bool is_in_vain(uint64_t deadline)
+{
+	return clock_ns() > deadline || control_is_left();
+}
+
 /* Can it be suspended, if it is in a state in which it sends? */
 static int check(const struct shadow_qp *qp, struct suspension *s)
 {
@@ -68,30 +89,60 @@ static int check(const struct shadow_qp *qp, struct suspension *s)
 	return 0;
 }
 
+static bool close_gate(uint64_t deadline)
+{
+	while (!gate_close(round_of(deadline)))
+		if (is_in_vain(deadline))
+			return false;
+	return true;
+}
+
 /*
- * All that are connected and can send; polls look at what the layer has from now on. An
- * application may hold a CQ between ibv_start_poll() and its end, if it was flagged
- * before, and may wait for us there.
+ * Polls look at what the layer has from now on. An application may hold a CQ between
+ * ibv_start_poll() and its end, if it was flagged before, and may wait for us there.
  */
-static bool set_flags(uint64_t deadline, struct suspension *s)
+static bool flag_cqs(uint64_t deadline)
 {
 	struct shadow_context *c;
-	struct shadow_qp *qp;
 	struct shadow_cq *cq;
 
 	EACH (c, cq, cqs) {
-		if (!lock_until(&cq->lock, deadline))
-			return false;
+		while (!lock_until(&cq->lock, round_of(deadline)))
+			if (is_in_vain(deadline))
+				return false;
 		cq->draining = true;
 		atomic_fetch_or(&cq->slow, CQ_SLOW);
 		pthread_mutex_unlock(&cq->lock);
 	}
+	return true;
+}
+
+/* all that are connected and can send */
+static void flag_qps(struct suspension *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
 	EACH (c, qp, qps)
 		if (qp->real->state == IBV_QPS_RTS && qp_has_sends(qp)) {
 			atomic_fetch_or(&qp->slow, SLOW_SUSPENDED);
 			qp->was_marked = false;
 			s->qps++;
 		}
+}
+
+/* and wait for who may not have seen them */
+static bool set_flags(uint64_t deadline, struct suspension *s)
+{
+	if (!flag_cqs(deadline))
+		return false;
+	flag_qps(s);
+	sections_begin_wait();
+	while (!sections_have_ended()) {
+		if (is_in_vain(deadline))
+			return false;
+		pause_us(20);
+	}
 	return true;
 }
 
@@ -143,18 +194,13 @@ static bool drain_some(uint64_t deadline, struct suspension *s)
 	return more;
 }
 
-static void pause_us(long us)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
-}
-
 static int drain(uint64_t deadline, struct suspension *s)
 {
 	struct shadow_context *c;
 	struct shadow_cq *cq;
 
-	while (drain_some(deadline, s)) {
-		if (clock_ns() > deadline)
+	while (drain_some(round_of(deadline), s)) {
+		if (is_in_vain(deadline))
 			return refuse(s, ETIMEDOUT,
 				      "send queues are not drained");
 		pause_us(20);
@@ -253,7 +299,7 @@ static int do_suspend(uint64_t deadline, struct suspension *s)
 	int err;
 
 	suspend_make_markers();
-	if (!gate_close(deadline))
+	if (!close_gate(deadline))
 		return refuse(s, ETIMEDOUT, "a verb does not return");
 	EACH (c, qp, qps) {
 		err = check(qp, s);
@@ -264,7 +310,7 @@ static int do_suspend(uint64_t deadline, struct suspension *s)
 	}
 
 	suspended = true;
-	if (!set_flags(deadline, s) || !sections_wait(deadline)) {
+	if (!set_flags(deadline, s)) {
 		resume_all();
 		return refuse(s, ETIMEDOUT,
 			      "a thread is within a batch of verbs");

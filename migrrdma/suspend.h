@@ -20,7 +20,8 @@ struct suspension {
 
 /**
  * layer_suspend - suspend all queue pairs of the process, and wait until they are drained
- * @timeout_ms: budget; when it is over the process runs on as before
+ * @timeout_ms: budget; when it is over the process runs on as before, and so it does when
+ *	who has asked for that by the socket goes away
  * @s: receives what was found
  *
  * Until layer_resume(), verbs that create, destroy or modify QPs and CQs wait.

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "gate.h"
 #include "replace_rig.h"
 
 /* --- the socket --- */
@@ -138,6 +139,53 @@ static void test_socket(void)
 	MUST(!close(second));
 	WAIT(fake_waiting(real));
 	SENT(real, 1, 2, 3, 4);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+}
+
+/* The next one is served when it has been given up; without that, in ten minutes. */
+static void leave(void)
+{
+	int f = dial();
+
+	put(f, "suspend 600000\n");
+	MUST(!close(f));
+	f = dial();
+	CHECK(said(f, "resume\n", "{\"ok\": false, \"errno\": 22, "));
+	MUST(!close(f));
+}
+
+static void test_left(void)
+{
+	struct ibv_qp *qp, *real;
+	struct ibv_qp_ex *ex;
+	struct ibv_cq *cq, *real_cq;
+
+	puts("who goes away while threads are waited for that are in a verb");
+	cq = new_cq(8, &real_cq);
+	qp = new_qp_ex(IBV_QPT_RC, cq, EX_OPS, &real);
+	ex = ibv_qp_to_qp_ex(qp);
+	gate_enter();
+	leave();
+	gate_leave();
+
+	puts("in a batch of polls");
+	pthread_mutex_lock(&to_cq(cq)->lock);
+	leave();
+	pthread_mutex_unlock(&to_cq(cq)->lock);
+
+	puts("in one of requests");
+	ibv_wr_start(ex);
+	leave();
+	ibv_wr_abort(ex);
+
+	puts("or for send queues");
+	prompt = false;
+	leave();
+	CHECK(markers_of(real) == 1 && !send_one(qp, 1, IBV_SEND_SIGNALED));
+	SENT(real, 1);
+	prompt = true;
+	fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
+	POLLED(cq, 4, 1);
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
@@ -367,6 +415,7 @@ int main(void)
 {
 	rig_open();
 	test_socket();
+	test_left();
 	test_words();
 	test_lease();
 	test_closed();
