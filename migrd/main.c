@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "folders.h"
@@ -13,39 +15,24 @@
 #include "server.h"
 #include "shared.h"
 
-static volatile sig_atomic_t is_over, new_files, child_ended;
-
-static void on_signal(int signal)
-{
-	switch (signal) {
-	case SIGCHLD:
-		child_ended = 1;
-		break;
-	case SIGHUP:
-		new_files = 1;
-		break;
-	default:
-		is_over = 1;
-	}
-}
-
-/* They come only while it waits. */
-static void hold_signals(sigset_t *before)
+/* They are read from a descriptor, so that nothing else goes before them. */
+static bool hold_signals(struct server *s)
 {
 	const int all[] = { SIGCHLD, SIGHUP, SIGINT, SIGTERM };
-	struct sigaction act = { .sa_handler = on_signal };
 	sigset_t held;
 
 	sigemptyset(&held);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		sigaddset(&held, all[i]);
-		sigaction(all[i], &act, NULL);
+		signal(all[i], SIG_DFL);
 	}
-	sigprocmask(SIG_BLOCK, &held, before);
+	sigprocmask(SIG_BLOCK, &held, &s->signals);
 	/* whoever has started us */
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		sigdelset(before, all[i]);
+		sigdelset(&s->signals, all[i]);
 	signal(SIGPIPE, SIG_IGN);
+	s->signalled = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signalled >= 0;
 }
 
 static void load(struct server *s, const struct tls_files *files)
@@ -61,22 +48,40 @@ static void load(struct server *s, const struct tls_files *files)
 	s->session.ctx = ctx;
 }
 
-static void serve(struct server *s, const struct tls_files *files)
+/* false if it is over */
+static bool obey(struct server *s, const struct tls_files *files)
 {
-	struct pollfd p = { .fd = s->listener, .events = POLLIN };
+	struct signalfd_siginfo info;
 
-	while (!is_over) {
-		if (ppoll(&p, 1, NULL, &s->signals) > 0)
-			server_accept(s);
-		if (child_ended) {
-			child_ended = 0;
+	while (read(s->signalled, &info, sizeof(info)) == sizeof(info))
+		switch (info.ssi_signo) {
+		case SIGCHLD:
 			server_bury(s);
-		}
-		if (new_files) {
-			new_files = 0;
+			break;
+		case SIGHUP:
 			note("certificates are read again");
 			load(s, files);
+			break;
+		default:
+			return false;
 		}
+	return true;
+}
+
+static void serve(struct server *s, const struct tls_files *files)
+{
+	struct pollfd p[] = {
+		{ .fd = s->listener, .events = POLLIN },
+		{ .fd = s->signalled, .events = POLLIN },
+		{ .fd = s->session.woken, .events = POLLIN },
+	};
+	eventfd_t n;
+
+	while (obey(s, files)) {
+		eventfd_read(s->session.woken, &n);
+		server_admit(s);
+		if (poll(p, 3, server_patience(s)) > 0 && p[0].revents)
+			server_accept(s);
 	}
 	note("ends");
 	server_end(s);
@@ -125,7 +130,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	if (gethostname(host, sizeof(host) - 1) || !shared_init() ||
-	    !server_init(&s)) {
+	    !server_init(&s) || !hold_signals(&s)) {
 		note("%s", strerror(errno));
 		return 1;
 	}
@@ -134,7 +139,6 @@ int main(int argc, char **argv)
 	process_set_host(host);
 	s.session.host = host;
 	s.session.patterns = argv + optind;
-	hold_signals(&s.signals);
 	load(&s, &files);
 	if (!s.session.ctx)
 		return 1;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -19,6 +20,12 @@
 enum {
 	QUEUE = 64,
 	END_MS = 2000, /* in which children end that are asked to */
+	WAIT_MS =
+		25000, /* in which others have said who they are, or have not */
+
+	/* in the place of a number */
+	NOT_YET = -1,
+	FULL = -2,
 };
 
 static int listen_at(const struct addrinfo *a)
@@ -73,7 +80,8 @@ bool server_init(struct server *s)
 	if (at == MAP_FAILED)
 		return false;
 	s->known = at;
-	return true;
+	s->session.woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return s->session.woken >= 0;
 }
 
 /* Who has a network of IPv6 has as many addresses as he likes. */
@@ -82,10 +90,10 @@ static bool same_peer(const struct in6_addr *a, const struct in6_addr *b)
 	return !memcmp(a, b, IN6_IS_ADDR_V4MAPPED(a) ? 16 : 8);
 }
 
-static int place_for(const struct server *s, const struct in6_addr *addr,
-		     const char **reason)
+/* of a child; or FULL, or NOT_YET as too many of the address have not said who they are */
+static int place_for(const struct server *s, const struct in6_addr *addr)
 {
-	int unknown = 0, place = -1;
+	int unknown = 0, place = FULL;
 
 	for (int i = 0; i < MOST_CHILDREN; i++)
 		if (!s->children[i].pid)
@@ -93,11 +101,7 @@ static int place_for(const struct server *s, const struct in6_addr *addr,
 		else if (!atomic_load(&s->known[i]) &&
 			 same_peer(addr, &s->children[i].addr))
 			unknown++;
-	*reason = "there are too many connections";
-	if (unknown < MOST_UNKNOWN)
-		return place;
-	*reason = "too many of this address have not said who they are";
-	return -1;
+	return place == FULL || unknown < MOST_UNKNOWN ? place : NOT_YET;
 }
 
 static void address_of(const struct sockaddr_storage *from,
@@ -118,7 +122,10 @@ static void address_of(const struct sockaddr_storage *from,
 		inet_ntop(AF_INET6, addr, text, INET6_ADDRSTRLEN);
 }
 
-/* However the daemon ends, so does the child: then processes go on. */
+/*
+ * However the daemon ends, so does the child: then processes go on. It has what belongs
+ * to others, who must see their ends.
+ */
 static void in_child(struct server *s, int place, int fd, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -129,24 +136,100 @@ static void in_child(struct server *s, int place, int fd, pid_t parent)
 	signal(SIGHUP, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &s->signals, NULL);
 	close(s->listener);
+	close(s->signalled);
+	for (size_t i = 0; i < s->n_waiting; i++)
+		close(s->waiting[i].fd);
 	s->session.known = &s->known[place];
 	session_run(&s->session, fd);
 	_exit(0);
+}
+
+static void begin(struct server *s, const struct waiting *w, int place)
+{
+	pid_t parent = getpid();
+
+	atomic_store(&s->known[place], false);
+	s->children[place].pid = fork();
+	if (!s->children[place].pid) {
+		note_of(w->text);
+		in_child(s, place, w->fd, parent);
+	}
+	if (s->children[place].pid < 0) {
+		note("%s: refused: fork: %s", w->text, strerror(errno));
+		s->children[place].pid = 0;
+	}
+	s->children[place].addr = w->addr;
+	close(w->fd);
+}
+
+static void refuse(const struct waiting *w, const char *reason)
+{
+	note("%s: refused: %s", w->text, reason);
+	close(w->fd);
+}
+
+static struct waiting take(struct server *s, size_t i)
+{
+	struct waiting w = s->waiting[i];
+
+	s->n_waiting--;
+	memmove(s->waiting + i, s->waiting + i + 1,
+		(s->n_waiting - i) * sizeof(w));
+	return w;
+}
+
+void server_admit(struct server *s)
+{
+	struct waiting w;
+	int place;
+
+	for (size_t i = 0; i < s->n_waiting;) {
+		place = place_for(s, &s->waiting[i].addr);
+		if (place == NOT_YET && now_ms() < s->waiting[i].until) {
+			i++;
+			continue;
+		}
+		w = take(s, i);
+		if (place >= 0)
+			begin(s, &w, place);
+		else
+			refuse(&w,
+			       place == FULL
+				       ? "there are too many connections"
+				       : "too many of this address have not said who they are");
+	}
+}
+
+int server_patience(const struct server *s)
+{
+	long long left = -1;
+
+	if (s->n_waiting) {
+		left = s->waiting[0].until - now_ms();
+		if (left < 0)
+			left = 0;
+	}
+	return (int)left;
+}
+
+static bool may_wait(const struct server *s, const struct in6_addr *addr)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < s->n_waiting; i++)
+		n += same_peer(addr, &s->waiting[i].addr);
+	return n < MOST_WAITING_OF && s->n_waiting < MOST_WAITING;
 }
 
 void server_accept(struct server *s)
 {
 	struct sockaddr_storage from;
 	socklen_t bytes = sizeof(from);
-	char text[INET6_ADDRSTRLEN];
-	pid_t parent = getpid();
-	struct in6_addr addr;
-	const char *reason;
-	int fd, place;
+	struct waiting w;
 
-	fd = accept4(s->listener, (struct sockaddr *)&from, &bytes,
-		     SOCK_CLOEXEC);
-	if (fd < 0) {
+	w.fd = accept4(s->listener, (struct sockaddr *)&from, &bytes,
+		       SOCK_CLOEXEC);
+	if (w.fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		    errno == ENOBUFS) {
 			note("cannot accept: %s", strerror(errno));
@@ -154,25 +237,25 @@ void server_accept(struct server *s)
 		}
 		return;
 	}
-	address_of(&from, &addr, text);
-	place = place_for(s, &addr, &reason);
-	if (place < 0) {
-		note("%s: refused: %s", text, reason);
-		close(fd);
-		return;
+	address_of(&from, &w.addr, w.text);
+	w.until = now_ms() + WAIT_MS;
+	if (may_wait(s, &w.addr)) {
+		s->waiting[s->n_waiting++] = w;
+		server_admit(s);
+	} else {
+		refuse(&w, "too many of this address, or in all, wait");
 	}
-	atomic_store(&s->known[place], false);
-	s->children[place].pid = fork();
-	if (!s->children[place].pid) {
-		note_of(text);
-		in_child(s, place, fd, parent);
-	}
-	if (s->children[place].pid < 0) {
-		note("%s: refused: fork: %s", text, strerror(errno));
-		s->children[place].pid = 0;
-	}
-	s->children[place].addr = addr;
-	close(fd);
+}
+
+/* A sanitizer ends it with an exit code; @told: we have told it to end. */
+static void look_at(pid_t pid, int status, bool told)
+{
+	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		note("child %d: exit code %d", pid, WEXITSTATUS(status));
+	else if (signal && !(told && (signal == SIGTERM || signal == SIGKILL)))
+		note("child %d: signal %d", pid, signal);
 }
 
 void server_bury(struct server *s)
@@ -181,8 +264,7 @@ void server_bury(struct server *s)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (WIFSIGNALED(status))
-			note("child %d: signal %d", pid, WTERMSIG(status));
+		look_at(pid, status, false);
 		for (int i = 0; i < MOST_CHILDREN; i++)
 			if (s->children[i].pid == pid)
 				s->children[i].pid = 0;
@@ -205,11 +287,15 @@ void server_end(struct server *s)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 	long long deadline = now_ms() + END_MS;
+	int status;
+	pid_t pid;
 
+	while (s->n_waiting)
+		refuse(&s->waiting[--s->n_waiting], "this is the end");
 	while (tell_all(s, now_ms() < deadline ? SIGTERM : SIGKILL)) {
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			look_at(pid, status, true);
+		if (pid < 0 && errno == ECHILD)
 			break;
 		nanosleep(&pause, NULL);
 	}

@@ -16,17 +16,27 @@ enum {
 	MOST_CHILDREN = 64,
 	MOST_UNKNOWN =
 		4, /* of an address, before they have shown a certificate */
+	MOST_WAITING = 64,
+	MOST_WAITING_OF = 16, /* an address */
 };
 
 struct server {
 	struct session session;
 	int listener;
 	sigset_t signals;   /* as they were before they were held back */
+	int signalled;	    /* which have come */
 	atomic_bool *known; /* of the children: shared with them */
 	struct child {
 		pid_t pid; /* 0: nobody */
 		struct in6_addr addr;
 	} children[MOST_CHILDREN];
+	struct waiting {
+		int fd;
+		struct in6_addr addr;
+		char text[INET6_ADDRSTRLEN];
+		long long until;
+	} waiting[MOST_WAITING]; /* for a child, in their order */
+	size_t n_waiting;
 };
 
 /* a socket that listens, or -1 and it has been told why; no address is all */
@@ -34,6 +44,10 @@ int server_listen(const char *address, const char *port);
 
 bool server_init(struct server *s);
 void server_accept(struct server *s);
+/* Give children to those who wait, and may have one now, or let them wait no more. */
+void server_admit(struct server *s);
+/* when that has to be done, even if nothing happens: in so many ms, or -1 */
+int server_patience(const struct server *s);
 void server_bury(struct server *s); /* those who have ended */
 void server_end(struct server *s);  /* all of them */
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -205,6 +206,7 @@ void session_run(const struct session *s, int fd)
 		note("refused: %s", c.reason);
 	} else {
 		atomic_store(s->known, true);
+		eventfd_write(s->woken, 1);
 		tls_peer(c.ssl, name, sizeof(name));
 		note("%s is connected", name);
 		if (answer_hello(&c, s->host))

@@ -15,6 +15,7 @@ struct session {
 	const char *host;
 	char *const *patterns; /* of folders */
 	atomic_bool *known;    /* set when the peer has shown its certificate */
+	int woken;	       /* an eventfd, written to then */
 };
 
 /* until one of both ends; @fd is its */

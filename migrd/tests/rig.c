@@ -128,6 +128,14 @@ bool daemon_logged_now(const char *text)
 	return found;
 }
 
+void daemon_forget_log(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/log", dir);
+	MUST(!truncate(path, 0));
+}
+
 bool daemon_logged(const char *text)
 {
 	return SOME_TIME(daemon_logged_now(text));

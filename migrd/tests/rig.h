@@ -31,6 +31,7 @@ void daemon_signal(int signal);
 int daemon_end(void);		      /* its exit code */
 bool daemon_logged(const char *text); /* some time */
 bool daemon_logged_now(const char *text);
+void daemon_forget_log(void);
 int daemon_children(void);
 const char *daemon_port(void);
 

@@ -113,26 +113,42 @@ static void test_garbage(void)
 	CHECK(SOME_TIME(!daemon_children()));
 }
 
-/* Who says nothing is not waited for, and may not come often. */
+/* Who says nothing is not waited for. Others of the address have to, and not too many. */
 static void test_slow(void)
 {
+	enum {
+		SLOW = 20
+	};
 	struct client c;
-	int fd[6];
+	int fd[SLOW + 2];
 
 	puts("slow peers");
-	for (int i = 0; i < 6; i++) {
+	daemon_forget_log();
+	CHECK(SOME_TIME(!daemon_children()));
+	for (int i = 0; i < 4; i++) {
 		fd[i] = dial();
 		MUST(fd[i] >= 0);
 	}
-	CHECK(ends(fd[5]) && ends(fd[4]));
+	CHECK(SOME_TIME(daemon_children() == 4));
+	client_open(&c);
+	CHECK(daemon_logged("refused: the peer takes too long"));
+	for (int i = 0; i < 4; i++) {
+		CHECK(ends(fd[i]));
+		close(fd[i]);
+	}
+	client_close(&c);
+	CHECK(SOME_TIME(!daemon_children()));
+
+	for (int i = 0; i < SLOW + 2; i++) {
+		fd[i] = dial();
+		MUST(fd[i] >= 0);
+	}
+	CHECK(ends(fd[SLOW]) && ends(fd[SLOW + 1]));
 	CHECK(daemon_logged("too many of this address"));
 	CHECK(daemon_children() == 4);
-	CHECK(!client_try(&c, "n1", "ca", TLS1_3_VERSION));
-	for (int i = 0; i < 4; i++)
-		CHECK(ends(fd[i]));
-	CHECK(daemon_logged("refused: the peer takes too long"));
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < SLOW + 2; i++)
 		close(fd[i]);
+	CHECK(SOME_TIME(!daemon_children()));
 	/* a byte now and then is not enough */
 	fd[0] = dial();
 	for (int i = 0; i < 40; i++) {
@@ -143,8 +159,45 @@ static void test_slow(void)
 	}
 	CHECK(ends(fd[0]));
 	close(fd[0]);
-	client_open(&c);
-	client_close(&c);
+}
+
+/* Many knock, and at the first of them there is a signal: it is not the last thing. */
+static void test_signal(void)
+{
+	enum {
+		MANY = 25
+	};
+	char path[128], log[16384];
+	int fd[MANY];
+	size_t n;
+	FILE *f;
+
+	puts("a signal while many knock");
+	CHECK(!daemon_logged_now("child"));
+	daemon_forget_log();
+	daemon_signal(SIGSTOP);
+	for (int i = 0; i < MANY; i++) {
+		fd[i] = dial();
+		MUST(fd[i] >= 0);
+	}
+	snprintf(path, sizeof(path), "%s/signal", dir);
+	f = fopen(path, "w");
+	MUST(f && !fclose(f));
+	daemon_signal(SIGCONT);
+	CHECK(daemon_logged("too many of this address") &&
+	      daemon_logged("certificates are read again"));
+	snprintf(path, sizeof(path), "%s/log", dir);
+	f = fopen(path, "r");
+	MUST(f);
+	n = fread(log, 1, sizeof(log) - 1, f);
+	fclose(f);
+	log[n] = 0;
+	CHECK(strstr(log, "certificates are read again") <
+		      strstr(log, "too many of this address"),
+	      "%s", log);
+	for (int i = 0; i < MANY; i++)
+		close(fd[i]);
+	CHECK(SOME_TIME(!daemon_children()));
 }
 
 /* one after the other, so that they are known */
@@ -198,7 +251,9 @@ int main(void)
 	test_slow();
 	test_many();
 	test_new_files();
+	test_signal();
 	CHECK(!daemon_end());
+	CHECK(!daemon_logged_now("child"));
 	rig_end();
 	return check_result();
 }

@@ -2,6 +2,7 @@
 /*
  * What may be said, and what else is
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -209,6 +210,23 @@ static void test_fuzz(void)
 	CHECK(SOME_TIME(!daemon_children()));
 }
 
+/* One that a sanitizer ends */
+static void test_child(void)
+{
+	char path[PATH_MAX];
+	struct client c;
+	FILE *f;
+
+	puts("the exit code of a child");
+	snprintf(path, sizeof(path), "%s/qps", dir);
+	f = fopen(path, "w");
+	MUST(f && fputs("17 -1\n", f) >= 0 && !fclose(f));
+	client_open(&c);
+	CHECK(!said(&c, "find 17 ::ffff:10.10.0.2", "{"));
+	client_close(&c);
+	CHECK(daemon_logged(": exit code 23"));
+}
+
 int main(void)
 {
 	rig_begin();
@@ -217,8 +235,9 @@ int main(void)
 	test_lines();
 	test_find();
 	test_fuzz();
-	CHECK(!daemon_end());
 	CHECK(!daemon_logged_now("child"));
+	test_child();
+	CHECK(!daemon_end());
 	rig_end();
 	return check_result();
 }
