@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proc.h"
+
 enum {
 	SLOTS = 1024,
 	TRIES = 20,
@@ -50,39 +52,62 @@ static bool lock(off_t byte, short how)
 }
 
 /* Nobody has it for long, unless he was stopped; then there is no table. */
-static struct slot *slot_of(const struct shared_key *key)
+static bool lock_table(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	uint64_t hash = (key->dev * 31 + key->ino) * 31 + key->ctime_ns;
 
 	for (int i = 0; i < TRIES; i++) {
 		if (lock(0, F_WRLCK))
-			return &table[hash % SLOTS];
+			return true;
 		nanosleep(&pause, NULL);
 	}
-	return NULL;
+	return false;
 }
 
 bool shared_find(const struct shared_key *key, struct shared_owner *owner)
 {
-	struct slot *s = slot_of(key);
-	bool found;
+	bool found = false;
 
-	if (!s)
+	if (!lock_table())
 		return false;
-	found = s->owner.pid && !memcmp(&s->key, key, sizeof(*key));
-	*owner = s->owner;
+	for (int i = 0; !found && i < SLOTS; i++) {
+		found = table[i].owner.pid &&
+			!memcmp(&table[i].key, key, sizeof(*key));
+		if (found)
+			*owner = table[i].owner;
+	}
 	lock(0, F_UNLCK);
 	return found;
+}
+
+/*
+ * A process has one, so that it cannot take those of others: its last one; or one that
+ * nobody has, or whoever has it is gone.
+ */
+static struct slot *slot_for(const struct shared_owner *owner)
+{
+	struct slot *unused = NULL;
+
+	for (int i = 0; i < SLOTS; i++) {
+		if (table[i].owner.pid == owner->pid)
+			return &table[i];
+		if (!table[i].owner.pid && !unused)
+			unused = &table[i];
+	}
+	for (int i = 0; !unused && i < SLOTS; i++)
+		if (proc_start(table[i].owner.pid) != table[i].owner.start)
+			unused = &table[i];
+	return unused ? unused : &table[owner->pid % SLOTS];
 }
 
 void shared_remember(const struct shared_key *key,
 		     const struct shared_owner *owner)
 {
-	struct slot *s = slot_of(key);
+	struct slot *s;
 
-	if (!s)
+	if (!lock_table())
 		return;
+	s = slot_for(owner);
 	s->owner.pid = 0; /* if this is our end */
 	s->key = *key;
 	s->owner.start = owner->start;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is remembered of sockets
+ */
+#include <limits.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "proc.h"
+#include "shared.h"
+
+/* nobody has such a number */
+#define PID_MAX (1 << 22)
+
+static struct shared_key key(uint64_t n)
+{
+	return (struct shared_key){ .dev = 1, .ino = n };
+}
+
+static void remember(uint64_t n, pid_t pid, unsigned long long start)
+{
+	const struct shared_key k = key(n);
+	const struct shared_owner o = { pid, start };
+
+	shared_remember(&k, &o);
+}
+
+static pid_t owner(uint64_t n)
+{
+	const struct shared_key k = key(n);
+	struct shared_owner o;
+
+	return shared_find(&k, &o) ? o.pid : 0;
+}
+
+int main(void)
+{
+	const unsigned long long start = proc_start(getpid());
+
+	MUST(shared_init() && start);
+	CHECK(!owner(1));
+	/* many, of which none takes the place of another one */
+	for (int i = 1; i < 1024; i++)
+		remember((uint64_t)i * 1024, PID_MAX + i, 1);
+	for (int i = 1; i < 1024; i++)
+		CHECK(owner((uint64_t)i * 1024) == PID_MAX + i, "%d", i);
+	/* one process has one, whatever it does */
+	for (uint64_t n = 1; n <= 2000; n++)
+		remember(n, getpid(), start);
+	CHECK(!owner(1999) && owner(2000) == getpid());
+	/* those that are gone make room, and only they */
+	for (int i = 0; i < 3000; i++)
+		remember(5000000 + (uint64_t)i, 2 * PID_MAX + i, 1);
+	CHECK(owner(5002999) == 2 * PID_MAX + 2999);
+	CHECK(owner(2000) == getpid());
+	return check_result();
+}
