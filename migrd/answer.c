@@ -57,7 +57,10 @@ bool answer_processes(struct conn *c, const struct processes *p)
 			list = NULL;
 			break;
 		}
-	return answer(c, json_pack("{s:b, s:o}", "ok", 1, "processes", list));
+	return answer(c, json_pack("{s:b, s:o, s:o*}", "ok", 1, "processes",
+				   list, "left_out",
+				   p->left_out ? json_integer(p->left_out)
+					       : NULL));
 }
 
 bool answer_process(struct conn *c, const struct process *p)

@@ -97,6 +97,11 @@ bool layer_processes(struct layer *l, const char *host, long long deadline,
 	       choose(l, json_object_get(answer, "processes"), found, n);
 	if (answer && !good)
 		snprintf(reason, bytes, "too many processes, or none");
+	if (good && json_object_get(answer, "left_out")) {
+		snprintf(reason, bytes,
+			 "there are more processes than are told");
+		good = false;
+	}
 	json_decref(answer);
 	return good;
 }

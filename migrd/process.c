@@ -186,18 +186,37 @@ static bool add(struct processes *p, const struct candidate *c,
 	return true;
 }
 
+/* Who owns a folder may fill it, but not the list of all. */
+static bool has_room(struct processes *p, const char *folder)
+{
+	if (!p->folder || strcmp(p->folder, folder)) {
+		free(p->folder);
+		p->folder = strdup(folder);
+		p->in_folder = 0;
+	}
+	return p->folder && p->in_folder < MOST_OF_FOLDER &&
+	       p->n < MOST_PROCESSES;
+}
+
 static bool found(const struct candidate *c, void *arg)
 {
 	struct processes *p = arg;
 	struct shared_owner owner;
-	int fd = folders_open(c->dir, c->name, O_PATH);
+	int fd;
 
+	if (!p->pid && !p->id && !has_room(p, c->path)) {
+		p->left_out++;
+		return false;
+	}
+	fd = folders_open(c->dir, c->name, O_PATH);
 	if (fd < 0)
 		return false;
 	if (!identify(fd, c->inner, &owner) || has(p, owner.pid) ||
 	    (p->pid && p->pid != owner.pid) || !add(p, c, &owner, fd))
 		close(fd);
-	return p->n == (p->pid || p->id ? 1 : MOST_PROCESSES);
+	else
+		p->in_folder++;
+	return (p->pid || p->id) && p->n;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -213,6 +232,9 @@ void processes_get(struct processes *p, char *const *patterns)
 			break;
 	if (p->n)
 		qsort(p->all, p->n, sizeof(*p->all), by_pid);
+	if (p->left_out)
+		note("too many processes: %u sockets are left out",
+		     p->left_out);
 }
 
 void processes_free(struct processes *p)
@@ -221,5 +243,6 @@ void processes_free(struct processes *p)
 		close(p->all[i].socket);
 		free(p->all[i].path);
 	}
+	free(p->folder);
 	free(p->all);
 }

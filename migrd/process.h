@@ -14,6 +14,7 @@
 enum {
 	ID_BYTES = 64, /* with the 0 behind it; more is no ID for the library */
 	MOST_PROCESSES = 512,
+	MOST_OF_FOLDER = 64, /* of those */
 };
 
 struct process {
@@ -30,6 +31,11 @@ struct processes {
 	size_t n;
 	pid_t pid;	/* 0: any */
 	const char *id; /* NULL: any */
+
+	/* if any are wanted: sockets that nobody has looked at, as there were too many */
+	unsigned int left_out;
+	char *folder; /* the last one, and how many of its processes there are */
+	size_t in_folder;
 };
 
 /* of this host, the first part of IDs: letters, digits, - and _ only */

@@ -181,6 +181,38 @@ static void test_many(void)
 	CHECK(count() == 0);
 }
 
+/* Whoever has many of them leaves room for others, and what is left out is said. */
+static void test_crowd(void)
+{
+	enum {
+		CROWD = 66
+	};
+	static struct fake crowd[CROWD];
+	struct fake f;
+	struct client c;
+
+	puts("a crowd");
+	for (int i = 0; i < CROWD; i++)
+		fake_start(&crowd[i], GOOD, "c/two/run");
+	fake_start(&f, GOOD, "c/three/run");
+	CHECK(count() == 65);
+	CHECK(strstr(answer, "\"left_out\":2}"));
+	CHECK(daemon_logged("2 sockets are left out"));
+	CHECK(listed(f.id));
+	/* whoever is meant is found */
+	for (int i = 0; i < CROWD; i++)
+		if (*crowd[i].id) {
+			client_open(&c);
+			CHECK(opened(&c, &crowd[i]));
+			client_close(&c);
+			CHECK(fake_ended(&crowd[i]) == 'r');
+		}
+	for (int i = 0; i < CROWD; i++)
+		fake_kill(&crowd[i]);
+	fake_kill(&f);
+	CHECK(!count() && !strstr(answer, "left_out"));
+}
+
 int main(void)
 {
 	rig_begin();
@@ -189,8 +221,10 @@ int main(void)
 	test_links();
 	test_no_sockets();
 	test_names();
+	test_crowd();
 	test_many();
 	CHECK(!daemon_end());
+	CHECK(!daemon_logged_now("child"));
 	rig_end();
 	return check_result();
 }
