@@ -225,6 +225,9 @@ unsigned int fake_completions(const struct ibv_cq *real);
 extern void (*fake_posted_hook)(struct ibv_qp *real,
 				const struct fake_sent *sent);
 
+/* Called when a CQ has been armed, with no lock held */
+extern void (*fake_armed_hook)(struct ibv_cq *real);
+
 /* Events of real objects */
 void fake_cq_event(struct ibv_cq *real);
 void fake_async_event(struct ibv_context *real,

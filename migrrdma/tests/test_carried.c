@@ -153,11 +153,59 @@ static void test_event_ends(void)
 	world_destroy();
 }
 
+static struct ibv_cq *second;
+static pthread_t armer;
+
+static void *arm(void *arg)
+{
+	(void)arg;
+	CHECK(!ibv_req_notify_cq(second, 0));
+	return NULL;
+}
+
+/* The first new CQ is armed as the old one was; what is armed now, is armed itself. */
+static void begin_to_arm(struct ibv_cq *real)
+{
+	(void)real;
+	fake_armed_hook = NULL;
+	CHECK(!atomic_load(&to_channel(w.channel)->held));
+	MUST(!pthread_create(&armer, NULL, arm, NULL));
+}
+
+static void test_armed_meanwhile(void)
+{
+	struct ibv_qp *qp, *real;
+	struct ibv_cq *cq;
+	void *context;
+
+	puts("a CQ that is armed while it is replaced");
+	world_make();
+	MUST(second = ibv_create_cq(ctx, 64, NULL, w.channel, 0));
+	qp = new_qp(IBV_QPT_RC, second, &real);
+	set_state(qp, IBV_QPS_INIT);
+	CHECK(!ibv_req_notify_cq(w.cq, 1)); /* markers do not solicit */
+	suspend();
+	fake_armed_hook = begin_to_arm;
+	replace_all();
+	MUST(!fake_armed_hook && !pthread_join(armer, NULL));
+	connect_all();
+	resume();
+	real = fake_newest(FAKE_QP);
+	fake_received(real, 5, 1);
+	MUST(readable(w.channel->fd));
+	CHECK(!ibv_get_cq_event(w.channel, &cq, &context) && cq == second);
+	ibv_ack_cq_events(cq, 1);
+	POLLED(second, 1, 5);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(second));
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
 	test_events();
 	test_limit();
 	test_event_ends();
+	test_armed_meanwhile();
 	return rig_close();
 }

@@ -245,6 +245,8 @@ static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	return n;
 }
 
+void (*fake_armed_hook)(struct ibv_cq *real);
+
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	OWN(CQ, cq);
@@ -252,6 +254,8 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	pthread_mutex_lock(&lock);
 	((struct fake_cq *)cq)->armed = solicited_only ? 2 : 1;
 	pthread_mutex_unlock(&lock);
+	if (fake_armed_hook)
+		fake_armed_hook(cq);
 	return 0;
 }
 
