@@ -29,6 +29,15 @@ static void tell_much(int fd)
 	tell(fd, "\n");
 }
 
+static void tell_urgently(int fd)
+{
+	char path[PATH_MAX];
+
+	MUST(send(fd, "!", 1, MSG_OOB) == 1);
+	snprintf(path, sizeof(path), "%s/%d.urgent", dir, getpid());
+	MUST(!close(open(path, O_WRONLY | O_CREAT, 0600)));
+}
+
 static bool layer_answers(int fd, const char *line)
 {
 	char path[PATH_MAX], text[8192] = "{\"ok\": true}\n";
@@ -92,6 +101,8 @@ static bool answer_to(int fd, enum manner manner, int n, const char *line,
 			usleep(200000);
 			tell(fd, "garbage\n");
 		}
+		if (manner == URGENT && n)
+			tell_urgently(fd);
 		return true;
 	}
 }

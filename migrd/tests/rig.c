@@ -141,21 +141,47 @@ bool daemon_logged(const char *text)
 	return SOME_TIME(daemon_logged_now(text));
 }
 
-int daemon_children(void)
+static void read_proc(const char *path, char *text, size_t room)
 {
-	char path[64], list[4096];
-	int n = 0, fd;
+	int fd = open(path, O_RDONLY);
 	ssize_t bytes;
+
+	MUST(fd >= 0);
+	bytes = read(fd, text, room - 1);
+	MUST(bytes >= 0 && !close(fd));
+	text[bytes] = 0;
+}
+
+static void list_children(char *list, size_t room)
+{
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", daemon_pid,
 		 daemon_pid);
-	fd = open(path, O_RDONLY);
-	MUST(fd >= 0);
-	bytes = read(fd, list, sizeof(list));
-	close(fd);
-	for (ssize_t i = 0; i < bytes; i++)
-		n += list[i] == ' ';
+	read_proc(path, list, room);
+}
+
+int daemon_children(void)
+{
+	char list[4096];
+	int n = 0;
+
+	list_children(list, sizeof(list));
+	for (const char *c = list; *c; c++)
+		n += *c == ' ';
 	return n;
+}
+
+char daemon_child_state(void)
+{
+	char list[64], path[64], stat[512], *state;
+
+	list_children(list, sizeof(list));
+	snprintf(path, sizeof(path), "/proc/%d/stat", atoi(list));
+	read_proc(path, stat, sizeof(stat));
+	state = strrchr(stat, ')');
+	MUST(state);
+	return state[2];
 }
 
 /* --- clients --- */

@@ -33,6 +33,7 @@ bool daemon_logged(const char *text); /* some time */
 bool daemon_logged_now(const char *text);
 void daemon_forget_log(void);
 int daemon_children(void);
+char daemon_child_state(void); /* of the only one, as in /proc/PID/stat */
 const char *daemon_port(void);
 
 struct client {
@@ -74,6 +75,7 @@ enum manner {
 	HUGE,	       /* its second answer has 20 MiB */
 	TALKS,	       /* two lines for one */
 	CHATTY,	       /* a line for none */
+	URGENT, /* a byte out of band for none; then there is PID.urgent */
 	NO_JSON,
 	/* Words are appended to the file PID.said of the folder, and answered with what
 	 * is in PID.WORD, if that is there: "hang up" is no answer, but the end. The

@@ -230,6 +230,39 @@ static void test_bad(enum manner manner, const char *name, const char *says)
 	CHECK(daemon_logged(says));
 }
 
+/* Whoever is busy is so whenever one looks. */
+static bool rests(void)
+{
+	for (int i = 0; i < 50; i++) {
+		if (daemon_child_state() != 'S')
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
+static void test_urgent(void)
+{
+	char path[128];
+	struct client c;
+	struct fake f;
+
+	puts("a byte out of band");
+	fake_start(&f, URGENT, "run");
+	MUST(SOME_TIME(!daemon_children()));
+	client_open(&c);
+	CHECK(opened(&c, &f));
+	for (int n = 1; n < 3; n++) {
+		CHECK(said(&c, "x", "{\"ok\": true,"));
+		snprintf(path, sizeof(path), "%s/%d.urgent", dir, f.pid);
+		CHECK(SOME_TIME(!access(path, F_OK)) && !unlink(path));
+		CHECK(SOME_TIME(rests()), "it is busy");
+	}
+	client_close(&c);
+	CHECK(fake_ended(&f) == 'r');
+	fake_kill(&f);
+}
+
 int main(void)
 {
 	rig_begin();
@@ -243,6 +276,7 @@ int main(void)
 	test_bad(TALKS, "two answers", "it says what nobody has asked");
 	test_bad(CHATTY, "an answer to nothing",
 		 "it says what nobody has asked");
+	test_urgent();
 	CHECK(!daemon_end());
 	CHECK(!daemon_logged_now("child"));
 	rig_end();
