@@ -58,10 +58,10 @@ static int tick(void)
 	return (int)((next - now) / 1000000) + 1;
 }
 
-/* Somebody comes, or says something, or goes away; not by CRIU, which ends a poll. */
-static bool is_called(int fd)
+/* Or somebody has gone away; but it was not CRIU, which ends a poll. */
+static bool is_ready(int fd, short events)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p = { .fd = fd, .events = events };
 
 	return poll(&p, 1, tick()) > 0;
 }
@@ -95,6 +95,8 @@ static bool obey_lines(int fd, struct said *s)
 	char *end, next;
 
 	while (!hangs_up && (end = memchr(s->text, '\n', s->bytes))) {
+		if (!is_ready(fd, POLLOUT))
+			continue; /* it does not read answers */
 		was_held = layer_is_held();
 		next = end[1];
 		end[1] = 0;
@@ -120,7 +122,7 @@ static void serve(int fd)
 	}
 	client = fd;
 	while (goes_on)
-		if (is_called(fd))
+		if (is_ready(fd, POLLIN))
 			goes_on = hear(fd, &s) && obey_lines(fd, &s);
 	client = -1;
 	if (!layer_is_held())
@@ -142,7 +144,7 @@ static void *listener(void *arg)
 
 	(void)arg;
 	for (;;) {
-		if (!is_called(sock))
+		if (!is_ready(sock, POLLIN))
 			continue;
 		fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
@@ -153,7 +155,7 @@ static void *listener(void *arg)
 			nanosleep(&pause, NULL);
 	}
 	while (layer_is_held())
-		is_called(-1);
+		is_ready(-1, 0);
 	return NULL;
 }
 

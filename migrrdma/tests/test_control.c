@@ -386,6 +386,25 @@ static void test_lease(void)
 	MUST(!close(f));
 }
 
+/* and asks for more answers than there is room for */
+static void test_deaf(void)
+{
+	char lines[2000 * 6 + 1] = "";
+	int f;
+
+	puts("and while somebody reads nothing");
+	world_make();
+	f = dial();
+	CHECK(does(f, "suspend 20000\n"));
+	hold_and_hang_up(f, "hold 20000 1\n");
+	f = dial();
+	for (int i = 0; i < 2000; i++)
+		strcpy(lines + 6 * i, "names\n");
+	put(f, lines); /* at once: there is little room for them, too */
+	check_lease_ends();
+	MUST(!close(f));
+}
+
 static int listening(void)
 {
 	int on = 0;
@@ -418,6 +437,7 @@ int main(void)
 	test_left();
 	test_words();
 	test_lease();
+	test_deaf();
 	test_closed();
 	return rig_close();
 }
