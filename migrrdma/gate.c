@@ -31,7 +31,7 @@ static _Thread_local struct {
 void gate_add_context(struct shadow_context *ctx)
 {
 	pthread_mutex_lock(&contexts_lock);
-	TAILQ_INSERT_TAIL(&contexts, ctx, entry);
+	TAILQ_INSERT_TAIL(ctx->put_away ? &put_away : &contexts, ctx, entry);
 	pthread_mutex_unlock(&contexts_lock);
 }
 
@@ -65,6 +65,9 @@ bool gate_is_unplugged(int cmd_fd)
 {
 	bool is;
 
+	/* nor is there the lock, in a child */
+	if (!control_is_on())
+		return false;
 	pthread_mutex_lock(&contexts_lock);
 	is = is_of(&contexts, cmd_fd) || is_of(&put_away, cmd_fd);
 	pthread_mutex_unlock(&contexts_lock);

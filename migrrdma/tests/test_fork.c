@@ -130,11 +130,27 @@ static void test_tell(void)
 	close(fd[1]);
 }
 
+static void test_unplugged(void)
+{
+	puts("a process whose devices are unplugged");
+	world_make();
+	hold(1);
+	fake_fail_times("ibv_open_device", ENODEV, 10);
+	while (layer_is_held())
+		layer_tick();
+	check_child();
+	fake_fail("ibv_close_device", EBUSY); /* then it is where it was */
+	CHECK(ibv_close_device(ctx) == EBUSY && !TAILQ_FIRST(&contexts));
+	check_child();
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
 	test_fork();
 	test_retired();
 	test_tell();
+	test_unplugged();
 	return rig_close();
 }

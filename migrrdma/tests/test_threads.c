@@ -6,6 +6,10 @@
 #include "app.h"
 
 #include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 enum {
 	ROUNDS = 300,
@@ -159,9 +163,43 @@ static void test_devices(void)
 	CHECK(fake_alive(FAKE_DEVICE) == 0 && fake_alive(FAKE_LIST) == 0);
 }
 
+static void *command(void *arg)
+{
+	(void)arg;
+	while (!done)
+		ioctl(9999, RDMA_VERBS_IOCTL, NULL);
+	return NULL;
+}
+
+/* Children do not wait for what a thread of the parent was at. */
+static void test_children(void)
+{
+	pthread_t threads[4];
+	int status;
+	pid_t child;
+
+	puts("children while there are commands");
+	done = false;
+	for (int i = 0; i < 4; i++)
+		MUST(!pthread_create(&threads[i], NULL, command, NULL));
+	for (int i = 0; i < ROUNDS / 2; i++) {
+		child = fork();
+		if (!child) {
+			alarm(10);
+			ioctl(9999, RDMA_VERBS_IOCTL, NULL);
+			_exit(0);
+		}
+		MUST(waitpid(child, &status, 0) == child && !status);
+	}
+	done = true;
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(void)
 {
 	test_context();
 	test_devices();
+	test_children();
 	return app_end();
 }
