@@ -48,6 +48,57 @@ int layer_set_peer(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
 	return err;
 }
 
+/* Requests that are on their way name keys of before. */
+static int check_peer(const struct peer *peer, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	if (!peer)
+		return swap_refuse(s, ENOMEM, "no memory for another peer");
+	EACH (c, qp, qps)
+		if (qp->peer == peer && !qp->suspended)
+			return swap_refuse(
+				s, EBUSY,
+				"QP 0x%06x leads there and is not suspended",
+				qp->qp.qp_num);
+	return 0;
+}
+
+int layer_forget_keys(const char *id, struct swap *s)
+{
+	struct peer *peer;
+	int err;
+
+	*s = (struct swap){};
+	if (!suspend_hold())
+		return swap_refuse(s, EINVAL, "it is not suspended");
+	peer = peer_get(id);
+	err = check_peer(peer, s);
+	if (!err)
+		err = peer_forget_keys(peer);
+	suspend_release();
+	return err;
+}
+
+/* The first one makes all others void, too. */
+int layer_set_key(const char *id, uint32_t key, uint32_t real, struct swap *s)
+{
+	bool suspended = suspend_hold();
+	struct peer *peer = suspended ? peer_get(id) : peer_find(id);
+	int err = 0;
+
+	*s = (struct swap){};
+	if (!peer || !peer_keys(peer))
+		err = suspended ? check_peer(peer, s)
+				: swap_refuse(s, EINVAL, "it is not suspended");
+	if (!err)
+		err = peer_set_key(peer, key, real);
+	if (suspended)
+		suspend_release();
+	return err;
+}
+
 /* --- connect --- */
 
 static bool is_connected(const struct shadow_qp *qp)

@@ -103,9 +103,10 @@ static struct ibv_flow *create_flow(struct ibv_qp *qp,
 {
 	struct shadow_context *s = to_context(qp->context);
 
-	return GATED(
-		note(s, "a flow",
-		     s->real_verbs->ibv_create_flow(to_qp(qp)->real, attr)));
+	return GATED_WITH(to_qp(qp),
+			  note(s, "a flow",
+			       s->real_verbs->ibv_create_flow(to_qp(qp)->real,
+							      attr)));
 }
 
 static struct ibv_wq *create_wq(struct ibv_context *ctx,
@@ -292,7 +293,7 @@ int ibv_close_device(struct ibv_context *ctx)
 	if (!is_shadow(ctx))
 		return real()->ibv_close_device(ctx);
 	s = to_context(ctx);
-	err = GATED(close_device(s));
+	err = GATED_WITH(s, close_device(s));
 	if (err)
 		return err;
 

@@ -287,7 +287,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 void cq_name(struct shadow_cq *s, struct ibv_wc *wc)
 {
 	unsigned char slow =
-		atomic_load_explicit(&s->slow, memory_order_relaxed);
+		atomic_load_explicit(&s->slow, memory_order_acquire);
 
 	if (slow & CQ_SLOTS)
 		wc->wr_id = slots_done(wc->wr_id);

@@ -102,7 +102,7 @@ static uint32_t read_named_qpn(struct ibv_cq_ex *ex)
 	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
 	uint32_t num = read_qp_num(ex);
 
-	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed) &
+	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire) &
 		     CQ_NAMES))
 		num = names_qpn(to_context(ex->context)->qpns, num);
 	return num;

@@ -7,7 +7,8 @@
 #include "clock.h"
 #include "control.h"
 
-#define SOON 5000000 /* ns */
+#define SOON 5000000	    /* ns */
+#define PATIENCE 1000000000 /* ns */
 
 struct contexts contexts = TAILQ_HEAD_INITIALIZER(contexts);
 static struct contexts put_away = TAILQ_HEAD_INITIALIZER(put_away);
@@ -19,6 +20,7 @@ static struct {
 	pthread_cond_t changed;
 	unsigned int within;
 	bool closed;
+	bool yields; /* to who waits for a suspended QP */
 } gate = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .changed = PTHREAD_COND_INITIALIZER };
 
@@ -74,17 +76,22 @@ bool gate_is_unplugged(int cmd_fd)
 	return is;
 }
 
-void gate_enter(void)
+void gate_enter_with(const bool *suspended)
 {
 	if (!control_is_on())
 		return;
 	if (!own.depth++)
 		own.cancel = cancel_off();
 	pthread_mutex_lock(&gate.lock);
-	while (gate.closed)
+	while (gate.closed || (*suspended && !gate.yields))
 		pthread_cond_wait(&gate.changed, &gate.lock);
 	gate.within++;
 	pthread_mutex_unlock(&gate.lock);
+}
+
+void gate_enter(void)
+{
+	gate_enter_with(&(bool){ false });
 }
 
 void gate_leave(void)
@@ -126,6 +133,23 @@ void gate_open(void)
 	gate.closed = false;
 	pthread_cond_broadcast(&gate.changed);
 	pthread_mutex_unlock(&gate.lock);
+}
+
+static void yield(bool does)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.yields = does;
+	pthread_cond_broadcast(&gate.changed);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+void gate_close_surely(void)
+{
+	if (gate_close(clock_ns() + PATIENCE))
+		return;
+	yield(true);
+	gate_close(UINT64_MAX / 2);
+	yield(false);
 }
 
 /* All locks are to be made anew. */

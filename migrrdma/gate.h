@@ -32,6 +32,13 @@ bool gate_is_unplugged(int cmd_fd);
 void gate_enter(void);
 void gate_leave(void);
 
+/**
+ * gate_enter_with - begin a verb of a QP, or of a context
+ * @suspended: is the QP suspended, or one of the context's: the verb waits, also while the
+ *	gate is open. Written with the gate closed.
+ */
+void gate_enter_with(const bool *suspended);
+
 /* in the list of the context, or not any more */
 #define LINK(ctx, list, obj)                                   \
 	do {                                                   \
@@ -47,15 +54,18 @@ void gate_leave(void);
 	} while (0)
 
 /* the value of such a verb, with errno as it has left it */
-#define GATED(verb)                  \
+#define GATED_BY(enter, verb)        \
 	({                           \
 		__typeof__(verb) r_; \
                                      \
-		gate_enter();        \
+		enter;               \
 		r_ = (verb);         \
 		gate_leave();        \
 		r_;                  \
 	})
+#define GATED(verb) GATED_BY(gate_enter(), verb)
+/* of a shadow QP or context */
+#define GATED_WITH(obj, verb) GATED_BY(gate_enter_with(&(obj)->suspended), verb)
 
 /**
  * gate_close - wait until no verb is under way, and let none begin
@@ -65,6 +75,14 @@ void gate_leave(void);
  */
 bool gate_close(uint64_t deadline);
 void gate_open(void);
+
+/**
+ * gate_close_surely - the same, while QPs are suspended and the gate was open
+ *
+ * Who is within may wait for a CQ that a thread has, which waits for a suspended QP
+ * itself: after a second that one waits no more.
+ */
+void gate_close_surely(void);
 
 /* in a process that has just been forked */
 void gate_in_child(void);

@@ -72,7 +72,8 @@ int shadow_dealloc_mw(struct ibv_mw *mw)
 	struct shadow_context *c = to_context(mw->context);
 	int err;
 
-	gate_enter(); /* not while a bind of it is collected */
+	gate_enter_with(
+		&c->suspended); /* not while a bind of it is collected */
 	err = c->real->ops.dealloc_mw(to_mw(mw)->real);
 	pthread_mutex_lock(&c->lock);
 	if (!err && !--c->mws)
@@ -114,7 +115,7 @@ int shadow_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 	struct ibv_mw_bind b = *bind;
 	int err;
 
-	gate_enter(); /* it posts: not while the QP is suspended */
+	gate_enter_with(&to_qp(qp)->suspended); /* it posts */
 	b.bind_info = real_bind_info(&bind->bind_info);
 	err = s->real->context->ops.bind_mw(real_qp(qp), s->real, &b);
 	mw->rkey = s->real->rkey;

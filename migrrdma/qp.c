@@ -267,7 +267,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	if (!is_shadow(qp->context))
 		return real()->ibv_destroy_qp(qp);
 
-	err = GATED(destroy_qp(s));
+	err = GATED_WITH(s, destroy_qp(s));
 	if (err)
 		return err;
 	events_end_qp(s);
@@ -311,7 +311,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	if (!is_shadow(qp->context))
 		return real()->ibv_modify_qp(qp, attr, attr_mask);
 	if (control_is_on())
-		return GATED(modify_qp(to_qp(qp), attr, attr_mask));
+		return GATED_WITH(to_qp(qp),
+				  modify_qp(to_qp(qp), attr, attr_mask));
 	err = real()->ibv_modify_qp(real_qp(qp), attr, attr_mask);
 	qp->state = real_qp(qp)->state;
 	return err;
@@ -341,7 +342,8 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 {
 	if (!is_shadow(qp->context))
 		return real()->ibv_query_qp(qp, attr, attr_mask, init_attr);
-	return GATED(query_qp(to_qp(qp), attr, attr_mask, init_attr));
+	return GATED_WITH(to_qp(qp),
+			  query_qp(to_qp(qp), attr, attr_mask, init_attr));
 }
 
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
@@ -349,15 +351,16 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 {
 	if (!is_shadow(qp->context))
 		return real()->ibv_query_qp_data_in_order(qp, op, flags);
-	return GATED(
-		real()->ibv_query_qp_data_in_order(real_qp(qp), op, flags));
+	return GATED_WITH(to_qp(qp),
+			  real()->ibv_query_qp_data_in_order(real_qp(qp), op,
+							     flags));
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!is_shadow(qp->context))
 		return real()->ibv_query_ece(qp, ece);
-	return GATED(real()->ibv_query_ece(real_qp(qp), ece));
+	return GATED_WITH(to_qp(qp), real()->ibv_query_ece(real_qp(qp), ece));
 }
 
 /* of a QP that has what cannot be made again, if this succeeds */
@@ -372,31 +375,34 @@ int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!is_shadow(qp->context))
 		return real()->ibv_set_ece(qp, ece);
-	return GATED(note(to_qp(qp), "has ECE options",
-			  real()->ibv_set_ece(real_qp(qp), ece)));
+	return GATED_WITH(to_qp(qp),
+			  note(to_qp(qp), "has ECE options",
+			       real()->ibv_set_ece(real_qp(qp), ece)));
 }
 
 int shadow_modify_qp_rate_limit(struct ibv_qp *qp,
 				struct ibv_qp_rate_limit_attr *attr)
 {
-	return GATED(
-		note(to_qp(qp), "has a rate limit",
-		     to_context(qp->context)
-			     ->real_verbs->modify_qp_rate_limit(real_qp(qp),
-								attr)));
+	return GATED_WITH(to_qp(qp),
+			  note(to_qp(qp), "has a rate limit",
+			       to_context(qp->context)
+				       ->real_verbs->modify_qp_rate_limit(
+					       real_qp(qp), attr)));
 }
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	if (!is_shadow(qp->context))
 		return real()->ibv_attach_mcast(qp, gid, lid);
-	return GATED(note(to_qp(qp), "was in a multicast group",
-			  real()->ibv_attach_mcast(real_qp(qp), gid, lid)));
+	return GATED_WITH(to_qp(qp), note(to_qp(qp), "was in a multicast group",
+					  real()->ibv_attach_mcast(real_qp(qp),
+								   gid, lid)));
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	if (!is_shadow(qp->context))
 		return real()->ibv_detach_mcast(qp, gid, lid);
-	return GATED(real()->ibv_detach_mcast(real_qp(qp), gid, lid));
+	return GATED_WITH(to_qp(qp),
+			  real()->ibv_detach_mcast(real_qp(qp), gid, lid));
 }

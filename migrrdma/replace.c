@@ -61,12 +61,18 @@ static int choose(const uint32_t *qpns, unsigned int n, struct swap *s)
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 
+	if (!n && !suspend_is_whole())
+		return swap_refuse(s, EINVAL, "only some QPs are suspended");
 	EACH (c, qp, qps)
 		qp->swap.chosen = !n;
 	for (unsigned int i = 0; i < n; i++) {
 		qp = swap_find(qpns[i], s);
 		if (!qp)
 			return EINVAL;
+		if (!qp->suspended)
+			return swap_refuse(s, EINVAL,
+					   "QP 0x%06x is not suspended",
+					   qp->qp.qp_num);
 		qp->swap.chosen = true;
 	}
 	EACH (c, qp, qps) {

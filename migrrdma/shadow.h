@@ -59,6 +59,7 @@ struct shadow_context {
 	bool unfinished;       /* all is replaced, and not all done for that */
 	atomic_bool unplugged; /* as if: its verbs fail */
 	bool put_away;	       /* and the layer has nothing to do with it */
+	bool suspended;	       /* a QP of it is */
 	LIST_HEAD(, slots) slots; /* of SRQs that are gone */
 	uint64_t cqs_made;
 
@@ -219,6 +220,7 @@ struct shadow_qp {
 	uint32_t real_num;     /* also when the real one is destroyed */
 	struct ibv_qp_cap cap; /* as the application knows it */
 	bool unqueueable;      /* it may post what cannot be collected */
+	bool suspended;	       /* its verbs wait, and, in RTS, its requests */
 
 	struct ibv_qp_init_attr_ex init;
 	bool extended;

@@ -8,10 +8,8 @@
 #include "clock.h"
 #include "control.h"
 #include "gate.h"
-#include "recvq.h"
+#include "resume.h"
 #include "section.h"
-#include "sendq.h"
-#include "slots.h"
 #include "swap.h"
 #include "taken.h"
 
@@ -19,11 +17,28 @@
 
 /* one suspension or resumption, or what is done between them, at a time */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static bool suspended;
+static enum {
+	NOTHING,
+	SOME, /* the gate is closed only while somebody looks at the lists */
+	ALL
+} suspended;
+
+static void let_verbs(void)
+{
+	if (suspended == SOME)
+		gate_open();
+}
+
+static void keep_verbs(void)
+{
+	if (suspended == SOME)
+		gate_close_surely();
+}
 
 bool suspend_hold(void)
 {
 	pthread_mutex_lock(&turn);
+	keep_verbs();
 	if (suspended)
 		return true;
 	pthread_mutex_unlock(&turn);
@@ -32,7 +47,13 @@ bool suspend_hold(void)
 
 void suspend_release(void)
 {
+	let_verbs();
 	pthread_mutex_unlock(&turn);
+}
+
+bool suspend_is_whole(void)
+{
+	return suspended == ALL;
 }
 
 /* --- suspend --- */
@@ -97,52 +118,110 @@ static bool close_gate(uint64_t deadline)
 	return true;
 }
 
+void suspend_let_verbs(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps)
+		qp->suspended = c->suspended = false;
+}
+
+static int choose(const uint32_t *qpns, unsigned int n, struct suspension *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	struct swap why;
+	int err = 0;
+
+	EACH (c, qp, qps)
+		qp->suspended = !n;
+	for (unsigned int i = 0; i < n; i++) {
+		qp = swap_find(qpns[i], &why);
+		if (!qp)
+			return refuse(s, EINVAL, "%s", why.reason);
+		qp->suspended = true;
+	}
+	EACH (c, qp, qps)
+		if (qp->suspended && !err) {
+			c->suspended = true;
+			err = check(qp, s);
+		}
+	return err;
+}
+
+static bool flag_cq(struct ibv_cq *cq)
+{
+	struct shadow_cq *s = cq ? to_cq(cq) : NULL;
+
+	if (!s || s->draining)
+		return true;
+	if (pthread_mutex_trylock(&s->lock))
+		return false;
+	s->draining = true;
+	atomic_fetch_or(&s->slow, CQ_SLOW);
+	pthread_mutex_unlock(&s->lock);
+	return true;
+}
+
 /*
  * Polls look at what the layer has from now on. An application may hold a CQ between
  * ibv_start_poll() and its end, if it was flagged before, and may wait for us there.
  */
-static bool flag_cqs(uint64_t deadline)
+static bool flag_cqs(void)
 {
 	struct shadow_context *c;
+	struct shadow_qp *qp;
 	struct shadow_cq *cq;
+	bool all = true;
 
-	EACH (c, cq, cqs) {
-		while (!lock_until(&cq->lock, round_of(deadline)))
-			if (is_in_vain(deadline))
-				return false;
-		cq->draining = true;
-		atomic_fetch_or(&cq->slow, CQ_SLOW);
-		pthread_mutex_unlock(&cq->lock);
-	}
-	return true;
+	EACH (c, cq, cqs)
+		if (suspended == ALL)
+			all &= flag_cq(&cq->cq);
+	EACH (c, qp, qps)
+		if (qp->suspended) {
+			all &= flag_cq(qp->qp.send_cq);
+			all &= flag_cq(qp->qp.recv_cq);
+		}
+	return all;
 }
 
-/* all that are connected and can send */
+/* All that are connected and can send */
 static void flag_qps(struct suspension *s)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 
 	EACH (c, qp, qps)
-		if (qp->real->state == IBV_QPS_RTS && qp_has_sends(qp)) {
+		if (qp->suspended && qp->real->state == IBV_QPS_RTS &&
+		    qp_has_sends(qp)) {
 			atomic_fetch_or(&qp->slow, SLOW_SUSPENDED);
 			qp->was_marked = false;
 			s->qps++;
 		}
 }
 
-/* and wait for who may not have seen them */
+/* before it is tried again. Return: false if that is in vain */
+static bool breathe(uint64_t deadline)
+{
+	if (is_in_vain(deadline))
+		return false;
+	let_verbs();
+	pause_us(20);
+	keep_verbs();
+	return true;
+}
+
 static bool set_flags(uint64_t deadline, struct suspension *s)
 {
-	if (!flag_cqs(deadline))
-		return false;
+	while (!flag_cqs())
+		if (!breathe(deadline))
+			return false;
 	flag_qps(s);
 	sections_begin_wait();
-	while (!sections_have_ended()) {
-		if (is_in_vain(deadline))
+	while (!sections_have_ended())
+		if (!breathe(deadline))
 			return false;
-		pause_us(20);
-	}
 	return true;
 }
 
@@ -154,18 +233,19 @@ static void let_batches(void)
 	struct shadow_cq *cq;
 
 	EACH (c, cq, cqs)
-		atomic_fetch_or(&cq->slow, CQ_BATCHES);
+		if (cq->draining)
+			atomic_fetch_or(&cq->slow, CQ_BATCHES);
 	EACH (c, qp, qps)
 		if (qp->slow & SLOW_SUSPENDED)
 			atomic_fetch_or(&qp->slow, SLOW_BATCHES);
 }
 
 /* Post a marker where there is none yet. Is there more to do? */
-static bool mark(struct shadow_qp *qp, uint64_t deadline, struct suspension *s)
+static bool mark(struct shadow_qp *qp, struct suspension *s)
 {
 	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
 
-	if (!lock_until(&cq->lock, deadline))
+	if (pthread_mutex_trylock(&cq->lock))
 		return true;
 	qp->was_marked = !suspend_post_marker(qp);
 	s->markers += qp->was_marked;
@@ -173,8 +253,19 @@ static bool mark(struct shadow_qp *qp, uint64_t deadline, struct suspension *s)
 	return !qp->was_marked;
 }
 
+/* Is a marker of a suspended QP to come? Others may have one of a suspension before. */
+static bool is_awaited(const struct shadow_cq *cq)
+{
+	const struct shadow_qp *qp;
+
+	LIST_FOREACH (qp, &cq->marked, marked)
+		if (qp->suspended)
+			return true;
+	return false;
+}
+
 /* The same, and take what has completed. */
-static bool drain_some(uint64_t deadline, struct suspension *s)
+static bool drain_some(struct suspension *s)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
@@ -183,12 +274,16 @@ static bool drain_some(uint64_t deadline, struct suspension *s)
 
 	EACH (c, qp, qps)
 		if (qp->slow & SLOW_SUSPENDED && !qp->was_marked)
-			more |= mark(qp, deadline, s);
+			more |= mark(qp, s);
 	EACH (c, cq, cqs) {
-		if (!lock_until(&cq->lock, deadline))
-			return true;
+		if (!cq->draining)
+			continue;
+		if (pthread_mutex_trylock(&cq->lock)) {
+			more = true;
+			continue;
+		}
 		taken_fill(cq);
-		more |= !LIST_EMPTY(&cq->marked);
+		more |= is_awaited(cq);
 		pthread_mutex_unlock(&cq->lock);
 	}
 	return more;
@@ -199,117 +294,48 @@ static int drain(uint64_t deadline, struct suspension *s)
 	struct shadow_context *c;
 	struct shadow_cq *cq;
 
-	while (drain_some(round_of(deadline), s)) {
-		if (is_in_vain(deadline))
+	while (drain_some(s))
+		if (!breathe(deadline))
 			return refuse(s, ETIMEDOUT,
 				      "send queues are not drained");
-		pause_us(20);
-	}
 	EACH (c, cq, cqs)
-		s->taken += (unsigned int)cq->n_taken;
+		if (cq->draining)
+			s->taken += (unsigned int)cq->n_taken;
 	return 0;
 }
 
 /* --- resume --- */
 
-/*
- * The first one was accepted when it was posted, so what is wrong now is said by its
- * completion: behind those of what was posted before it, of something of which the
- * provider finds out only later that it is wrong. The QP's lock is held.
- */
-static int fail(struct shadow_qp *qp)
-{
-	struct ibv_sge nowhere = { .length = 1, .lkey = UINT32_MAX };
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = sendq_first(qp),
-		.sg_list = &nowhere,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED,
-	};
-	int err = qp->post_send(qp->real, &wr, &bad);
-
-	if (!err)
-		sendq_drop(qp);
-	return err;
-}
-
-/* Is all posted that was collected? A queue may be full of what was posted before. */
-static bool resume_qp(struct shadow_qp *qp)
-{
-	int err;
-
-	/* a batch may have it, in a thread that waits for us */
-	if (pthread_mutex_trylock(&qp->lock))
-		return false;
-	do {
-		err = sendq_post(qp);
-	} while (err && err != ENOMEM && !fail(qp));
-	if (!err)
-		atomic_fetch_and(&qp->slow, (unsigned char)~(SLOW_SUSPENDED |
-							     SLOW_BATCHES));
-	pthread_mutex_unlock(&qp->lock);
-	return !err;
-}
-
-static bool resume_cq(struct shadow_cq *cq, bool ends)
-{
-	if (pthread_mutex_trylock(&cq->lock))
-		return false;
-	taken_give_flushed(cq);
-	taken_fill(cq); /* which makes room in send queues */
-	cq->draining = !ends;
-	pthread_mutex_unlock(&cq->lock);
-	return true;
-}
-
-static bool resume_some(void)
-{
-	struct shadow_context *c;
-	struct shadow_qp *qp;
-	struct shadow_cq *cq;
-	bool all = true;
-
-	EACH (c, qp, qps)
-		if (qp->slow & SLOW_SUSPENDED)
-			all &= resume_qp(qp);
-	EACH (c, cq, cqs)
-		if (cq->draining && !resume_cq(cq, all))
-			all = false;
-	return all;
-}
-
 /* with the gate closed; it is open in the end, and from time to time */
 static void resume_all(void)
 {
+	suspend_let_verbs();
 	while (!resume_some()) {
 		gate_open();
 		pause_us(1000);
 		gate_close(FOREVER);
 	}
 	gate_open();
-	suspended = false;
+	suspended = NOTHING;
 }
 
-static int do_suspend(uint64_t deadline, struct suspension *s)
+static int do_suspend(const uint32_t *qpns, unsigned int n, uint64_t deadline,
+		      struct suspension *s)
 {
 	uint64_t begin = clock_ns();
-	struct shadow_context *c;
-	struct shadow_qp *qp;
 	int err;
 
 	suspend_make_markers();
 	if (!close_gate(deadline))
 		return refuse(s, ETIMEDOUT, "a verb does not return");
-	EACH (c, qp, qps) {
-		err = check(qp, s);
-		if (err) {
-			gate_open();
-			return err;
-		}
+	err = choose(qpns, n, s);
+	if (err) {
+		suspend_let_verbs();
+		gate_open();
+		return err;
 	}
 
-	suspended = true;
+	suspended = n ? SOME : ALL;
 	if (!set_flags(deadline, s)) {
 		resume_all();
 		return refuse(s, ETIMEDOUT,
@@ -321,10 +347,13 @@ static int do_suspend(uint64_t deadline, struct suspension *s)
 	s->drain_ns = clock_ns() - begin - s->wait_ns;
 	if (err)
 		resume_all();
+	else
+		let_verbs();
 	return err;
 }
 
-int layer_suspend(unsigned int timeout_ms, struct suspension *s)
+static int suspend(const uint32_t *qpns, unsigned int n,
+		   unsigned int timeout_ms, struct suspension *s)
 {
 	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
 	int err;
@@ -332,9 +361,20 @@ int layer_suspend(unsigned int timeout_ms, struct suspension *s)
 	*s = (struct suspension){};
 	pthread_mutex_lock(&turn);
 	err = suspended ? refuse(s, EBUSY, "it is suspended")
-			: do_suspend(deadline, s);
+			: do_suspend(qpns, n, deadline, s);
 	pthread_mutex_unlock(&turn);
 	return err;
+}
+
+int layer_suspend(unsigned int timeout_ms, struct suspension *s)
+{
+	return suspend(NULL, 0, timeout_ms, s);
+}
+
+int layer_suspend_some(const uint32_t *qpns, unsigned int n,
+		       unsigned int timeout_ms, struct suspension *s)
+{
+	return suspend(qpns, n, timeout_ms, s);
 }
 
 int layer_resume(struct suspension *s)
@@ -362,33 +402,6 @@ void layer_give_up(void)
 
 /* --- fork --- */
 
-/* What a thread of the parent had locked, or the layer was at, is not waited for. */
-static void context_in_child(struct shadow_context *c)
-{
-	struct shadow_channel *ch;
-	struct shadow_srq *srq;
-	struct shadow_cq *cq;
-	struct shadow_qp *qp;
-
-	unlock_in_child(&c->lock);
-	unlock_in_child(&c->carried_lock);
-	TAILQ_FOREACH (ch, &c->channels, entry)
-		atomic_store(&ch->held, false);
-	TAILQ_FOREACH (cq, &c->cqs, entry)
-		cq_init_lock(cq);
-	TAILQ_FOREACH (srq, &c->srqs, entry)
-		if (srq->slots)
-			slots_in_child(srq->slots);
-	TAILQ_FOREACH (qp, &c->qps, entry) {
-		unlock_in_child(&qp->lock);
-		atomic_fetch_and(&qp->slow,
-				 (unsigned char)~(SLOW_SUSPENDED |
-						  SLOW_BATCHES | SLOW_RECVS));
-		if (qp->recvq)
-			recvq_in_child(qp->recvq);
-	}
-}
-
 /* It has one thread, and nobody to suspend it or to resume. */
 void suspend_in_child(void)
 {
@@ -396,7 +409,7 @@ void suspend_in_child(void)
 
 	gate_in_child();
 	unlock_in_child(&turn);
-	suspended = false;
+	suspended = NOTHING;
 	TAILQ_FOREACH (c, &contexts, entry)
-		context_in_child(c);
+		resume_in_child(c);
 }

@@ -33,6 +33,20 @@ struct suspension {
 int layer_suspend(unsigned int timeout_ms, struct suspension *s);
 
 /**
+ * layer_suspend_some - the same, of these QPs only
+ * @qpns: their numbers, as the application knows them
+ * @n: at least 1
+ *
+ * All others go on. Verbs of these QPs wait until layer_resume(), and those that close
+ * their contexts or free a window; others only while the layer goes through the lists.
+ * One that takes its time holds the layer up, so the budget may be exceeded.
+ *
+ * Return: the same, EINVAL if there is no such QP
+ */
+int layer_suspend_some(const uint32_t *qpns, unsigned int n,
+		       unsigned int timeout_ms, struct suspension *s);
+
+/**
  * layer_resume - post what has been collected, and let posts through again
  * @s: receives the reason why not
  *
@@ -55,6 +69,12 @@ void layer_give_up(void);
  */
 bool suspend_hold(void);
 void suspend_release(void);
+
+/* with it: from now on verbs of suspended QPs, too, wait for the gate only */
+void suspend_let_verbs(void);
+
+/* with it: all QPs, or some? */
+bool suspend_is_whole(void);
 
 /* marker.c: before there is one */
 void suspend_make_markers(void);

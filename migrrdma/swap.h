@@ -73,6 +73,22 @@ int layer_set_peer(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
 		   const char *id, struct swap *s);
 
 /**
+ * layer_forget_keys - that process has no keys but those that it is told to have
+ * @id: of a process; all QPs that lead there are suspended
+ *
+ * Return: 0, EINVAL, EBUSY or ENOMEM, with a reason
+ */
+int layer_forget_keys(const char *id, struct swap *s);
+
+/**
+ * layer_set_key - it has this key: after layer_forget_keys(), or instead of that
+ * @real: the real one, or 0 if it has it no more
+ *
+ * Return: the same
+ */
+int layer_set_key(const char *id, uint32_t key, uint32_t real, struct swap *s);
+
+/**
  * layer_connect - bring all that were replaced into the states of the old ones
  *
  * If it fails it may be tried again.

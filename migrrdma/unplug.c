@@ -12,6 +12,7 @@
 #include "gate.h"
 #include "recvq.h"
 #include "sendq.h"
+#include "suspend.h"
 
 #define FOREVER (UINT64_MAX / 2) /* of a deadline */
 
@@ -101,6 +102,7 @@ void unplug_all(void)
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct shadow_context *c, *next;
 
+	suspend_let_verbs();
 	TAILQ_FOREACH (c, &contexts, entry)
 		c->unplugged = true;
 	while (!flush_all()) {

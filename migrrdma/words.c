@@ -69,6 +69,17 @@ static bool number32(const char *word, uint64_t limit, uint32_t *n)
 	return true;
 }
 
+/* MS [QPN...] behind the first word */
+static bool limit_and_qpns(const struct words *w, uint32_t *ms, uint32_t *qpns)
+{
+	if (w->n < 2 || !number32(w->word[1], MOST_MS + 1, ms))
+		return false;
+	for (unsigned int i = 2; i < w->n; i++)
+		if (!number32(w->word[i], QPNS, &qpns[i - 2]))
+			return false;
+	return true;
+}
+
 /* of a process: what does not need to be escaped */
 static bool is_id(const char *word)
 {
@@ -86,10 +97,10 @@ static void refuse(int fd, int err, const char *reason)
 		reason[0] ? reason : strerror(err));
 }
 
-static void done(int fd, int err)
+static void done(int fd, int err, const char *reason)
 {
 	if (err)
-		refuse(fd, err, "");
+		refuse(fd, err, reason);
 	else
 		dprintf(fd, "{\"ok\": true}\n");
 }
@@ -98,13 +109,14 @@ static void done(int fd, int err)
 
 static bool do_suspend(int fd, const struct words *w)
 {
+	uint32_t qpns[MOST_WORDS], ms;
 	struct suspension s;
-	uint32_t ms;
 	int err;
 
-	if (w->n != 2 || !number32(w->word[1], MOST_MS + 1, &ms))
+	if (!limit_and_qpns(w, &ms, qpns))
 		return false;
-	err = layer_suspend(ms, &s);
+	err = w->n > 2 ? layer_suspend_some(qpns, w->n - 2, ms, &s)
+		       : layer_suspend(ms, &s);
 	if (err)
 		refuse(fd, err, s.reason);
 	else
@@ -125,10 +137,7 @@ static bool do_resume(int fd, const struct words *w)
 	if (w->n != 1)
 		return false;
 	err = layer_resume(&s);
-	if (err)
-		refuse(fd, err, s.reason);
-	else
-		done(fd, 0);
+	done(fd, err, s.reason);
 	return true;
 }
 
@@ -151,11 +160,8 @@ static bool do_replace(int fd, const struct words *w)
 	struct swap s;
 	int err;
 
-	if (w->n < 2 || !number32(w->word[1], MOST_MS + 1, &ms))
+	if (!limit_and_qpns(w, &ms, qpns))
 		return false;
-	for (unsigned int i = 2; i < w->n; i++)
-		if (!number32(w->word[i], QPNS, &qpns[i - 2]))
-			return false;
 	err = layer_replace(qpns, w->n - 2, ms, &s);
 	if (err)
 		refuse(fd, err, s.reason);
@@ -203,59 +209,35 @@ static bool do_peer(int fd, const struct words *w)
 	    inet_pton(AF_INET6, w->word[3], gid.raw) != 1 || !is_id(w->word[4]))
 		return false;
 	err = layer_set_peer(qpn, peer_num, &gid, w->word[4], &s);
-	if (err)
-		refuse(fd, err, s.reason);
-	else
-		done(fd, 0);
+	done(fd, err, s.reason);
 	return true;
 }
 
-/* Requests that are on their way name keys of before. */
 static bool do_keys(int fd, const struct words *w)
 {
-	struct peer *peer;
+	struct swap s;
+	int err;
 
 	if (w->n != 2 || !is_id(w->word[1]))
 		return false;
-	if (!suspend_hold()) {
-		refuse(fd, EINVAL, "it is not suspended");
-		return true;
-	}
-	peer = peer_get(w->word[1]);
-	done(fd, peer ? peer_forget_keys(peer) : ENOMEM);
-	suspend_release();
+	err = layer_forget_keys(w->word[1], &s);
+	done(fd, err, s.reason);
 	return true;
-}
-
-/* The first one makes all others void, too. */
-static int set_key(const char *id, uint32_t key, uint32_t real, bool suspended)
-{
-	struct peer *peer = suspended ? peer_get(id) : peer_find(id);
-
-	if (!suspended && (!peer || !peer_keys(peer)))
-		return EINVAL;
-	return peer ? peer_set_key(peer, key, real) : ENOMEM;
 }
 
 static bool do_key(int fd, const struct words *w)
 {
 	const uint64_t keys = (uint64_t)UINT32_MAX + 1;
 	uint32_t key, real;
-	bool suspended;
+	struct swap s;
 	int err;
 
 	if (w->n != 4 || !is_id(w->word[1]) ||
 	    !number32(w->word[2], keys, &key) ||
 	    !number32(w->word[3], keys, &real))
 		return false;
-	suspended = suspend_hold();
-	err = set_key(w->word[1], key, real, suspended);
-	if (suspended)
-		suspend_release();
-	if (err == EINVAL)
-		refuse(fd, err, "it is not suspended");
-	else
-		done(fd, err);
+	err = layer_set_key(w->word[1], key, real, &s);
+	done(fd, err, s.reason);
 	return true;
 }
 
@@ -295,5 +277,5 @@ void words_obey(int fd, char *line)
 					return;
 				break;
 			}
-	done(fd, EINVAL);
+	done(fd, EINVAL, "");
 }

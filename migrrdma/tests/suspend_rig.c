@@ -182,22 +182,58 @@ struct other other;
 static void *suspend_thread(void *arg)
 {
 	(void)arg;
-	other.err = layer_suspend(other.ms, &found);
+	other.err =
+		other.qpn ? layer_suspend_some(&other.qpn, 1, other.ms, &found)
+			  : layer_suspend(other.ms, &found);
 	other.done = true;
 	return NULL;
 }
 
-void begin_suspend(unsigned int ms)
+void begin_suspend_one(uint32_t qpn, unsigned int ms)
 {
+	other.qpn = qpn;
 	other.ms = ms;
 	other.done = false;
 	MUST(!pthread_create(&other.thread, NULL, suspend_thread, NULL));
+}
+
+void begin_suspend(unsigned int ms)
+{
+	begin_suspend_one(0, ms);
 }
 
 int end_suspend(void)
 {
 	MUST(!pthread_join(other.thread, NULL));
 	return other.err;
+}
+
+/* --- two QPs --- */
+
+struct two two;
+
+void two_make(void)
+{
+	two.cq = new_cq(64, &two.real_cq);
+	two.a = new_qp(IBV_QPT_RC, two.cq, &two.real_a);
+	two.b = new_qp(IBV_QPT_RC, two.cq, &two.real_b);
+}
+
+void two_destroy(void)
+{
+	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_qp(two.b));
+	CHECK(!ibv_destroy_cq(two.cq));
+}
+
+int suspend_one(struct ibv_qp *qp, unsigned int ms)
+{
+	return layer_suspend_some(&qp->qp_num, 1, ms, &found);
+}
+
+void suspend_a(void)
+{
+	CHECK(!suspend_one(two.a, LONG), "%s", found.reason);
+	CHECK(found.qps == 1 && found.markers == 1);
 }
 
 /* --- all of it --- */

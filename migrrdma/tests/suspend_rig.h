@@ -37,6 +37,7 @@ extern struct suspension found;
 extern struct other {
 	pthread_t thread;
 	unsigned int ms;
+	uint32_t qpn; /* of this QP only, if it is not 0 */
 	int err;
 	atomic_bool done;
 } other;
@@ -61,7 +62,18 @@ void check_sent(struct ibv_qp *real, const uint64_t *ids, unsigned int n);
 void suspend(void);
 void resume(void);
 void begin_suspend(unsigned int ms);
+void begin_suspend_one(uint32_t qpn, unsigned int ms);
 int end_suspend(void);
+/* @a is to be suspended, @b goes on; on the same CQ */
+extern struct two {
+	struct ibv_cq *cq, *real_cq;
+	struct ibv_qp *a, *b, *real_a, *real_b;
+} two;
+void two_make(void);
+void two_destroy(void);
+int suspend_one(struct ibv_qp *qp, unsigned int ms);
+void suspend_a(void);
+
 struct ibv_cq_ex *new_cq_ex(uint64_t flags, struct ibv_cq **real);
 
 #define POLLED(cq, at_once, ...)                               \

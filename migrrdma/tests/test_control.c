@@ -66,6 +66,9 @@ static void test_socket(void)
 		"suspend -1\n",
 		"suspend 600001\n",
 		"suspend 4000000000\n",
+		"suspend 100 16777216\n",
+		"suspend 100 1,2\n",
+		"suspend 100 1 \n",
 		"resume 1\n",
 	};
 	struct ibv_qp *qp, *real;
@@ -187,6 +190,44 @@ static void test_left(void)
 	fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
 	POLLED(cq, 4, 1);
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+}
+
+/* --- some QPs --- */
+
+static void test_some(void)
+{
+	struct ibv_qp *qp, *real, *other, *real_other;
+	struct ibv_cq *cq, *real_cq;
+	char line[64];
+	int f, second;
+
+	puts("some QPs, and two clients");
+	cq = new_cq(8, &real_cq);
+	qp = new_qp(IBV_QPT_RC, cq, &real);
+	other = new_qp(IBV_QPT_RC, cq, &real_other);
+	f = dial();
+	second = dial();
+	snprintf(line, sizeof(line), "suspend 20000 %u 5\n", qp->qp_num);
+	CHECK(said(f, line, "{\"ok\": false, \"errno\": 22, "));
+	CHECK(strstr(answer, "no QP is 0x000005"), "%s", answer);
+	snprintf(line, sizeof(line), "suspend 20000 0x%x\n", qp->qp_num);
+	CHECK(said(f, line, "{\"ok\": true, \"qps\": 1, \"markers\": 1, "));
+	CHECK(said(f, "hold 100 100\n", "{\"ok\": false, \"errno\": 22, "));
+	CHECK(strstr(answer, "only some QPs"), "%s", answer);
+	CHECK(said(f, "names\n", "{\"ok\": true"));
+	put(second, "suspend 20000\n");
+	CHECK(!send_one(qp, 1, 0) && !send_one(other, 2, 0));
+	CHECK(!markers_of(real_other));
+	SENT(real_other, 2);
+	check_sent(real, NULL, 0);
+	MUST(!close(f));
+	hear(second);
+	CHECK(!strncmp(answer, "{\"ok\": true, \"qps\": 2, ", 22), "%s",
+	      answer);
+	SENT(real, 1);
+	MUST(!close(second));
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_qp(other));
+	CHECK(!ibv_destroy_cq(cq));
 }
 
 /* --- replacement --- */
@@ -435,6 +476,7 @@ int main(void)
 	rig_open();
 	test_socket();
 	test_left();
+	test_some();
 	test_words();
 	test_lease();
 	test_deaf();

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "resume.h"
+
+#include "gate.h"
+#include "recvq.h"
+#include "sendq.h"
+#include "slots.h"
+#include "taken.h"
+
+/*
+ * The first one was accepted when it was posted, so what is wrong now is said by its
+ * completion: behind those of what was posted before it, of something of which the
+ * provider finds out only later that it is wrong. The QP's lock is held.
+ */
+static int fail(struct shadow_qp *qp)
+{
+	struct ibv_sge nowhere = { .length = 1, .lkey = UINT32_MAX };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = sendq_first(qp),
+		.sg_list = &nowhere,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	int err = qp->post_send(qp->real, &wr, &bad);
+
+	if (!err)
+		sendq_drop(qp);
+	return err;
+}
+
+/* Is all posted that was collected? A queue may be full of what was posted before. */
+static bool resume_qp(struct shadow_qp *qp)
+{
+	int err;
+
+	/* a batch may have it, in a thread that waits for us */
+	if (pthread_mutex_trylock(&qp->lock))
+		return false;
+	do {
+		err = sendq_post(qp);
+	} while (err && err != ENOMEM && !fail(qp));
+	if (!err)
+		atomic_fetch_and(&qp->slow, (unsigned char)~(SLOW_SUSPENDED |
+							     SLOW_BATCHES));
+	pthread_mutex_unlock(&qp->lock);
+	return !err;
+}
+
+static bool resume_cq(struct shadow_cq *cq, bool ends)
+{
+	if (pthread_mutex_trylock(&cq->lock))
+		return false;
+	taken_give_flushed(cq);
+	taken_fill(cq); /* which makes room in send queues */
+	cq->draining = !ends;
+	pthread_mutex_unlock(&cq->lock);
+	return true;
+}
+
+bool resume_some(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	struct shadow_cq *cq;
+	bool all = true;
+
+	EACH (c, qp, qps)
+		if (qp->slow & SLOW_SUSPENDED)
+			all &= resume_qp(qp);
+	EACH (c, cq, cqs)
+		if (cq->draining && !resume_cq(cq, all))
+			all = false;
+	return all;
+}
+
+/* What a thread of the parent had locked, or the layer was at, is not waited for. */
+void resume_in_child(struct shadow_context *c)
+{
+	struct shadow_channel *ch;
+	struct shadow_srq *srq;
+	struct shadow_cq *cq;
+	struct shadow_qp *qp;
+
+	unlock_in_child(&c->lock);
+	unlock_in_child(&c->carried_lock);
+	c->suspended = false;
+	TAILQ_FOREACH (ch, &c->channels, entry)
+		atomic_store(&ch->held, false);
+	TAILQ_FOREACH (cq, &c->cqs, entry)
+		cq_init_lock(cq);
+	TAILQ_FOREACH (srq, &c->srqs, entry)
+		if (srq->slots)
+			slots_in_child(srq->slots);
+	TAILQ_FOREACH (qp, &c->qps, entry) {
+		unlock_in_child(&qp->lock);
+		qp->suspended = false;
+		atomic_fetch_and(&qp->slow,
+				 (unsigned char)~(SLOW_SUSPENDED |
+						  SLOW_BATCHES | SLOW_RECVS));
+		if (qp->recvq)
+			recvq_in_child(qp->recvq);
+	}
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Verbs while some QPs are suspended: those of others do not wait
+ */
+#include "suspend_rig.h"
+
+/* a thread with a verb */
+struct verb {
+	pthread_t thread;
+	int (*call)(void);
+	int err;
+	atomic_bool begun, done;
+};
+
+static void *call_verb(void *arg)
+{
+	struct verb *v = arg;
+
+	v->begun = true;
+	v->err = v->call();
+	v->done = true;
+	return NULL;
+}
+
+static void verb_begin(struct verb *v, int (*call)(void))
+{
+	*v = (struct verb){ .call = call };
+	MUST(!pthread_create(&v->thread, NULL, call_verb, v));
+}
+
+static void verb_end(struct verb *v)
+{
+	MUST(!pthread_join(v->thread, NULL));
+	CHECK(!v->err);
+}
+
+static int modify_a(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return ibv_modify_qp(two.a, &attr, IBV_QP_STATE);
+}
+
+static int query_a(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return ibv_query_qp(two.a, &attr, IBV_QP_STATE, &init);
+}
+
+static struct ibv_mw *window;
+
+static int free_window(void)
+{
+	return ibv_dealloc_mw(window);
+}
+
+static struct ibv_context *other_ctx;
+
+static int open_other(void)
+{
+	other_ctx = app_open(1);
+	return 0;
+}
+
+static int close_other(void)
+{
+	return ibv_close_device(other_ctx);
+}
+
+static void test_verbs(void)
+{
+	int (*const calls[])(void) = { modify_a, query_a, free_window };
+	struct ibv_qp *qp, *real;
+	struct ibv_cq *cq, *real_cq;
+	struct ibv_mr *mr;
+	struct verb v[3];
+	char memory[8];
+
+	puts("verbs");
+	two_make();
+	qp = new_qp(IBV_QPT_RC, two.cq, &real);
+	window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	MUST(window);
+	suspend_a();
+	for (int i = 0; i < 3; i++)
+		verb_begin(&v[i], calls[i]);
+	set_state(two.b, IBV_QPS_ERR);
+	set_state(two.b, IBV_QPS_RTS);
+	CHECK(!ibv_destroy_qp(qp));
+	cq = new_cq(8, &real_cq);
+	qp = new_qp(IBV_QPT_RC, two.cq, &real);
+	mr = ibv_reg_mr(pd, memory, sizeof(memory), 0);
+	MUST(mr);
+	CHECK(!send_one(qp, 1, 0) && !send_one(two.b, 2, 0));
+	SENT(real, 1);
+	SENT(two.real_b, 2);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq) && !ibv_dereg_mr(mr));
+	open_other();
+	CHECK(!close_other());
+	for (int i = 0; i < 3; i++) {
+		WAIT(v[i].begun);
+		CHECK(!v[i].done);
+	}
+	CHECK(two.real_a->state == IBV_QPS_RTS && fake_alive(FAKE_MW) == 1);
+	resume();
+	for (int i = 0; i < 3; i++)
+		verb_end(&v[i]);
+	CHECK(two.real_a->state == IBV_QPS_ERR && !fake_alive(FAKE_MW));
+	two_destroy();
+}
+
+/* The layer takes its lock while the application has it. */
+static void test_batches(void)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	struct ibv_qp *a, *b, *real_a, *real_b;
+	struct ibv_cq *real_cq;
+	struct ibv_cq_ex *ex;
+
+	puts("verbs within a batch of polls");
+	ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &real_cq);
+	a = new_qp(IBV_QPT_RC, ibv_cq_ex_to_cq(ex), &real_a);
+	b = new_qp(IBV_QPT_RC, ibv_cq_ex_to_cq(ex), &real_b);
+	CHECK(!send_one(b, 1, IBV_SEND_SIGNALED));
+	fake_finish(real_b, 1, IBV_WC_SUCCESS);
+	prompt = false;
+	two.a = a;
+	MUST(!ibv_start_poll(ex, &attr)); /* of the provider: a section */
+	CHECK(suspend_one(a, 2) == ETIMEDOUT);
+	CHECK(strstr(found.reason, "within a batch"));
+	set_state(b, IBV_QPS_RTS);
+	CHECK(ex->wr_id == 1);
+	ibv_end_poll(ex);
+	CHECK(ibv_start_poll(ex, &attr) == ENOENT);
+	CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b));
+	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
+	prompt = true;
+}
+
+/* One that is within waits for the CQ, and the one who has it for a suspended QP. */
+static int destroy_b(void)
+{
+	return ibv_destroy_qp(two.b);
+}
+
+static struct {
+	struct ibv_cq_ex *ex;
+	atomic_bool has, go;
+} holder;
+
+static int query_with_cq(void)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	int err;
+
+	MUST(!ibv_start_poll(holder.ex, &attr));
+	CHECK(holder.ex->wr_id == 1);
+	holder.has = true;
+	WAIT(holder.go);
+	err = query_a();
+	ibv_end_poll(holder.ex);
+	return err;
+}
+
+static void test_yields(void)
+{
+	struct verb has_cq, within;
+	struct ibv_cq *cq;
+
+	puts("a verb waits for a CQ of which the owner waits for a suspended QP");
+	holder.ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &two.real_cq);
+	holder.has = holder.go = false;
+	cq = ibv_cq_ex_to_cq(holder.ex);
+	two.a = new_qp(IBV_QPT_RC, cq, &two.real_a);
+	two.b = new_qp(IBV_QPT_RC, cq, &two.real_b);
+	prompt = false; /* so that b has a marker on its way */
+	CHECK(suspend_one(two.b, 2) == ETIMEDOUT);
+	prompt = true;
+	CHECK(!send_one(two.a, 1, IBV_SEND_SIGNALED));
+	fake_finish(two.real_a, 1, IBV_WC_SUCCESS);
+	suspend_a();
+	verb_begin(&has_cq, query_with_cq);
+	WAIT(holder.has);
+	verb_begin(&within, destroy_b);
+	WAIT(fake_alive(FAKE_QP) == 1);
+	holder.go = true;
+	resume();
+	verb_end(&has_cq);
+	verb_end(&within);
+	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(cq));
+}
+
+int main(void)
+{
+	rig_open();
+	test_verbs();
+	test_batches();
+	test_yields();
+	return rig_close();
+}
