@@ -35,11 +35,11 @@ static void begin_anew(struct layer *l)
 	}
 }
 
-/* only those that lead to somebody who is replaced, too */
-static void tell_replace(struct layer *l, struct layer_proc *p)
+/* a word for only those that lead to somebody who is replaced, too */
+static void tell_of_qps(struct layer *l, struct layer_proc *p, const char *word)
 {
 	char line[LINE_BYTES];
-	int n = snprintf(line, sizeof(line), "replace %u", l->budget);
+	int n = snprintf(line, sizeof(line), "%s %u", word, l->budget);
 
 	for (size_t i = 0; i < p->names.n_qps; i++)
 		if (p->names.qps[i].to && n < (int)sizeof(line))
@@ -56,7 +56,7 @@ static bool replace_partners(struct layer *l)
 
 	for (size_t i = l->movers; i < l->n; i++)
 		if (!l->procs[i]->is_replaced)
-			tell_replace(l, l->procs[i]);
+			tell_of_qps(l, l->procs[i], "replace");
 	good = layer_round(l);
 	for (size_t i = l->movers; i < l->n; i++)
 		l->procs[i]->is_replaced |= !l->procs[i]->failed;
@@ -240,7 +240,7 @@ static bool undo_replace(struct layer *l)
 	}
 	for (size_t i = 0; i < l->movers; i++)
 		if (!l->procs[i]->is_lost)
-			tell_replace(l, l->procs[i]);
+			tell_of_qps(l, l->procs[i], "replace");
 	layer_round(l);
 	go_on(l);
 	return connect_all(l, &begin);
@@ -253,7 +253,10 @@ bool layer_stop(struct layer *l)
 	bool replaced;
 
 	for (size_t i = 0; i < l->n; i++)
-		layer_tell(l->procs[i], "suspend %u", l->budget);
+		if (l->procs[i]->is_mover)
+			layer_tell(l->procs[i], "suspend %u", l->budget);
+		else
+			tell_of_qps(l, l->procs[i], "suspend");
 	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l)) {
 		close_all(l);
 		return false;

@@ -34,8 +34,8 @@ static void start_both(void)
 
 	fake_start(&mover, LAYER, "ctr/box/run/migrrdma");
 	fake_start(&partner, LAYER, "ctr/other/run/migrrdma");
-	snprintf(text, sizeof(text), "127 %d\n18 %d\n19 %d\n", partner.pid,
-		 mover.pid, mover.pid);
+	snprintf(text, sizeof(text), "126 %d\n127 %d\n18 %d\n19 %d\n",
+		 partner.pid, partner.pid, mover.pid, mover.pid);
 	qps(text);
 	answers(&mover, "names", MOVER);
 	answers(&partner, "names", PARTNER);
@@ -87,7 +87,7 @@ static void test_move(const char *line)
 	      told);
 	/* of its QPs only that */
 	told = was_told(&partner);
-	CHECK(!strcmp(told, "suspend 1000\nnames\nreplace 1000 27\n"), "%s",
+	CHECK(!strcmp(told, "suspend 1000 27\nnames\nreplace 1000 27\n"), "%s",
 	      told);
 	if (*line)
 		layer_tell(line);
@@ -126,8 +126,8 @@ static void test_refused(void)
 	qps(text);
 	refused("not under the layer", "is not under the layer", true);
 	CHECK(fake_ended(&mover) == 'r' && fake_ended(&mover) == 'r');
-	snprintf(text, sizeof(text), "127 %d\n18 %d\n19 %d\n", partner.pid,
-		 mover.pid, mover.pid);
+	snprintf(text, sizeof(text), "126 %d\n127 %d\n18 %d\n19 %d\n",
+		 partner.pid, partner.pid, mover.pid, mover.pid);
 	qps(text);
 
 	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("118")), ""));
@@ -142,6 +142,39 @@ static void test_refused(void)
 	refused("suspend", "suspend 1000: ?no", false);
 	check_ended();
 	answers(&mover, "suspend", NULL);
+	answers(&partner, "suspend",
+		"{\"ok\": false, \"errno\": 22, \"reason\": \"no QP is 27\"}\n");
+	refused("suspend of a QP", "suspend 1000 27: no QP is 27", false);
+	check_ended();
+	answers(&partner, "suspend", NULL);
+}
+
+/* which of a partner's QPs are meant may have changed: the peer of one is gone */
+static void test_one_less(void)
+{
+	puts("a QP whose peer goes away before it is suspended");
+	answers(&mover, "names",
+		NAMES(QP("16", "116", "26", AT("126")) ", " QP("17", "117",
+							       "27", AT("127")),
+		      ""));
+	answers(&partner, "names",
+		NAMES(QP("26", "126", "16", AT("116")) ", " QP("27", "127",
+							       "17", AT("117")),
+		      ""));
+	begin();
+	CHECK(layer_says("checked"), "%s", heard);
+	answers(&mover, "names", NAMES(QP("17", "117", "27", AT("127")), ""));
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	CHECK(fake_ended(&mover) == 'r');
+	layer_tell("aborted\n");
+	CHECK(layer_says("{\"check_ms\": ") && layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	check_ended();
+	CHECK(strstr(was_told(&partner),
+		     "suspend 1000 26 27\nnames\nreplace 1000 27\nnames\n"));
+	answers(&mover, "names", MOVER);
+	answers(&partner, "names", PARTNER);
 }
 
 /* New QPs at both ends, and nobody is left in ERR. */
@@ -194,6 +227,7 @@ int main(void)
 	test_move("");
 	test_refused();
 	test_undone();
+	test_one_less();
 	test_garbage();
 	test_move("restored n2\n");
 	fake_kill(&mover);

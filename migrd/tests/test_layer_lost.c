@@ -73,10 +73,10 @@ static void stop(const char *what)
 static void told(const struct fake *f, const char *text)
 {
 	const char *all = was_told(f);
-	const char *begin = "suspend 1000\nnames\n";
-	const char *since = strstr(all, begin);
+	const char *suspended = strstr(all, "suspend 1000");
+	const char *since = suspended ? strstr(suspended, "names\n") : NULL;
 
-	CHECK(since && !strcmp(since + strlen(begin), text),
+	CHECK(since && !strcmp(since + strlen("names\n"), text),
 	      "%s\nin the place of\n%s", all, text);
 }
 
