@@ -5,6 +5,7 @@
 
 #include "bury.h"
 #include "gate.h"
+#include "gid.h"
 #include "post.h"
 #include "record.h"
 #include "recvq.h"
@@ -144,11 +145,14 @@ static int made(bool is, struct swap *s, const char *what, uint32_t which)
 
 static int make_context(struct shadow_context *c, struct swap *s)
 {
+	char why[DEVICE_WHY];
 	int err;
 
 	c->other = device_open_again(c->verbs.context.device,
-				     bury_is_dead(c->real));
+				     bury_is_dead(c->real), why);
 	err = made(c->other, s, "context", (uint32_t)c->verbs.context.cmd_fd);
+	if (err && *why)
+		return swap_refuse(s, err, "%s", why);
 	if (err)
 		return err;
 	err = relay_add(&c->async, c->other->async_fd);
@@ -195,6 +199,8 @@ static int make_qp(struct shadow_qp *qp, struct swap *s)
 
 	qp->other = qp_make(qp);
 	err = made(qp->other, s, "QP", qp->qp.qp_num);
+	if (!err && bury_is_dead(real_context(qp->qp.context)))
+		err = gid_find(qp, coming_context(qp->qp.context), s);
 	if (err || qp->qp.state == IBV_QPS_RESET)
 		return err;
 	/* who was moved from RESET to ERR has nothing of INIT */

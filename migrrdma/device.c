@@ -10,8 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 /* more than libibverbs' struct verbs_device has behind struct ibv_device */
 #define HIDDEN_BYTES 256
@@ -63,28 +66,79 @@ struct ibv_device *real_device(struct ibv_device *device)
 	return d ? d->real : device;
 }
 
-static struct ibv_context *open_one_of(struct ibv_device **list, int n,
-				       const char *name)
+/* what the kernel says of a device's file; empty if it says nothing */
+static void read_attribute(const struct ibv_device *d, const char *name,
+			   char *text, int bytes)
 {
-	for (int i = 0; i < n; i++)
-		if (n == 1 || !strcmp(list[i]->name, name))
-			return real()->ibv_open_device(list[i]);
+	char path[IBV_SYSFS_PATH_MAX + 16];
+	FILE *f;
+
+	*text = 0;
+	snprintf(path, sizeof(path), "%s/%s", d->dev_path, name);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (fgets(text, bytes, f))
+		text[strcspn(text, "\n")] = 0;
+	fclose(f);
+}
+
+static struct ibv_context *open_checked(struct ibv_device *d, char *why)
+{
+	char is[IBV_SYSFS_NAME_MAX], dev[32], opened[32];
+	struct ibv_context *ctx;
+	struct stat st;
+
+	read_attribute(d, "ibdev", is, sizeof(is));
+	if (strcmp(is, d->name)) {
+		snprintf(
+			why, DEVICE_WHY,
+			"%s is not %s here, for which libibverbs takes it, but %s",
+			d->dev_name, d->name, *is ? is : "nothing");
+		errno = ENODEV;
+		return NULL;
+	}
+	ctx = real()->ibv_open_device(d);
+	if (!ctx)
+		return NULL;
+	read_attribute(d, "dev", dev, sizeof(dev));
+	if (fstat(ctx->cmd_fd, &st))
+		st.st_rdev = 0;
+	snprintf(opened, sizeof(opened), "%u:%u", major(st.st_rdev),
+		 minor(st.st_rdev));
+	if (!strcmp(dev, opened))
+		return ctx;
+	snprintf(why, DEVICE_WHY, "what was opened as %s is device %s, not %s",
+		 d->dev_name, opened, dev);
+	real()->ibv_close_device(ctx);
 	errno = ENODEV;
 	return NULL;
 }
 
-struct ibv_context *device_open_again(struct ibv_device *device, bool dead)
+static struct ibv_context *open_one_of(struct ibv_device **list, int n,
+				       const char *name, char *why)
+{
+	for (int i = 0; i < n; i++)
+		if (n == 1 || !strcmp(list[i]->name, name))
+			return open_checked(list[i], why);
+	errno = ENODEV;
+	return NULL;
+}
+
+struct ibv_context *device_open_again(struct ibv_device *device, bool dead,
+				      char why[DEVICE_WHY])
 {
 	struct ibv_device **list;
 	struct ibv_context *ctx;
 	int n, err;
 
+	*why = 0;
 	if (!dead)
 		return real()->ibv_open_device(real_device(device));
 	list = real()->ibv_get_device_list(&n);
 	if (!list)
 		return NULL;
-	ctx = open_one_of(list, n, device->name);
+	ctx = open_one_of(list, n, device->name, why);
 	err = errno;
 	real()->ibv_free_device_list(list);
 	errno = err;

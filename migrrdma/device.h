@@ -27,14 +27,21 @@ struct shadow_device *to_device(struct ibv_device *device);
 /** real_device - the one behind a shadow; itself of one that is none */
 struct ibv_device *real_device(struct ibv_device *device);
 
+enum {
+	DEVICE_WHY = 256
+};
+
 /**
  * device_open_again - open the same device anew; after the process has come to another
  * host, the one of the same name there, or the only one
  * @dead: the context that there was is of the host before
+ * @why: receives the reason if it is not what libibverbs takes it for: that tells devices
+ *	of a host from those of the one before by the numbers of their files only
  *
  * Return: a real context, or NULL and errno
  */
-struct ibv_context *device_open_again(struct ibv_device *device, bool dead);
+struct ibv_context *device_open_again(struct ibv_device *device, bool dead,
+				      char why[DEVICE_WHY]);
 
 /** device_is_now - the real device behind a shadow is that of this real context */
 void device_is_now(struct ibv_device *device, const struct ibv_context *real);

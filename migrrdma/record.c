@@ -40,6 +40,8 @@ void record_modify(struct shadow_qp *qp, const struct ibv_qp_attr *attr,
 		to->member = attr->member;
 	ATTRIBUTES(COPY)
 #undef COPY
+	if (mask & IBV_QP_AV)
+		qp->sgid_index = attr->ah_attr.grh.sgid_index;
 	qp->attr_mask |= mask;
 }
 
@@ -77,6 +79,7 @@ int record_step(const struct shadow_qp *qp, enum ibv_qp_state state,
 	}
 	*attr = qp->attr;
 	attr->qp_state = state;
+	attr->ah_attr.grh.sgid_index = qp->sgid_index;
 	if (qp_has_sends(qp)) /* peers' markers, as in modify_qp() */
 		attr->qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
 	return (mask & qp->attr_mask) | IBV_QP_STATE;

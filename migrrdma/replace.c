@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "events.h"
 #include "gate.h"
+#include "gid.h"
 #include "names.h"
 #include "section.h"
 #include "sign.h"
@@ -401,6 +402,15 @@ static int stop_and_hold(uint64_t deadline, struct swap *s)
 	return err;
 }
 
+static void note_gids(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps)
+		gid_note(qp);
+}
+
 int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 {
 	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
@@ -412,6 +422,8 @@ int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 	err = held ? swap_refuse(s, EBUSY, "it is held") : choose(NULL, 0, s);
 	if (!err)
 		err = build_check(true, s);
+	if (!err)
+		note_gids();
 	if (!err)
 		err = stop_and_hold(deadline, s);
 	if (!err) {

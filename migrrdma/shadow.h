@@ -227,6 +227,8 @@ struct shadow_qp {
 	struct ibv_qp_attr attr; /* all that was set since RESET */
 	int attr_mask;
 	const char *foreign; /* what it has had that cannot be made again */
+	uint8_t sgid_index; /* the real one; the application knows that in @attr */
+	struct ibv_gid_entry gid; /* that is there: gid.c */
 	uint32_t async_given;
 
 	/* The real one is to be replaced, or has been: stop.c, replace.c, connect.c. */

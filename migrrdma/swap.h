@@ -18,7 +18,7 @@ struct swap {
 	uint64_t stop_ns;     /* for flushing the old */
 	uint64_t swap_ns;     /* until the new ones have their RECVs */
 	uint64_t destroy_ns;  /* for destroying the old */
-	char reason[160];     /* why not */
+	char reason[256];     /* why not */
 };
 
 /**

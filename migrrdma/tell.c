@@ -65,8 +65,7 @@ static void tell_qp(FILE *f, const struct shadow_qp *qp)
 		state_text(qp->qp.state));
 	if (qp->attr_mask & IBV_QP_AV &&
 	    !real()->ibv_query_gid(real_context(qp->qp.context),
-				   a->ah_attr.port_num,
-				   a->ah_attr.grh.sgid_index, &gid))
+				   a->ah_attr.port_num, qp->sgid_index, &gid))
 		fprintf(f, ", \"gid\": \"%s\"", gid_text(&gid, text));
 	if (qp->attr_mask & IBV_QP_AV)
 		tell_peer(f, qp);

@@ -112,6 +112,15 @@ extern struct fake_last fake_last;
 /* What names of devices begin with, when they appear; "fake" */
 extern const char *fake_prefix;
 
+/* Where devices are, as dev0, dev1, ...; "/sys" */
+extern const char *fake_sysfs;
+
+/* GIDs of each device: of port 1, of the type RoCE v2, and not mapped from IPv4 */
+enum {
+	FAKE_GIDS = 9
+};
+extern struct ibv_gid_entry fake_gids[FAKE_GIDS];
+
 /* Called with each context before it is given out */
 extern void (*fake_prepare)(struct verbs_context *ctx);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "suspend_rig.h"
 
+#include <sys/stat.h>
+
 char dir[] = "/tmp/migrrdma.XXXXXX";
 struct ibv_context *ctx, *real_ctx;
 struct ibv_pd *pd;
@@ -238,9 +240,42 @@ void suspend_a(void)
 
 /* --- all of it --- */
 
+void say_of_device(const char *file, const char *text)
+{
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/dev0/%s", fake_sysfs, file);
+	MUST(f = fopen(path, "w"));
+	MUST(fputs(text, f) >= 0 && !fclose(f));
+}
+
+static void sysfs_make(void)
+{
+	char path[300];
+
+	fake_sysfs = dir;
+	snprintf(path, sizeof(path), "%s/dev0", dir);
+	MUST(!mkdir(path, 0755));
+	say_of_device("ibdev", "fake0\n");
+	say_of_device("dev", "0:0\n");
+}
+
+static void sysfs_remove(void)
+{
+	static const char *const all[] = { "dev0/ibdev", "dev0/dev", "dev0" };
+	char path[300];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, all[i]);
+		CHECK(!remove(path));
+	}
+}
+
 void rig_open(void)
 {
 	MUST(mkdtemp(dir));
+	sysfs_make();
 	MUST(!setenv("MIGRRDMA_DIR", dir, 1));
 	fake_work();
 	fake_posted_hook = peer;
@@ -257,6 +292,7 @@ int rig_close(void)
 	CHECK(!ibv_dealloc_pd(pd));
 	app_close(ctx);
 	snprintf(path, sizeof(path), "%s/%d.sock", dir, getpid());
+	sysfs_remove();
 	CHECK(!unlink(path) && !rmdir(dir));
 	return app_end();
 }

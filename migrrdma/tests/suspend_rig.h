@@ -44,6 +44,9 @@ extern struct other {
 
 bool is_marker(const struct fake_sent *sent);
 void rig_open(void);
+
+/* what the kernel says of the first device: in its file "ibdev", or "dev" */
+void say_of_device(const char *file, const char *text);
 int rig_close(void);
 
 struct ibv_cq *new_cq(int cqe, struct ibv_cq **real);

@@ -147,6 +147,126 @@ static void test_no_device(void)
 	world_destroy();
 }
 
+/* There libibverbs takes another one for it, as its file has the same number. */
+static void test_other_device(void)
+{
+	puts("to a host where the device's file is another one's");
+	begin();
+	hold(100);
+	leave_host();
+	say_of_device("ibdev", "other0\n");
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENODEV);
+	CHECK(!strcmp(swapped.reason, "uverbs0 is not fake0 here, for which "
+				      "libibverbs takes it, but other0"),
+	      "%s", swapped.reason);
+	say_of_device("ibdev", "fake0\n");
+	say_of_device("dev", "231:5\n");
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENODEV);
+	CHECK(!strcmp(swapped.reason, "what was opened as uverbs0 is device "
+				      "0:0, not 231:5"),
+	      "%s", swapped.reason);
+	CHECK(fake_alive(FAKE_CONTEXT) == 1);
+	say_of_device("dev", "0:0\n"); /* that of leave_host() is none's */
+	CHECK(layer_is_held() && shows_sign());
+	replace_all();
+	back();
+	connect_all();
+	resume();
+	RECVS(w.real, 1, 2, 3);
+	world_destroy();
+}
+
+/* --- GIDs --- */
+
+/* another host's index of a GID */
+static void move_gid(int from, int to)
+{
+	fake_gids[to] = fake_gids[from];
+	fake_gids[to].gid_index = (uint32_t)to;
+	fake_gids[from].gid.raw[15] ^= 0x80;
+}
+
+static int gid_index(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK(!ibv_query_qp(qp, &attr, IBV_QP_AV, &init));
+	return attr.ah_attr.grh.sgid_index;
+}
+
+/* The application knows the index of before, whatever it is here. */
+static void comes_to(int index)
+{
+	leave_host();
+	replace_all();
+	back();
+	connect_all();
+	CHECK(gid_index(w.real) == index && gid_index(w.real_srq) == index,
+	      "%d, not %d", gid_index(w.real), index);
+	resume();
+	CHECK(gid_index(w.qp) == SGID_INDEX);
+}
+
+static void test_gids(void)
+{
+	struct ibv_gid_entry before[FAKE_GIDS];
+
+	memcpy(before, fake_gids, sizeof(before));
+	begin();
+	puts("a GID that has come along is at another index");
+	hold(100);
+	move_gid(SGID_INDEX, 7);
+	comes_to(7);
+	puts("from there on");
+	hold(100);
+	move_gid(7, 1);
+	comes_to(1);
+	puts("one that has not: the index is taken over");
+	hold(100);
+	fake_gids[1].gid.raw[15] = 99;
+	comes_to(1);
+	puts("unless it is one of another type, or family");
+	hold(100);
+	fake_gids[0].gid_type = IBV_GID_TYPE_ROCE_V1;
+	fake_gids[1].gid_type = IBV_GID_TYPE_ROCE_V1;
+	fake_gids[2].gid = (union ibv_gid){ .raw = { [10] = 0xff, 0xff, 10 } };
+	fake_gids[3].port_num = 2;
+	comes_to(4);
+
+	puts("there is none");
+	hold(100);
+	for (int i = 0; i < FAKE_GIDS; i++)
+		fake_gids[i].gid_type = IBV_GID_TYPE_ROCE_V1;
+	leave_host();
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EADDRNOTAVAIL);
+	CHECK(strstr(swapped.reason,
+		     ": port 1 has no GID of type RoCE v2, IPv6"),
+	      "%s", swapped.reason);
+	CHECK(layer_is_held() && shows_sign());
+	fake_fail("_ibv_query_gid_table", EIO);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EIO);
+	memcpy(fake_gids, before, sizeof(before));
+	comes_to(4);
+
+	puts("nobody knows what it was");
+	fake_fail_times("_ibv_query_gid_ex", EOPNOTSUPP, 2);
+	hold(100);
+	fake_gids[4].gid_type = IBV_GID_TYPE_ROCE_V1;
+	comes_to(4);
+
+	puts("where it was it is not looked for");
+	hold(100);
+	fake_gids[4] = before[3];
+	fake_gids[5] = before[4];
+	replace_all();
+	connect_all();
+	CHECK(gid_index(w.real) == 4);
+	resume();
+	memcpy(fake_gids, before, sizeof(before));
+	world_destroy();
+}
+
 static void test_abandoned(void)
 {
 	struct ibv_wc wc;
@@ -214,6 +334,8 @@ int main(void)
 	test_moved();
 	test_same_numbers();
 	test_no_device();
+	test_other_device();
+	test_gids();
 	test_abandoned();
 	test_fails();
 	test_here();

@@ -25,7 +25,13 @@ struct fake_device {
 };
 
 static const char fake_ops[1];
-const char *fake_prefix = "fake";
+const char *fake_prefix = "fake", *fake_sysfs = "/sys";
+
+#define GID(n) { { { 0xfe, [15] = n } }, n, 1, IBV_GID_TYPE_ROCE_V2, 0 }
+struct ibv_gid_entry fake_gids[FAKE_GIDS] = { GID(0), GID(1), GID(2),
+					      GID(3), GID(4), GID(5),
+					      GID(6), GID(7), GID(8) };
+#undef GID
 
 /* A device that is plugged in has the address of one that is gone. */
 static struct fake_device devices[FAKE_DEVICES];
@@ -56,7 +62,8 @@ static struct ibv_device *get_device(int n)
 		d->transport_type = IBV_TRANSPORT_IB;
 		snprintf(d->name, sizeof(d->name), "%s%d", fake_prefix, n);
 		snprintf(d->dev_name, sizeof(d->dev_name), "uverbs%d", n);
-		snprintf(d->dev_path, sizeof(d->dev_path), "/sys/dev%d", n);
+		snprintf(d->dev_path, sizeof(d->dev_path), "%s/dev%d",
+			 fake_sysfs, n);
 		snprintf(d->ibdev_path, sizeof(d->ibdev_path), "/sys/ib%d", n);
 		add(FAKE_DEVICE, f);
 	}
@@ -186,9 +193,7 @@ int ibv_query_gid(struct ibv_context *ctx, uint8_t port_num, int index,
 {
 	OWN(CONTEXT, ctx);
 	ENTER_OR(-1, ctx, port_num, index, gid);
-	memset(gid, 0, sizeof(*gid));
-	gid->raw[0] = 0xfe;
-	gid->raw[15] = (uint8_t)index;
+	*gid = fake_gids[index].gid;
 	return 0;
 }
 
@@ -198,6 +203,7 @@ int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port_num,
 {
 	OWN(CONTEXT, ctx);
 	ENTER_ERR(ctx, port_num, gid_index, entry, flags, entry_size);
+	*entry = fake_gids[gid_index];
 	return 0;
 }
 
@@ -207,7 +213,9 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx,
 {
 	OWN(CONTEXT, ctx);
 	ENTER_OR(-errno, ctx, entries, max_entries, flags, entry_size);
-	return 9;
+	for (size_t i = 0; i < max_entries && i < FAKE_GIDS; i++)
+		entries[i] = fake_gids[i];
+	return FAKE_GIDS;
 }
 
 int ibv_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index,
