@@ -162,9 +162,9 @@ static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq)
 	s->cq.cq_context = s->attr.cq_context;
 	s->cq.handle = cq->handle;
 	s->cq.cqe = cq->cqe - s->spare;
+	pthread_mutex_lock(&c->lock);
 	if (c->qpns)
 		atomic_init(&s->slow, CQ_NAMES);
-	pthread_mutex_lock(&c->lock);
 	s->number = ++c->cqs_made;
 	TAILQ_INSERT_TAIL(&c->cqs, s, entry);
 	pthread_mutex_unlock(&c->lock);

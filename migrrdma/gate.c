@@ -44,6 +44,16 @@ void gate_remove_context(struct shadow_context *ctx)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
+void gate_lock_contexts(void)
+{
+	pthread_mutex_lock(&contexts_lock);
+}
+
+void gate_unlock_contexts(void)
+{
+	pthread_mutex_unlock(&contexts_lock);
+}
+
 void gate_put_away(struct shadow_context *ctx)
 {
 	pthread_mutex_lock(&contexts_lock);

@@ -22,6 +22,10 @@ extern struct contexts {
 void gate_add_context(struct shadow_context *ctx);
 void gate_remove_context(struct shadow_context *ctx);
 
+/* within the gate, by who looks at all contexts: none is added, nor removed */
+void gate_lock_contexts(void);
+void gate_unlock_contexts(void);
+
 /* One that is unplugged is in the list no more; with the gate closed. */
 void gate_put_away(struct shadow_context *ctx);
 

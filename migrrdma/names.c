@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "names.h"
 
+#include "gate.h"
+
 /* --- tables --- */
 
 struct names *names_new(void)
@@ -111,14 +113,53 @@ int names_rename_mr(struct names *n, const struct shadow_mr *s,
 
 /* --- numbers of QPs --- */
 
-static bool is_qpn(const struct shadow_context *c, uint32_t num)
+static bool has_qpn(struct shadow_context *c, uint32_t num)
 {
 	const struct shadow_qp *qp;
 
+	pthread_mutex_lock(&c->lock);
 	TAILQ_FOREACH (qp, &c->qps, entry)
 		if (qp->qp.qp_num == num)
+			break;
+	pthread_mutex_unlock(&c->lock);
+	return qp;
+}
+
+/* Devices give out the same numbers, but one device, opened twice, does not. */
+static bool is_qpn(const struct shadow_device *device, uint32_t num)
+{
+	struct shadow_context *c;
+
+	TAILQ_FOREACH (c, &contexts, entry)
+		if (c->device == device && has_qpn(c, num))
 			return true;
 	return false;
+}
+
+/* Are there names that are not the real numbers? */
+static bool has_names(const struct shadow_device *device)
+{
+	const struct shadow_context *c;
+
+	TAILQ_FOREACH (c, &contexts, entry)
+		if (c->device == device && c->qpns)
+			return true;
+	return false;
+}
+
+int names_qpns(struct shadow_context *c)
+{
+	struct names *n = c->qpns ? c->qpns : names_new();
+	struct shadow_cq *cq;
+
+	if (!n)
+		return ENOMEM;
+	pthread_mutex_lock(&c->lock);
+	c->qpns = n;
+	TAILQ_FOREACH (cq, &c->cqs, entry)
+		atomic_fetch_or(&cq->slow, CQ_NAMES);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
 int names_qp(struct shadow_qp *qp)
@@ -126,9 +167,12 @@ int names_qp(struct shadow_qp *qp)
 	struct shadow_context *c = to_context(qp->qp.context);
 	uint32_t num = qp->real->qp_num;
 
-	if (c->qpns && is_qpn(c, num))
-		for (num = 0xfffffe; is_qpn(c, num); num--)
+	if (has_names(c->device) && is_qpn(c->device, num)) {
+		if (names_qpns(c))
+			return ENOMEM;
+		for (num = 0xfffffe; is_qpn(c->device, num); num--)
 			;
+	}
 	qp->qp.qp_num = num;
 	return c->qpns ? names_set(c->qpns, qp->real->qp_num, num) : 0;
 }

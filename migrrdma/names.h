@@ -85,12 +85,21 @@ int names_rename_mr(struct names *n, const struct shadow_mr *mr,
 		    const struct ibv_mr *real);
 
 /**
- * names_qp - give a number to a new QP, likewise
+ * names_qpns - from now on numbers of the context's QPs may be others than the real ones
+ *
+ * Return: 0, or ENOMEM
+ */
+int names_qpns(struct shadow_context *c);
+
+/**
+ * names_qp - give a number to a new QP: the real one, unless another QP of the device has
+ *	      it, in whichever context of the process
  *
  * It stays in the table when the QP is destroyed, of which a CQ may still have
  * completions, until another QP is the same real one.
  *
- * Context: the lock of the QP's context is held
+ * Context: gate_lock_contexts(), until the QP is in its context's list
+ * Return: 0, or ENOMEM
  */
 int names_qp(struct shadow_qp *qp);
 

@@ -37,15 +37,17 @@ static int list_qp(struct shadow_qp *s)
 	struct shadow_context *c = to_context(s->qp.context);
 	int err;
 
-	pthread_mutex_lock(&c->lock);
+	gate_lock_contexts();
 	err = names_qp(s);
 	if (!err) {
+		pthread_mutex_lock(&c->lock);
 		mind_mws(s, c->mws);
 		if (c->keys)
 			atomic_fetch_or(&s->slow, SLOW_NAMES);
 		TAILQ_INSERT_TAIL(&c->qps, s, entry);
+		pthread_mutex_unlock(&c->lock);
 	}
-	pthread_mutex_unlock(&c->lock);
+	gate_unlock_contexts();
 	return err;
 }
 

@@ -93,21 +93,14 @@ static int number_qps(void)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
-	struct shadow_cq *cq;
 	int err = 0;
 
 	EACH_CHOSEN (c, qp) {
-		if (!c->qpns)
-			c->qpns = names_new();
-		if (!c->qpns)
-			return ENOMEM;
+		err = err ? err : names_qpns(c);
 		err = err ? err
 			  : names_set(c->qpns, qp->other->qp_num,
 				      qp->qp.qp_num);
 	}
-	EACH (c, cq, cqs)
-		if (c->qpns)
-			atomic_fetch_or(&cq->slow, CQ_NAMES);
 	return err;
 }
 

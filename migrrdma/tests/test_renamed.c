@@ -117,7 +117,11 @@ static void test_ex(uint64_t flags)
 static void test_taken(void)
 {
 	struct ibv_qp *qp, *real;
+	struct ibv_qp_init_attr attr = { .cap = { 1, 1, 1, 1 },
+					 .qp_type = IBV_QPT_RC };
 	struct ibv_mw *mw, *real_mw;
+	struct ibv_context *other;
+	struct ibv_pd *other_pd;
 	uint32_t taken;
 	struct ibv_wc wc;
 
@@ -136,6 +140,35 @@ static void test_taken(void)
 	MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
 	CHECK(wc.wr_id == 2 && wc.qp_num == taken);
 	CHECK(!ibv_destroy_qp(qp));
+
+	/* nor that of the device in another context, which it has opened since */
+	other = app_open(0);
+	MUST(other_pd = ibv_alloc_pd(other));
+	attr.send_cq = attr.recv_cq = ibv_create_cq(other, 4, NULL, NULL, 0);
+	MUST(attr.send_cq);
+	fake_next_handle(taken - 0x10000);
+	MUST(qp = ibv_create_qp(other_pd, &attr));
+	real = fake_newest(FAKE_QP);
+	CHECK(real->qp_num == taken && qp->qp_num != taken);
+	CHECK(!recv_one(qp, 3));
+	fake_receive(real, 1);
+	MUST(ibv_poll_cq(attr.send_cq, 1, &wc) == 1);
+	CHECK(wc.wr_id == 3 && wc.qp_num == qp->qp_num);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(attr.send_cq));
+	CHECK(!ibv_dealloc_pd(other_pd) && !ibv_close_device(other));
+
+	/* Another device's may be the same, as they were from the beginning. */
+	other = app_open(1);
+	MUST(other_pd = ibv_alloc_pd(other));
+	attr.send_cq = attr.recv_cq = ibv_create_cq(other, 4, NULL, NULL, 0);
+	MUST(attr.send_cq);
+	fake_next_handle(taken - 0x10000);
+	MUST(qp = ibv_create_qp(other_pd, &attr));
+	CHECK(qp->qp_num == taken);
+	CHECK(layer_suspend_some(&taken, 1, LONG, &found) == EINVAL);
+	CHECK(strstr(found.reason, "two QPs are 0x"), "%s", found.reason);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(attr.send_cq));
+	CHECK(!ibv_dealloc_pd(other_pd) && !ibv_close_device(other));
 
 	/* a window has its own key always: one that is taken is not had */
 	fake_next_handle(w.mr->lkey >> 8);
