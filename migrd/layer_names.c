@@ -88,6 +88,28 @@ static bool parse_qps(struct layer_names *n, const json_t *list, char *reason,
 	return true;
 }
 
+static int by_key(const void *a, const void *b)
+{
+	const uint32_t x = ((const struct layer_key *)a)->virtual,
+		       y = ((const struct layer_key *)b)->virtual;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of two devices they may be the same, and those who use them have one table. */
+static bool are_told_apart(struct layer_names *n, char *reason, size_t bytes)
+{
+	qsort(n->keys, n->n_keys, sizeof(*n->keys), by_key);
+	for (size_t i = 1; i < n->n_keys; i++)
+		if (n->keys[i].virtual >> 8 == n->keys[i - 1].virtual >> 8 &&
+		    n->keys[i].real >> 8 != n->keys[i - 1].real >> 8) {
+			snprintf(reason, bytes, "two keys are 0x%06xxx",
+				 n->keys[i].virtual >> 8);
+			return false;
+		}
+	return true;
+}
+
 static bool parse_keys(struct layer_names *n, const json_t *list, char *reason,
 		       size_t bytes)
 {
@@ -105,7 +127,7 @@ static bool parse_keys(struct layer_names *n, const json_t *list, char *reason,
 		    !number(o, "real", limit, &key->real))
 			return false;
 	}
-	return n->keys;
+	return n->keys && are_told_apart(n, reason, bytes);
 }
 
 bool layer_names_parse(struct layer_names *n, const json_t *answer,
