@@ -107,9 +107,11 @@ static bool is_connected(const struct shadow_qp *qp)
 	       (qp->qp.state == IBV_QPS_RTR || qp->qp.state == IBV_QPS_RTS);
 }
 
+/* Its peer may be gone: the kernel might not find the host, and that holds up all others. */
 static bool is_dead(const struct shadow_qp *qp)
 {
-	return qp->swap.dead || qp->qp.state == IBV_QPS_ERR;
+	return qp->swap.dead || qp->qp.state == IBV_QPS_ERR ||
+	       (qp->swap.told && !qp->swap.peer_num);
 }
 
 static int check(const struct shadow_qp *qp, struct swap *s)

@@ -63,7 +63,7 @@ void layer_tick(void);
 /**
  * layer_set_peer - say where a replaced QP leads to
  * @qpn: number of the QP
- * @peer_num: the real number of its peer
+ * @peer_num: the real number of its peer; 0: that is gone, and the QP will be in ERR
  * @gid: of its peer
  * @id: of the process that has its peer: its keys are meant by requests
  *

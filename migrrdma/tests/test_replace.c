@@ -412,6 +412,25 @@ static void test_some(void)
 	world_destroy();
 }
 
+/* The other one is connected. */
+static void test_gone(void)
+{
+	puts("one whose peer is gone");
+	world_make();
+	suspend();
+	replace_all();
+	CHECK(!layer_set_peer(w.qp->qp_num, 0, &(union ibv_gid){}, "gone",
+			      &swapped));
+	CHECK(!layer_set_peer(w.of_srq->qp_num, 0x5002, &(union ibv_gid){},
+			      "peer", &swapped));
+	CHECK(!layer_connect(&swapped) && swapped.qps == 2, "%s",
+	      swapped.reason);
+	CHECK(w.real->state == IBV_QPS_ERR);
+	CHECK(w.real_srq->state == IBV_QPS_RTS);
+	resume();
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
@@ -421,6 +440,7 @@ int main(void)
 	test_keys();
 	test_sges();
 	test_some();
+	test_gone();
 	test_in_hand();
 	return rig_close();
 }
