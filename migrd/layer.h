@@ -30,9 +30,8 @@ struct layer_qp {
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
 
-	/* that has its peer, or NULL if nobody cares; and where that was in the end */
+	/* that has its peer, or NULL if nobody cares; and the GID that it had in the end */
 	struct layer_proc *to;
-	uint32_t to_qpn;
 	struct in6_addr to_gid;
 };
 

@@ -279,10 +279,8 @@ static bool match(struct layer *l, struct layer_proc *p, struct layer_qp *qp)
 	if (peer && peer->connected && peer->real == qp->at_qpn &&
 	    same_gid(&peer->gid, &qp->at_gid) && peer->peer_qpn == qp->qpn &&
 	    peer->at_qpn == qp->real && same_gid(&peer->at_gid, &qp->gid)) {
-		qp->to_qpn = qp->at_qpn;
 		qp->to_gid = qp->at_gid;
 		peer->to = p;
-		peer->to_qpn = peer->at_qpn;
 		peer->to_gid = peer->at_gid;
 		return true;
 	}

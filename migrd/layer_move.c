@@ -142,11 +142,12 @@ static void tell_peer(struct layer *l, struct layer_proc *p,
 	const struct layer_qp *peer =
 		layer_names_qp(&qp->to->names, qp->peer_qpn);
 	const struct in6_addr *gid = &qp->to_gid;
-	uint32_t qpn = qp->to_qpn;
+	uint32_t qpn = 0; /* it is gone */
 	char text[INET6_ADDRSTRLEN];
 
-	if (peer && (qp->to->is_mover ||
-		     !memcmp(&peer->gid, &qp->to_gid, sizeof(peer->gid)))) {
+	if (!qp->to->is_lost && peer &&
+	    (qp->to->is_mover ||
+	     !memcmp(&peer->gid, &qp->to_gid, sizeof(peer->gid)))) {
 		gid = &peer->gid;
 		qpn = peer->real;
 	} else if (!qp->to->is_lost) {

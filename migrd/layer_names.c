@@ -166,7 +166,6 @@ static void take_over(struct layer_names *to, struct layer_names *from)
 		if (!old)
 			continue;
 		to->qps[i].to = old->to;
-		to->qps[i].to_qpn = old->to_qpn;
 		to->qps[i].to_gid = old->to_gid;
 	}
 	layer_names_free(from);

@@ -162,7 +162,7 @@ static void test_hang_up(void)
 	told_some(&mover, "\nreplace 1000 17\nnames\n");
 }
 
-/* Both are named, and their peers go on with what was so before. */
+/* Both are named, and their peers hear that they are gone. */
 static void test_liars(void)
 {
 	char line[1024];
@@ -190,10 +190,10 @@ static void test_liars(void)
 	ended(&other);
 	ended(&first);
 	ended(&second);
-	snprintf(line, sizeof(line), "\npeer 17 127 " GID " %s\n", first.id);
+	snprintf(line, sizeof(line), "\npeer 17 0 " GID " %s\n", first.id);
 	told_some(&mover, line);
 	snprintf(line, sizeof(line),
-		 "\npeer 19 129 " GID " %s\nconnect\nresume\n", second.id);
+		 "\npeer 19 0 " GID " %s\nconnect\nresume\n", second.id);
 	told_some(&other, line);
 }
 
