@@ -5,6 +5,7 @@
 #include "app.h"
 
 #include <arpa/inet.h>
+#include <infiniband/mlx5dv.h>
 
 static void check_device(struct ibv_device *device, int n)
 {
@@ -127,6 +128,28 @@ static void test_open(void)
 	CHECK(!strcmp(ibv_get_device_name(list[1]), "other1"));
 	ibv_free_device_list(list);
 	fake_prefix = "fake";
+}
+
+static void test_mlx5dv(void)
+{
+	struct mlx5dv_context attrs = {
+		.comp_mask = MLX5DV_CONTEXT_MASK_STRIDING_RQ,
+	};
+	struct ibv_context *ctx = app_open(0);
+
+	puts("what mlx5dv knows of a device");
+	fake_fail("mlx5dv_query_device", EIO);
+	CHECK(mlx5dv_query_device(ctx, &attrs) == EIO);
+	attrs.comp_mask = MLX5DV_CONTEXT_MASK_STRIDING_RQ;
+	CHECK(!mlx5dv_query_device(ctx, &attrs));
+	SAW("mlx5dv_query_device", fake_newest(FAKE_CONTEXT), &attrs);
+	CHECK(attrs.flags == MLX5DV_CONTEXT_FLAGS_CQE_V1);
+	CHECK(!attrs.comp_mask);
+
+	attrs.comp_mask = MLX5DV_CONTEXT_MASK_STRIDING_RQ;
+	CHECK(!mlx5dv_query_device(fake_newest(FAKE_CONTEXT), &attrs));
+	CHECK(attrs.comp_mask);
+	app_close(ctx);
 }
 
 static void test_queries(void)
@@ -489,6 +512,7 @@ int main(void)
 	test_lists();
 	test_list_fails();
 	test_open();
+	test_mlx5dv();
 	test_queries();
 	test_import();
 	test_lacking();
