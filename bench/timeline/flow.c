@@ -167,25 +167,28 @@ void flow_resample(struct flow *f, unsigned int max_slots)
 
 /* The partner waits from the last packet that any of its QPs got from the old host
  * to the first one from the new host that the last of them got. Returns how many
- * QPs have moved.
+ * QPs have moved: they hear from both hosts, or if they were replaced, as many from
+ * the one as from the other.
  */
 unsigned int flow_blackout(const struct flow *f, uint64_t *stop, uint64_t *go)
 {
-	unsigned int moved = 0;
+	unsigned int old = 0, new = 0;
 
 	*stop = *go = 0;
 	for (unsigned int i = 0; i < f->qps; i++) {
 		const struct qp *qp = &f->qp[i];
+		bool is_old = qp->last_old, is_new = qp->first_new;
 
-		if (!qp->last_old || !qp->first_new)
+		if (f->replaced ? is_old == is_new : !is_old || !is_new)
 			continue;
-		moved++;
+		old += is_old;
+		new += is_new;
 		if (qp->last_old > *stop)
 			*stop = qp->last_old;
 		if (qp->first_new > *go)
 			*go = qp->first_new;
 	}
-	return moved;
+	return old < new ? old : new;
 }
 
 /* bytes per second in the slots that lie in a time as a whole */

@@ -14,6 +14,8 @@
  *	-t TITLE		its title
  *	-n OLD,NEW		names of the two hosts
  *	-p NAME,FROM,TO		mark a time, in seconds since 1970 (repeat)
+ *	-r			the QPs were replaced: those that the partner has with
+ *				the new host are others, and there is no protocol
  */
 #include "timeline.h"
 
@@ -71,14 +73,17 @@ static void report(const struct flow *f)
 	uint64_t stop, go;
 	unsigned int moved = flow_blackout(f, &stop, &go);
 
-	printf("qps_moved=%u\n", moved);
-	printf("nak_stopped=%u\nresume=%u\nresume_ack=%u\nfatal_naks=%u\n",
-	       f->nak_stopped, f->resume, f->resume_ack, f->fatal);
+	printf("qps_moved=%u\nfatal_naks=%u\n", moved, f->fatal);
+	if (!f->replaced) {
+		printf("nak_stopped=%u\nresume=%u\nresume_ack=%u\n",
+		       f->nak_stopped, f->resume, f->resume_ack);
+		printf("nak_to_resume_ms=%.1f\n",
+		       ms(f->first_nak, f->first_resume));
+		printf("resume_to_traffic_ms=%.1f\n", ms(f->first_resume, go));
+	}
 	if (f->lost >= 0)
 		printf("packets_lost_by_capture=%lld\n", (long long)f->lost);
 	printf("blackout_ms=%.1f\n", ms(stop, go));
-	printf("nak_to_resume_ms=%.1f\n", ms(f->first_nak, f->first_resume));
-	printf("resume_to_traffic_ms=%.1f\n", ms(f->first_resume, go));
 	printf("before_bytes_per_s=%.0f\n",
 	       flow_rate(f, OLD, f->begin, moved ? stop : f->end));
 	printf("after_bytes_per_s=%.0f\n",
@@ -95,7 +100,7 @@ int main(int argc, char **argv)
 	FILE *out;
 	int c;
 
-	while ((c = getopt(argc, argv, "s:t:n:p:")) != -1) {
+	while ((c = getopt(argc, argv, "s:t:n:p:r")) != -1) {
 		switch (c) {
 		case 's':
 			svg = optarg;
@@ -113,6 +118,9 @@ int main(int argc, char **argv)
 		case 'p':
 			if (phases < MAX_PHASES)
 				phase[phases++] = phase_of(optarg);
+			break;
+		case 'r':
+			f.replaced = true;
 			break;
 		default:
 			return 2;

@@ -16,7 +16,8 @@
 
 static uint8_t capture[1 << 20];
 static size_t bytes;
-static bool by_mac; /* for the QP takes its IPv4 address along */
+static bool by_mac;	   /* for the QP takes its IPv4 address along */
+static uint8_t qpn = 0x11; /* of whichever end */
 
 static void put(const void *data, size_t len)
 {
@@ -72,7 +73,7 @@ static void packet(uint64_t ms, int from, int to, uint8_t opcode,
 	f[36] = 4791 >> 8;
 	f[37] = 4791 & 255;
 	f[42] = opcode;
-	f[49] = 0x11; /* the QPN, of whichever end */
+	f[49] = qpn;
 	f[54] = syndrome;
 
 	put32(6);
@@ -164,12 +165,42 @@ static void moves(void)
 	forget(f);
 }
 
+/* the partner's QPs, by others: as many count as have gone on */
+static void are_replaced(void)
+{
+	uint64_t stop, go;
+	struct flow *f;
+	size_t old;
+
+	bytes = 0;
+	section();
+	for (qpn = 0x11; qpn < 0x14; qpn++)
+		packet(qpn, 1, 2, 0x11, 0x1f);
+	old = bytes;
+	for (qpn = 0x21; qpn < 0x24; qpn++)
+		packet(1000 + qpn, 3, 2, 0x11, 0x1f);
+	qpn = 0x11;
+
+	f = read_capture(bytes, 0);
+	CHECK(!flow_blackout(f, &stop, &go));
+	f->replaced = true;
+	CHECK(flow_blackout(f, &stop, &go) == 3);
+	CHECK(stop == EPOCH + 0x13 * MS && go == EPOCH + 1000 * MS + 0x23 * MS);
+	forget(f);
+
+	f = read_capture(old, 0);
+	f->replaced = true;
+	CHECK(!flow_blackout(f, &stop, &go));
+	forget(f);
+}
+
 int main(void)
 {
 	uint64_t stop, go;
 	struct flow *f;
 	size_t whole;
 
+	are_replaced();
 	by_mac = true;
 	moves();
 	by_mac = false;

@@ -25,6 +25,7 @@ struct qp {
 /* What the fabric saw between the partner and the two hosts. */
 struct flow {
 	bool mac;	  /* they are MAC addresses, not IPv4 ones */
+	bool replaced;	  /* the partner has other QPs afterwards */
 	uint64_t partner; /* as numbers */
 	uint64_t host[SIDES];
 	uint64_t begin, end;   /* first and last frame */
