@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOT_NS 10000000u /* as read; flow_resample() joins them */
+#define SLOT_NS 10000000u /* unless somebody says otherwise */
 #define MAX_SLOTS (24 * 3600 * 100u)
 
 #define ETH_BYTES 14
@@ -105,7 +105,7 @@ static int add(struct flow *f, const struct frame *fr)
 	if (fr->ns < f->begin)
 		return 0;
 	f->end = fr->ns;
-	slot = (fr->ns - f->begin) / SLOT_NS;
+	slot = (fr->ns - f->begin) / f->slot_ns;
 	if (slot >= MAX_SLOTS)
 		return -1;
 	f->slot[side][slot] += fr->wire;
@@ -122,13 +122,14 @@ static int add(struct flow *f, const struct frame *fr)
 	return 0;
 }
 
-/* f: zero but for the addresses. Returns 0 or -1. */
+/* f: zero but for the addresses, and slot_ns, which may be. Returns 0 or -1. */
 int flow_read(struct flow *f, FILE *file)
 {
 	struct frame fr;
 	int more;
 
-	f->slot_ns = SLOT_NS;
+	if (!f->slot_ns)
+		f->slot_ns = SLOT_NS;
 	for (int side = 0; side < SIDES; side++) {
 		f->slot[side] = calloc(MAX_SLOTS, sizeof(*f->slot[side]));
 		if (!f->slot[side])
