@@ -15,6 +15,7 @@
 #   make bench-scale     how migration grows with its load
 #   make bench-mlx5      mlx5soft next to rdma_rxe
 #   make bench-npb       what an MPI job pays for the move of a rank
+#   make bench-compare   the protocol and the layer at the same work
 #   make clean           remove what was built (not the images)
 #   make distclean       remove everything under build/
 
@@ -162,6 +163,9 @@ bench-hotpath bench-scale bench-mlx5: bench-%: tried
 bench-npb: npb tried
 	@bench/npb/bench
 
+bench-compare: tried
+	@bench/compare/bench
+
 lint: toolbox
 	@$(TOOLBOX) tests/lint
 
@@ -180,4 +184,4 @@ distclean: clean
 
 .PHONY: build toolbox root-toolbox root-node roots images module user asan npb \
 	scripts key certs tried debug fixes points check check-debug soak demo lint format clean \
-	distclean bench-hotpath bench-scale bench-mlx5 bench-npb
+	distclean bench-hotpath bench-scale bench-mlx5 bench-npb bench-compare
