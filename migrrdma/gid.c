@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	MOST_GIDS = 4096 /* of all ports of a device */
+	MOST_GIDS = 1024 /* of all ports: an ioctl takes no more than 64 KiB */
 };
 
 void gid_note(struct shadow_qp *qp)

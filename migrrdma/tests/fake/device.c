@@ -224,6 +224,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx,
 {
 	OWN(CONTEXT, ctx);
 	ENTER_OR(-errno, ctx, entries, max_entries, flags, entry_size);
+	if (max_entries * entry_size > UINT16_MAX) /* of an ioctl */
+		return -EINVAL;
 	for (size_t i = 0; i < max_entries && i < FAKE_GIDS; i++)
 		entries[i] = fake_gids[i];
 	return FAKE_GIDS;
