@@ -5,6 +5,7 @@
  *
  *	rc_mix -s			on one node
  *	rc_mix [options] HOST		on the other
+ *	... -- [options] [HOST]		more traffic, of the same process, with another one
  *
  * The client says what the traffic is like; either side ends it, after -t
  * seconds or on SIGTERM or SIGINT. From SIGUSR1 on a side posts nothing new,
@@ -38,6 +39,15 @@ static void on_signal(int sig)
 		resting = sig == SIGUSR1;
 	else
 		stop_signal = sig;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGUSR1, SIGUSR2 };
+	const struct sigaction act = { .sa_handler = on_signal };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaction(signals[i], &act, NULL);
 }
 
 /*
@@ -232,41 +242,73 @@ static int give_result(struct traffic *t, const struct options *o,
 	return fclose(f) || failed;
 }
 
-int main(int argc, char **argv)
+/* The process' exit code, if there is no other traffic */
+static int do_traffic(const struct options *o, struct traffic *t)
 {
-	const struct sigaction act = { .sa_handler = on_signal };
-	struct options o;
-	static struct traffic t;
 	struct run_clock clock;
 	struct verbs v = { 0 };
 	pthread_t thread;
 	int fd, rc;
 
-	options_parse(&o, argc, argv);
-	fd = o.host ? conn_connect(o.host, o.port) : conn_listen(o.port);
-	if (fd < 0 || set_up(&t, &v, &o, fd))
+	fd = o->host ? conn_connect(o->host, o->port) : conn_listen(o->port);
+	if (fd < 0 || set_up(t, &v, o, fd))
 		return 1;
-	sigaction(SIGTERM, &act, NULL);
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGUSR1, &act, NULL);
-	sigaction(SIGUSR2, &act, NULL);
-	if (o.threads == 2 && pthread_create(&thread, NULL, post_too, &t)) {
+	catch_signals();
+	if (o->threads == 2 && pthread_create(&thread, NULL, post_too, t)) {
 		perror("pthread_create");
 		return 1;
 	}
-	run(&t, &o, &clock);
-	if (o.threads == 2)
+	run(t, o, &clock);
+	if (o->threads == 2)
 		pthread_join(thread, NULL);
-	end_run(&t, &v, &o, fd);
-	if (o.violate)
-		violation(&t.verdict, "none: told so by -V");
-	rc = give_result(&t, &o, &clock);
-	if (o.verbs.events && v.cq[0])
+	end_run(t, &v, o, fd);
+	if (o->violate)
+		violation(&t->verdict, "none: told so by -V");
+	rc = give_result(t, o, &clock);
+	if (o->verbs.events && v.cq[0])
 		return rc; /* as some thread is still busy with them */
 	verbs_destroy_qps(&v);
-	traffic_free(&t);
-	memory_free(&t.memory);
+	traffic_free(t);
+	memory_free(&t->memory);
 	verbs_close(&v);
 	close(fd);
 	return rc;
+}
+
+/* What else the process does */
+static struct {
+	struct options o;
+	struct traffic t;
+	int rc;
+} more;
+
+static void *do_more(void *arg)
+{
+	more.rc = do_traffic(&more.o, &more.t);
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	static struct traffic t;
+	pthread_t thread;
+	struct options o;
+	int first = 1, rc;
+
+	while (first < argc && strcmp(argv[first], "--"))
+		first++;
+	if (first == argc) {
+		options_parse(&o, argc, argv);
+		return do_traffic(&o, &t);
+	}
+	options_parse(&more.o, argc - first, argv + first);
+	argv[first] = NULL;
+	options_parse(&o, first, argv);
+	if (pthread_create(&thread, NULL, do_more, NULL)) {
+		perror("pthread_create");
+		return 1;
+	}
+	rc = do_traffic(&o, &t);
+	pthread_join(thread, NULL);
+	return rc ? rc : more.rc;
 }

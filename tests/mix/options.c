@@ -29,6 +29,7 @@ static const struct options defaults = {
 static const char usage[] =
 	"usage: rc_mix -s [options]		server\n"
 	"       rc_mix [options] HOST		client\n"
+	"       ... -- [options] [HOST]		and more traffic, with another one\n"
 	"traffic, as the client wants it:\n"
 	"  -q N		QPs (1)\n"
 	"  -m BYTES	longest message (16384)\n"
@@ -145,6 +146,7 @@ void options_parse(struct options *o, int argc, char **argv)
 	bool server = false, seeded = false;
 	int c;
 
+	optind = 0; /* from the beginning, once more */
 	*o = defaults;
 	while ((c = getopt(argc, argv,
 			   "sq:m:w:S:x:d:g:c:R:Me:T:p:r:o:t:D:l:VP:O:h")) !=
