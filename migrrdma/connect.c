@@ -130,7 +130,7 @@ static int check(const struct shadow_qp *qp, struct swap *s)
 static int go_to(struct shadow_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr;
-	int mask;
+	int mask, err;
 
 	if (qp->real->state >= state)
 		return 0;
@@ -139,7 +139,9 @@ static int go_to(struct shadow_qp *qp, enum ibv_qp_state state)
 		attr.dest_qp_num = qp->swap.peer_num;
 		attr.ah_attr.grh.dgid = qp->swap.peer_gid;
 	}
-	return real()->ibv_modify_qp(qp->real, &attr, mask);
+	err = real()->ibv_modify_qp(qp->real, &attr, mask);
+	qp_note_rts(qp);
+	return err;
 }
 
 static int connect_qp(struct shadow_qp *qp, struct swap *s)

@@ -140,6 +140,13 @@ void qp_use(struct shadow_qp *s, struct ibv_qp *qp)
 	s->post_send = qp->context->ops.post_send;
 	s->post_recv = qp->context->ops.post_recv;
 	s->real_num = qp->qp_num;
+	s->was_rts = false;
+}
+
+void qp_note_rts(struct shadow_qp *s)
+{
+	s->was_rts = s->real->state == IBV_QPS_RTS ||
+		     (s->was_rts && s->real->state != IBV_QPS_RESET);
 }
 
 /* what the layer needs to know of it, if it is to be replaced */
@@ -297,6 +304,7 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	s->qp.state = s->real->state;
 	if (err)
 		return err;
+	qp_note_rts(s);
 	record_modify(s, attr, mask);
 	if (s->qp.state == IBV_QPS_RESET) {
 		suspend_forget_marker(s);

@@ -258,6 +258,7 @@ struct shadow_qp {
 
 	LIST_ENTRY(shadow_qp) marked, recv_marked; /* with the CQs' locks */
 	bool is_marked, was_marked;
+	bool was_rts; /* the real one, since it was in RESET */
 
 	TAILQ_ENTRY(shadow_qp) entry;
 };
@@ -417,6 +418,8 @@ int cq_poll_real(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc);
 
 /* qp.c: this is the real one */
 void qp_use(struct shadow_qp *s, struct ibv_qp *qp);
+/* qp.c: it may be in another state than before */
+void qp_note_rts(struct shadow_qp *s);
 
 /* qp.c: from now on QPs of this context have to look for memory windows, or not */
 void qps_mind_mws(struct shadow_context *ctx, bool mind);

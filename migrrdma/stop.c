@@ -133,13 +133,16 @@ static void end(struct shadow_qp *qp)
 	qp->swap.stopped = true;
 }
 
-/* Behind all there is goes a marker, as soon as there is room for it. */
+/*
+ * Behind all there is goes a marker, as soon as there is room for it. Where there never
+ * was anything to send, there may be no place for a marker either (mlx5).
+ */
 static int flush(struct shadow_qp *qp, bool *send, bool *recv)
 {
 	int err;
 
 	if (*send)
-		*send = suspend_post_marker(qp);
+		*send = suspend_post_marker(qp) && qp->was_rts;
 	if (*recv)
 		*recv = suspend_post_recv_marker(qp);
 	err = move(qp);

@@ -109,6 +109,9 @@ struct fake_last {
 };
 extern struct fake_last fake_last;
 
+/* as of mlx5: a QP that has not been in RTS since RESET takes no requests, even in ERR */
+extern bool fake_needs_rts;
+
 /* What names of devices begin with, when they appear; "fake" */
 extern const char *fake_prefix;
 

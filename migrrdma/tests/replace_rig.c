@@ -15,7 +15,7 @@ bool readable(int fd)
 }
 
 /* as applications do it, with all that they set */
-static void to_rts(struct ibv_qp *qp)
+void to_rtr(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -43,12 +43,18 @@ static void to_rts(struct ibv_qp *qp)
 				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				    IBV_QP_MAX_DEST_RD_ATOMIC |
 				    IBV_QP_MIN_RNR_TIMER));
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
-				     .timeout = 14,
-				     .retry_cnt = 7,
-				     .rnr_retry = 7,
-				     .sq_psn = OWN_PSN,
-				     .max_rd_atomic = 1 };
+}
+
+static void to_rts(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+				    .timeout = 14,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7,
+				    .sq_psn = OWN_PSN,
+				    .max_rd_atomic = 1 };
+
+	to_rtr(qp);
 	MUST(!ibv_modify_qp(qp, &attr,
 			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |

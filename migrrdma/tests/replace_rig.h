@@ -34,6 +34,7 @@ extern struct swap swapped;
 bool readable(int fd);
 
 void world_make(void);
+void to_rtr(struct ibv_qp *qp);
 void world_destroy(void);
 
 /* the real objects that there are now */

@@ -95,6 +95,29 @@ static void test_moved(void)
 	world_destroy();
 }
 
+/* Who only answers WRITEs and READs need not take it further than RTR. */
+static void test_rtr(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	puts("a QP that cannot send");
+	fake_needs_rts = true;
+	world_make();
+	CHECK(!ibv_modify_qp(w.qp, &attr, IBV_QP_STATE));
+	to_rtr(w.qp);
+	CHECK(!recv_one(w.qp, 1));
+	hold(100);
+	leave_host();
+	replace_all();
+	back();
+	connect_all();
+	resume();
+	CHECK(w.real->state == IBV_QPS_RTR);
+	RECVS(w.real, 1);
+	fake_needs_rts = false;
+	world_destroy();
+}
+
 static void check_number(struct ibv_qp *qp, struct ibv_qp *real)
 {
 	struct ibv_wc wc;
@@ -332,6 +355,7 @@ int main(void)
 	fake_work();
 	test_bury();
 	test_moved();
+	test_rtr();
 	test_same_numbers();
 	test_no_device();
 	test_other_device();

@@ -171,6 +171,7 @@ struct fake_qp {
 	struct recvs recvs;
 	struct ibv_qp_attr attr; /* all that was set */
 	bool last_wqe;
+	bool was_rts; /* since RESET */
 
 	pthread_mutex_t batch_lock; /* from start to complete or abort */
 	struct fake_sent batch[BATCH];

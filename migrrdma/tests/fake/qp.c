@@ -126,6 +126,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	KEEP(modify, *attr);
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
+	f->was_rts = qp->state == IBV_QPS_RTS ||
+		     (f->was_rts && qp->state != IBV_QPS_RESET);
 	if (attr_mask & IBV_QP_ACCESS_FLAGS)
 		f->access = attr->qp_access_flags;
 #define SET(bit, member)                               \

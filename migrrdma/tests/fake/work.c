@@ -288,11 +288,15 @@ static struct fake_sent copy_of(const struct ibv_send_wr *wr)
 	return sent;
 }
 
+bool fake_needs_rts;
+
 /* with the lock */
 static int enqueue(struct fake_qp *f, const struct fake_sent *sent)
 {
 	struct fake_sent *copy;
 
+	if (fake_needs_rts && !f->was_rts)
+		return ENOMEM;
 	if ((int)f->n == f->refuse) {
 		f->refuse = -1;
 		return f->refuse_err;
