@@ -1,0 +1,68 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # shared with demo
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of demo: by the protocol of our rdma_rxe.
+
+by=protocol dev=rxe0 gid=1
+ctr_options=()
+move_phases=(prepare start dump transfer restore attach finish)
+move_parts=()
+move_shown='dump transfer restore'
+bad_counters="migr_bad_* migr_unexpected migr_old_epoch migr_qp_timed_out \
+	retry_exceeded_err rnr_nak_retry_err"
+timeline_options=()
+trace=migros-trace
+
+way_begins()
+{
+	local i
+
+	for i in $old $partner $new; do
+		# Tests may have left another one.
+		ask "n$i" 'cat /opt/migr/cluster.key >/sys/module/rdma_rxe/parameters/migr_key' ||
+			fail "n$i does not run our rdma_rxe"
+	done
+}
+
+way_ends() { :; }
+received() { counter "n$partner" rcvd_pkts; }
+look_at_moved() { :; }
+
+# Two readers, one truth.
+check_trace()
+{
+	local k v
+
+	for k in NAK_STOPPED RESUME RESUME_ACK; do
+		v=$(awk -v k=$k '$4 == k' "$dir/trace.txt" | wc -l)
+		[ "$v" = "${n[${k,,}]}" ] ||
+			wrong "tshark sees $v $k, timeline ${n[${k,,}]}"
+	done
+	[ "${n[nak_stopped]}" -gt 0 ] || wrong "no NAK_STOPPED was seen"
+	[ "${n[resume]}" -ge "$qps" ] || wrong "${n[resume]} RESUME for $qps QPs"
+	[ "${n[resume_ack]}" -ge "$qps" ] || wrong "${n[resume_ack]} RESUME_ACK"
+}
+
+tell_move()
+{
+	cat <<-END
+	  the partner waited   ${n[blackout_ms]} ms, from the last packet of n$old until
+	                       each QP had one of n$new; NAK_STOPPED to RESUME ${n[nak_to_resume_ms]} ms
+	  in which             dump ${n[dump_ms]} ms, transfer ${n[transfer_ms]} ms ($((n[checkpoint_bytes] / 1024)) KiB), restore ${n[restore_ms]} ms
+	END
+}
+
+tell_trace()
+{
+	echo "  packets              NAK_STOPPED ${n[nak_stopped]}," \
+		"RESUME ${n[resume]}, RESUME_ACK ${n[resume_ack]}"
+}
+
+# Not all of many QPs, but something of every kind.
+show_trace()
+{
+	awk '{ show = $4 == "NAK_STOPPED" ? ++naks <= 8 : ++others <= 18 }
+		show { print }
+		!show { hidden++ }
+		END { if (hidden) print "  ... " hidden " more in trace.txt" }'
+}
