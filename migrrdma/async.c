@@ -115,8 +115,11 @@ static void ack_async(const struct ibv_async_event *e)
 	}
 }
 
-/* that the layer has moved a QP to ERR is none of the application's business */
-static bool is_ours(const struct ibv_async_event *e)
+/*
+ * That the layer has moved a QP to ERR is none of the application's business, nor that
+ * the next one gets there, too: the application had the first one's event.
+ */
+static bool is_ours(const struct ibv_async_event *e, const struct ibv_qp *real)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
@@ -127,8 +130,11 @@ static bool is_ours(const struct ibv_async_event *e)
 	qp = to_qp(e->element.qp);
 	c = to_context(qp->qp.context);
 	pthread_mutex_lock(&c->carried_lock);
-	ours = qp->swap.moved && !qp->swap.was_err;
-	if (ours)
+	if (real == qp->real && !qp->swap.moved)
+		ours = qp->swap.dead;
+	else
+		ours = !qp->swap.was_err; /* some tell it more than once (rxe) */
+	if (ours && qp->swap.moved)
 		qp->swap.last_wqe = true;
 	pthread_mutex_unlock(&c->carried_lock);
 	return ours;
@@ -145,7 +151,7 @@ static int read_real_async(struct ibv_context *real_ctx,
 		return err;
 	*event = e;
 	name_element(event);
-	*ours = is_ours(event);
+	*ours = is_ours(event, e.element.qp);
 	if (!*ours)
 		give_async(event);
 	if (element_of(&e) != OF_WQ)

@@ -126,8 +126,13 @@ static int check(const struct shadow_qp *qp, struct swap *s)
 	return 0;
 }
 
-/* from the state it is in to this one, or further than that already */
-static int go_to(struct shadow_qp *qp, enum ibv_qp_state state)
+/*
+ * from the state it is in to this one, or further than that already
+ *
+ * @gid: of the peer that it has now; NULL: of the one that the application knows
+ */
+static int go_to(struct shadow_qp *qp, enum ibv_qp_state state,
+		 uint32_t peer_num, const union ibv_gid *gid)
 {
 	struct ibv_qp_attr attr;
 	int mask, err;
@@ -135,26 +140,46 @@ static int go_to(struct shadow_qp *qp, enum ibv_qp_state state)
 	if (qp->real->state >= state)
 		return 0;
 	mask = record_step(qp, state, &attr);
-	if (qp->swap.told && mask & IBV_QP_DEST_QPN) {
-		attr.dest_qp_num = qp->swap.peer_num;
-		attr.ah_attr.grh.dgid = qp->swap.peer_gid;
+	if (gid && mask & IBV_QP_DEST_QPN) {
+		attr.dest_qp_num = peer_num;
+		attr.ah_attr.grh.dgid = *gid;
 	}
 	err = real()->ibv_modify_qp(qp->real, &attr, mask);
 	qp_note_rts(qp);
 	return err;
 }
 
+/*
+ * To ERR by way of RTS, if the one before has been there: a provider may take no request
+ * before that, not even to flush it (libmlx5). Its peer may be gone, so that is itself, to
+ * which nothing is sent. Should it not come so far, ERR is all that can be had.
+ */
+static int go_to_err(struct shadow_qp *qp)
+{
+	const struct ibv_ah_attr *av = &qp->attr.ah_attr;
+	struct ibv_gid_entry own;
+
+	if (qp->attr_mask & IBV_QP_AV && qp->attr_mask & IBV_QP_SQ_PSN &&
+	    !real()->_ibv_query_gid_ex(real_context(qp->qp.context),
+				       av->port_num, qp->sgid_index, &own, 0,
+				       sizeof(own)) &&
+	    !go_to(qp, IBV_QPS_RTR, qp->real_num, &own.gid))
+		go_to(qp, IBV_QPS_RTS, 0, NULL);
+	return go_to(qp, IBV_QPS_ERR, 0, NULL);
+}
+
 static int connect_qp(struct shadow_qp *qp, struct swap *s)
 {
-	enum ibv_qp_state end = qp->qp.state;
+	const union ibv_gid *gid = qp->swap.told ? &qp->swap.peer_gid : NULL;
+	enum ibv_qp_state end = is_dead(qp) ? IBV_QPS_ERR : qp->qp.state;
 	int err = 0;
 
-	if (is_dead(qp))
-		end = IBV_QPS_ERR;
-	if (end != IBV_QPS_ERR && end >= IBV_QPS_RTR)
-		err = go_to(qp, IBV_QPS_RTR);
+	if (end == IBV_QPS_ERR)
+		err = go_to_err(qp);
+	else if (end >= IBV_QPS_RTR)
+		err = go_to(qp, IBV_QPS_RTR, qp->swap.peer_num, gid);
 	if (!err)
-		err = go_to(qp, end);
+		err = go_to(qp, end, 0, NULL);
 	if (err)
 		return swap_refuse(s, err, "QP 0x%06x to state %d: %s",
 				   qp->qp.qp_num, end, strerror(err));
@@ -212,7 +237,7 @@ static void give_up(struct shadow_qp *qp)
 		swap_wake(to_cq(qp->qp.recv_cq));
 	if (qp->qp.send_cq && qp->qp.send_cq != qp->qp.recv_cq)
 		swap_wake(to_cq(qp->qp.send_cq));
-	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
+	go_to_err(qp);
 	if (qp->recvq)
 		recvq_post_again(qp, &n);
 	/* for providers that look only then */

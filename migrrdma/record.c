@@ -32,7 +32,8 @@ void record_modify(struct shadow_qp *qp, const struct ibv_qp_attr *attr,
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
 		memset(to, 0, sizeof(*to));
 		qp->attr_mask = 0;
-		qp->swap.told = false;
+		qp->peer = NULL;
+		qp->swap.told = qp->swap.dead = false;
 		return;
 	}
 #define COPY(bit, member)        \

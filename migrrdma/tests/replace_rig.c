@@ -45,7 +45,7 @@ void to_rtr(struct ibv_qp *qp)
 				    IBV_QP_MIN_RNR_TIMER));
 }
 
-static void to_rts(struct ibv_qp *qp)
+void to_rts(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
 				    .timeout = 14,

@@ -35,6 +35,7 @@ bool readable(int fd);
 
 void world_make(void);
 void to_rtr(struct ibv_qp *qp);
+void to_rts(struct ibv_qp *qp);
 void world_destroy(void);
 
 /* the real objects that there are now */

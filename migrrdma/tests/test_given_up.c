@@ -2,6 +2,8 @@
 /*
  * Replacements that are given up: the application gets back what the layer has taken.
  */
+#include <fcntl.h>
+
 #include "replace_rig.h"
 
 /* three RECVs of a QP, of which @n are flushed in time */
@@ -173,6 +175,107 @@ static void test_last_wqe(void)
 	world_destroy();
 }
 
+/* --- QPs that end in ERR --- */
+
+static void check_flushed_write(uint64_t id)
+{
+	struct ibv_wc wc;
+
+	CHECK(w.real->state == IBV_QPS_ERR && fake_waiting(w.real) == 1);
+	set_state(w.qp, IBV_QPS_ERR); /* this provider looks only then */
+	MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
+	CHECK(wc.wr_id == id && wc.status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(wc.qp_num == w.qp->qp_num);
+	check_nothing(w.cq);
+}
+
+static void check_own_peer(struct ibv_qp *real)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK(!ibv_query_qp(real, &attr, 0, &init)); /* what is real */
+	CHECK(attr.dest_qp_num == real->qp_num);
+	CHECK(!memcmp(&attr.ah_attr.grh.dgid, &fake_gids[SGID_INDEX].gid,
+		      sizeof(union ibv_gid)));
+}
+
+/* The provider takes requests only of who has been in RTS. */
+static void test_sends(void)
+{
+	const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
+
+	puts("what was posted to a QP that is given up");
+	fake_needs_rts = true;
+	world_make();
+	suspend();
+	CHECK(!write_one(w.qp, 5, 1));
+	replace_all();
+	layer_give_up();
+	check_flushed_write(5);
+	world_destroy();
+
+	puts("or whose peer is gone");
+	world_make();
+	suspend();
+	CHECK(!write_one(w.qp, 5, 1));
+	replace_all();
+	CHECK(!layer_set_peer(w.qp->qp_num, 0, &gid, "gone", &swapped));
+	CHECK(!layer_set_peer(w.of_srq->qp_num, 1, &gid, "there", &swapped));
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	check_own_peer(w.real);
+	resume();
+	CHECK(w.real_srq->state == IBV_QPS_RTS);
+	check_flushed_write(5);
+	world_destroy();
+	fake_needs_rts = false;
+}
+
+static bool had_last_wqe(void)
+{
+	struct ibv_async_event event;
+
+	/* there may be one that only the layer gets */
+	MUST(!fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK));
+	if (ibv_get_async_event(ctx, &event)) {
+		CHECK(errno == EAGAIN);
+		return false;
+	}
+	CHECK(event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED &&
+	      event.element.qp == w.of_srq);
+	ibv_ack_async_event(&event);
+	return true;
+}
+
+static void test_once(void)
+{
+	puts("the end of a QP with an SRQ is told once");
+	world_make();
+	set_state(w.of_srq, IBV_QPS_ERR);
+	CHECK(had_last_wqe());
+	suspend();
+	replace_all();
+	connect_all();
+	resume();
+	CHECK(w.real_srq->state == IBV_QPS_ERR);
+	CHECK(!had_last_wqe());
+
+	puts("and of one that is in use again, once more");
+	set_state(w.of_srq, IBV_QPS_RESET);
+	to_rts(w.of_srq);
+	set_state(w.of_srq, IBV_QPS_ERR);
+	CHECK(had_last_wqe() && !had_last_wqe());
+	world_destroy();
+
+	puts("also if it is given up");
+	world_make();
+	suspend();
+	replace_all();
+	layer_give_up();
+	CHECK(had_last_wqe() && !had_last_wqe());
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
@@ -181,5 +284,7 @@ int main(void)
 	test_late_event();
 	test_not_armed();
 	test_last_wqe();
+	test_sends();
+	test_once();
 	return rig_close();
 }

@@ -146,8 +146,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 #undef SET
 	if (works && attr_mask & IBV_QP_STATE && qp->state == IBV_QPS_ERR)
 		flush(qp);
-	if (attr_mask & IBV_QP_STATE && qp->state == IBV_QPS_RESET)
+	if (attr_mask & IBV_QP_STATE && qp->state == IBV_QPS_RESET) {
 		drop_recvs(&f->recvs);
+		f->last_wqe = false;
+	}
 	return 0;
 }
 
