@@ -36,12 +36,13 @@ static inline uint32_t names_get(const struct names *n, uint32_t index)
 		    : 0;
 }
 
-/** names_key - the real key that is meant by this one */
-static inline uint32_t names_key(const struct names *n, uint32_t key)
+/** names_key - the real key that is meant by this one, or @unknown */
+static inline uint32_t names_key(const struct names *n, uint32_t key,
+				 uint32_t unknown)
 {
 	uint32_t entry = names_get(n, key >> 8);
 
-	return entry ? (entry & ~0xffU) | ((key + entry) & 0xff) : NO_KEY;
+	return entry ? (entry & ~0xffU) | ((key + entry) & 0xff) : unknown;
 }
 
 /** names_qpn - the number that the application knows of a real QP; of none, its own */

@@ -18,15 +18,15 @@ static inline uint32_t post_lkey(const struct ibv_context *ctx, uint32_t key)
 	const struct names *n =
 		container_of(ctx, struct shadow_context, verbs.context)->keys;
 
-	return n ? names_key(n, key) : key;
+	return n ? names_key(n, key, NO_KEY) : key;
 }
 
-/* the real key of a region of the QP's peer */
+/* the real key of a region of the QP's peer; of a new one nobody has told, and it is that */
 static inline uint32_t post_rkey(const struct shadow_qp *qp, uint32_t key)
 {
 	const struct names *n = qp->peer ? peer_keys(qp->peer) : NULL;
 
-	return n ? names_key(n, key) : key;
+	return n ? names_key(n, key, key) : key;
 }
 
 /**

@@ -36,19 +36,19 @@ static void test_keys(void)
 
 	puts("keys");
 	MUST(n);
-	CHECK(names_key(n, 0x1234) == NO_KEY);
+	CHECK(names_key(n, 0x1234, NO_KEY) == NO_KEY);
 	CHECK(!names_set_key(n, 0x123405, 0xabcd07));
-	CHECK(names_key(n, 0x123405) == 0xabcd07);
+	CHECK(names_key(n, 0x123405, NO_KEY) == 0xabcd07);
 	/* another tag is not the same key: it is as far from the real one */
-	CHECK(names_key(n, 0x123404) == 0xabcd06);
-	CHECK(names_key(n, 0x1234fe) == 0xabcd00);
-	CHECK(names_key(n, 0x123305) == NO_KEY);
+	CHECK(names_key(n, 0x123404, NO_KEY) == 0xabcd06);
+	CHECK(names_key(n, 0x1234fe, NO_KEY) == 0xabcd00);
+	CHECK(names_key(n, 0x123305, NO_KEY) == NO_KEY);
 	/* nor is the real one */
-	CHECK(names_key(n, 0xabcd07) == NO_KEY);
+	CHECK(names_key(n, 0xabcd07, NO_KEY) == NO_KEY);
 	CHECK(!names_set_key(n, 0x123405, 0x555501));
-	CHECK(names_key(n, 0x123405) == 0x555501);
+	CHECK(names_key(n, 0x123405, NO_KEY) == 0x555501);
 	CHECK(!names_set_key(n, 0xffffff00, 0xffffff00));
-	CHECK(names_key(n, 0xffffff00) == 0xffffff00);
+	CHECK(names_key(n, 0xffffff00, NO_KEY) == 0xffffff00);
 	names_free(n);
 }
 
@@ -73,17 +73,17 @@ static void test_peers(void)
 	CHECK(peer_get("one") == one && peer_get("other") == other);
 	CHECK(!peer_keys(one));
 	CHECK(!peer_set_key(one, 0x100, 0x200));
-	CHECK(names_key(peer_keys(one), 0x100) == 0x200);
-	CHECK(names_key(peer_keys(one), 0x200) == NO_KEY);
+	CHECK(names_key(peer_keys(one), 0x100, NO_KEY) == 0x200);
+	CHECK(names_key(peer_keys(one), 0x200, NO_KEY) == NO_KEY);
 	CHECK(!peer_keys(other));
 	CHECK(!peer_forget_keys(other));
-	CHECK(names_key(peer_keys(other), 0x100) == NO_KEY);
+	CHECK(names_key(peer_keys(other), 0x100, NO_KEY) == NO_KEY);
 	CHECK(!peer_set_key(one, 0x300, 0x400));
 	CHECK(!peer_set_key(one, 0x100, 0));
-	CHECK(names_key(peer_keys(one), 0x100) == NO_KEY);
-	CHECK(names_key(peer_keys(one), 0x300) == 0x400);
+	CHECK(names_key(peer_keys(one), 0x100, NO_KEY) == NO_KEY);
+	CHECK(names_key(peer_keys(one), 0x300, NO_KEY) == 0x400);
 	CHECK(!peer_forget_keys(one));
-	CHECK(names_key(peer_keys(one), 0x300) == NO_KEY);
+	CHECK(names_key(peer_keys(one), 0x300, NO_KEY) == NO_KEY);
 }
 
 int main(void)

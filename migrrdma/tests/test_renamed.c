@@ -77,7 +77,7 @@ static void test_ex(uint64_t flags)
 		SAW("wr_atomic_fetch_add", real, 10 * i + 3, IBV_SEND_SIGNALED,
 		    0x8803, 0x1000, 5);
 		ibv_wr_rdma_read(qpx, 0x9901, 0x1000);
-		SAW("wr_rdma_read", real, 10 * i + 3, IBV_SEND_SIGNALED, NO_KEY,
+		SAW("wr_rdma_read", real, 10 * i + 3, IBV_SEND_SIGNALED, 0x9901,
 		    0x1000);
 		ibv_wr_local_inv(qpx, mr->rkey);
 		SAW("wr_local_inv", real, 10 * i + 3, IBV_SEND_SIGNALED,
