@@ -344,6 +344,12 @@ int shadow_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	return n;
 }
 
+static bool is_held(const struct shadow_cq *s)
+{
+	return s->cq.channel ? atomic_load(&to_channel(s->cq.channel)->held)
+			     : layer_is_held();
+}
+
 static int notify(struct shadow_cq *s, int solicited_only)
 {
 	struct ibv_cq *r = s->real;
@@ -353,10 +359,11 @@ static int notify(struct shadow_cq *s, int solicited_only)
 	if (control_is_on())
 		events_arm(s, solicited_only);
 	/* its successor is armed when it takes its place, or else it is woken */
-	if (s->cq.channel ? atomic_load(&to_channel(s->cq.channel)->held)
-			  : layer_is_held()) {
+	if (is_held(s)) {
 		atomic_store(&s->unarmed, true);
-		return 0;
+		/* whoever has let go meanwhile may not have seen that */
+		if (is_held(s) || !atomic_exchange(&s->unarmed, false))
+			return 0;
 	}
 	return r->context->ops.req_notify_cq(r, solicited_only);
 }
