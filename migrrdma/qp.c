@@ -308,6 +308,10 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	record_modify(s, attr, mask);
 	if (s->qp.state == IBV_QPS_RESET) {
 		suspend_forget_marker(s);
+		if (!pthread_mutex_trylock(&s->lock)) {
+			sendq_clear(s);
+			pthread_mutex_unlock(&s->lock);
+		}
 		if (s->recvq)
 			recvq_reset(s->recvq);
 	}
@@ -333,7 +337,8 @@ static int query_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask,
 {
 	int err = real()->ibv_query_qp(s->real, attr, mask, init_attr);
 
-	s->qp.state = s->real->state;
+	if (!s->swap.apart) /* else that is what it has yet to come to */
+		s->qp.state = s->real->state;
 	if (err)
 		return err;
 	record_query(s, attr);

@@ -40,9 +40,16 @@ static bool resume_qp(struct shadow_qp *qp)
 	do {
 		err = sendq_post(qp);
 	} while (err && err != ENOMEM && !fail(qp));
+	/* it was brought to where it has none, while a batch had the lock */
+	if (err && err != ENOMEM && qp->real->state < IBV_QPS_RTS) {
+		sendq_clear(qp);
+		err = 0;
+	}
 	if (!err)
-		atomic_fetch_and(&qp->slow, (unsigned char)~(SLOW_SUSPENDED |
-							     SLOW_BATCHES));
+		atomic_fetch_and(&qp->slow,
+				 (unsigned char)~(
+					 SLOW_SUSPENDED | SLOW_BATCHES |
+					 (qp->recvq ? 0 : SLOW_RECVS)));
 	pthread_mutex_unlock(&qp->lock);
 	return !err;
 }

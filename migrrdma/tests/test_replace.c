@@ -63,6 +63,8 @@ static void test_objects(void)
 	CHECK(!layer_connect(&swapped) && !swapped.qps);
 	resume();
 
+	CHECK(to_qp(w.qp)->slow == SLOW_NAMES);
+	CHECK(to_qp(w.of_srq)->slow == SLOW_NAMES);
 	CHECK(w.qp->qp_num == qpn && w.qp->qp_num != w.real->qp_num);
 	CHECK(w.mr->lkey == lkey && w.mr->rkey == rkey);
 	CHECK(w.channel->fd == fd && ctx->async_fd == async);

@@ -3,6 +3,7 @@
  * Verbs while some QPs are suspended: those of others do not wait
  */
 #include "suspend_rig.h"
+#include "swap.h"
 
 /* a thread with a verb */
 struct verb {
@@ -164,12 +165,18 @@ static int query_with_cq(void)
 	return err;
 }
 
-static void test_yields(void)
+/* @replaced: it is, and has yet to be connected */
+static void test_yields(bool replaced)
 {
+	const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
 	struct verb has_cq, within;
+	struct swap swapped;
 	struct ibv_cq *cq;
+	uint32_t qpn;
 
-	puts("a verb waits for a CQ of which the owner waits for a suspended QP");
+	puts(replaced
+		     ? "and when that has been replaced"
+		     : "a verb waits for a CQ of which the owner waits for a suspended QP");
 	holder.ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &two.real_cq);
 	holder.has = holder.go = false;
 	cq = ibv_cq_ex_to_cq(holder.ex);
@@ -181,11 +188,21 @@ static void test_yields(void)
 	CHECK(!send_one(two.a, 1, IBV_SEND_SIGNALED));
 	fake_finish(two.real_a, 1, IBV_WC_SUCCESS);
 	suspend_a();
+	qpn = two.a->qp_num;
+	if (replaced) {
+		CHECK(!layer_replace(&qpn, 1, LONG, &swapped));
+		two.real_a = fake_newest(FAKE_QP);
+	}
 	verb_begin(&has_cq, query_with_cq);
 	WAIT(holder.has);
 	verb_begin(&within, destroy_b);
 	WAIT(fake_alive(FAKE_QP) == 1);
 	holder.go = true;
+	if (replaced) {
+		CHECK(!layer_set_peer(qpn, 1, &gid, "peer", &swapped));
+		CHECK(!layer_connect(&swapped));
+		CHECK(two.real_a->state == IBV_QPS_RTS);
+	}
 	resume();
 	verb_end(&has_cq);
 	verb_end(&within);
@@ -197,6 +214,7 @@ int main(void)
 	rig_open();
 	test_verbs();
 	test_batches();
-	test_yields();
+	test_yields(false);
+	test_yields(true);
 	return rig_close();
 }
