@@ -66,6 +66,11 @@ static bool is_ready(int fd, short events)
 	return poll(&p, 1, tick()) > 0;
 }
 
+void control_wait_for_reader(int fd)
+{
+	is_ready(fd, POLLOUT);
+}
+
 /* what a client has said: a line, or a part of it */
 struct said {
 	char text[MOST_OF_A_LINE + 1];

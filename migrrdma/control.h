@@ -18,6 +18,9 @@ void control_start(void);
  */
 bool control_is_on(void);
 
+/** control_wait_for_reader - until there is room for an answer, or nobody wants it; not long */
+void control_wait_for_reader(int fd);
+
 /** control_is_left - has who has asked gone away? Nobody waits for an answer, then. */
 bool control_is_left(void);
 

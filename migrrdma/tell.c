@@ -4,9 +4,10 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include "clock.h"
+#include "control.h"
 #include "gate.h"
 #include "suspend.h"
 
@@ -53,6 +54,23 @@ static void tell_peer(FILE *f, const struct shadow_qp *qp)
 	fprintf(f, "}");
 }
 
+/*
+ * It may be in ERR, and the application not know yet, nor the layer: who is not suspended
+ * is asked. Of one that the layer has moved there, or has not yet connected, it is the
+ * application's.
+ */
+static enum ibv_qp_state state_of(const struct shadow_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (qp->swap.moved || qp->swap.apart)
+		return qp->qp.state;
+	if (!qp->suspended)
+		real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
+	return qp->real->state == IBV_QPS_ERR ? IBV_QPS_ERR : qp->qp.state;
+}
+
 static void tell_qp(FILE *f, const struct shadow_qp *qp)
 {
 	const struct ibv_qp_attr *a = &qp->attr;
@@ -62,7 +80,7 @@ static void tell_qp(FILE *f, const struct shadow_qp *qp)
 	fprintf(f,
 		"{\"qpn\": %u, \"real\": %u, \"type\": \"%s\", \"state\": \"%s\"",
 		qp->qp.qp_num, qp->real_num, type_text(qp->qp.qp_type),
-		state_text(qp->qp.state));
+		state_text(state_of(qp)));
 	if (qp->attr_mask & IBV_QP_AV &&
 	    !real()->ibv_query_gid(real_context(qp->qp.context),
 				   a->ah_attr.port_num, qp->sgid_index, &gid))
@@ -124,8 +142,10 @@ static void write_all(int fd, const char *text, size_t bytes)
 	ssize_t n;
 
 	while (bytes) {
-		n = write(fd, text, bytes);
-		if (n < 0 && errno != EINTR)
+		n = send(fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EAGAIN)
+			control_wait_for_reader(fd);
+		else if (n < 0 && errno != EINTR)
 			return;
 		if (n > 0) {
 			text += n;

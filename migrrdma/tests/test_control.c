@@ -433,7 +433,7 @@ static void test_deaf(void)
 	char lines[2000 * 6 + 1] = "";
 	int f;
 
-	puts("and while somebody reads nothing");
+	puts("and none of many");
 	world_make();
 	f = dial();
 	CHECK(does(f, "suspend 20000\n"));
@@ -444,6 +444,33 @@ static void test_deaf(void)
 	put(f, lines); /* at once: there is little room for them, too */
 	check_lease_ends();
 	MUST(!close(f));
+}
+
+static void test_deaf_to_much(void)
+{
+	enum {
+		REGIONS = 8000
+	}; /* more than there is room for */
+	struct ibv_mr **mr = calloc(REGIONS, sizeof(*mr));
+	int f;
+
+	puts("and while somebody does not read a long answer");
+	MUST(mr);
+	world_make();
+	for (int i = 0; i < REGIONS; i++)
+		MUST(mr[i] = ibv_reg_mr(pd, w.memory, 8,
+					IBV_ACCESS_LOCAL_WRITE |
+						IBV_ACCESS_REMOTE_WRITE));
+	f = dial();
+	CHECK(does(f, "suspend 20000\n"));
+	hold_and_hang_up(f, "hold 20000 1\n");
+	f = dial();
+	put(f, "names\n");
+	check_lease_ends();
+	MUST(!close(f));
+	for (int i = 0; i < REGIONS; i++)
+		CHECK(!ibv_dereg_mr(mr[i]));
+	free(mr);
 }
 
 static int listening(void)
@@ -479,6 +506,7 @@ int main(void)
 	test_some();
 	test_words();
 	test_lease();
+	test_deaf_to_much();
 	test_deaf();
 	test_closed();
 	return rig_close();

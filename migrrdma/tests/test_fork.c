@@ -2,6 +2,7 @@
 /*
  * A child of fork() waits for nobody; what is kept of SRQs, and told, is kept from nobody.
  */
+#include <sys/socket.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -114,7 +115,8 @@ static void test_tell(void)
 	int fd[2];
 
 	puts("names for nobody");
-	MUST(!pipe2(fd, O_CLOEXEC | O_NONBLOCK));
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+			 fd));
 	while (write(fd[1], text, sizeof(text)) > 0)
 		;
 	MUST(!fcntl(fd[0], F_SETFL, 0) && !fcntl(fd[1], F_SETFL, 0));

@@ -3,8 +3,10 @@
  * Replacements that are given up: the application gets back what the layer has taken.
  */
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include "replace_rig.h"
+#include "tell.h"
 
 /* three RECVs of a QP, of which @n are flushed in time */
 static void stop_amid(unsigned int n)
@@ -229,6 +231,56 @@ static void test_sends(void)
 	check_flushed_write(5);
 	world_destroy();
 	fake_needs_rts = false;
+
+	puts("or that was brought to RESET meanwhile");
+	world_make();
+	suspend();
+	CHECK(!write_one(w.qp, 5, 1));
+	w.real->state = IBV_QPS_RESET;
+	fake_fail_times("post_send", EINVAL, 1000000);
+	resume();
+	fake_fail("post_send", 0);
+	set_state(w.qp, IBV_QPS_RTS);
+	CHECK(!fake_waiting(w.real));
+	check_nothing(w.cq);
+	world_destroy();
+}
+
+/* of how many QPs it is told */
+static unsigned int told_in(const char *state)
+{
+	char text[4096] = "";
+	unsigned int n = 0;
+	int fd[2];
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
+	CHECK(!tell_names(fd[0]));
+	MUST(recv(fd[1], text, sizeof(text) - 1, 0) > 0);
+	for (const char *at = text; (at = strstr(at, "\"state\": \"")); n++) {
+		at += strlen("\"state\": \"");
+		if (strncmp(at, state, strlen(state)))
+			n--;
+	}
+	close(fd[0]);
+	close(fd[1]);
+	return n;
+}
+
+/* Nobody has told the application, and the layer must not look for the peer. */
+static void test_told(void)
+{
+	puts("the state of a QP that has failed");
+	world_make();
+	CHECK(told_in("RTS") == 2);
+	w.real->state = IBV_QPS_ERR;
+	CHECK(told_in("ERR") == 1 && told_in("RTS") == 1);
+	suspend();
+	CHECK(told_in("ERR") == 1 && told_in("RTS") == 1);
+	replace_all();
+	connect_all();
+	CHECK(told_in("ERR") == 1 && told_in("RTS") == 1);
+	resume();
+	world_destroy();
 }
 
 static bool had_last_wqe(void)
@@ -285,6 +337,7 @@ int main(void)
 	test_not_armed();
 	test_last_wqe();
 	test_sends();
+	test_told();
 	test_once();
 	return rig_close();
 }
