@@ -4,6 +4,7 @@
  */
 #include "control.h"
 #include "events.h"
+#include "handles.h"
 #include "section.h"
 
 struct carried {
@@ -140,12 +141,22 @@ static bool is_ours(const struct ibv_async_event *e, const struct ibv_qp *real)
 	return ours;
 }
 
+static int read_async(struct ibv_context *real_ctx, struct ibv_async_event *e)
+{
+	int err;
+
+	handles_begin();
+	err = real()->ibv_get_async_event(real_ctx, e);
+	handles_end();
+	return err;
+}
+
 /* *@ours if there was one for the layer only */
 static int read_real_async(struct ibv_context *real_ctx,
 			   struct ibv_async_event *event, bool *ours)
 {
 	struct ibv_async_event e;
-	int err = real()->ibv_get_async_event(real_ctx, &e);
+	int err = read_async(real_ctx, &e);
 
 	if (err)
 		return err;

@@ -12,6 +12,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "gate.h"
+#include "tape.h"
 
 static _Thread_local int dead = -1;
 
@@ -54,5 +55,7 @@ int ioctl(int fd, unsigned long request, ...)
 		errno = EIO;
 		return -1;
 	}
+	if (request == RDMA_VERBS_IOCTL && tape_is_used())
+		return tape_command(fd, arg);
 	return (int)syscall(SYS_ioctl, fd, request, arg);
 }

@@ -2,6 +2,7 @@
 #include "events.h"
 
 #include "control.h"
+#include "handles.h"
 #include "section.h"
 
 /* --- whether a CQ is armed --- */
@@ -68,8 +69,12 @@ static void give(struct shadow_cq *cq)
 static int read_real(struct ibv_comp_channel *channel, struct ibv_cq **cq)
 {
 	void *context;
+	int err;
 
-	return real()->ibv_get_cq_event(channel, cq, &context);
+	handles_begin();
+	err = real()->ibv_get_cq_event(channel, cq, &context);
+	handles_end();
+	return err;
 }
 
 /* Return: 0, EAGAIN if there is none, or EIO if none will ever come */
