@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arena.h"
 #include "bury.h"
 #include "gate.h"
 #include "gid.h"
@@ -10,6 +11,7 @@
 #include "record.h"
 #include "recvq.h"
 #include "slots.h"
+#include "tape.h"
 
 /* --- check --- */
 
@@ -155,6 +157,10 @@ static int make_context(struct shadow_context *c, struct swap *s)
 		return swap_refuse(s, err, "%s", why);
 	if (err)
 		return err;
+	err = tape_is_used() ? arena_give(c->other) : 0;
+	if (err)
+		return swap_refuse(s, err, "queues of another context: %s",
+				   strerror(err));
 	err = relay_add(&c->async, c->other->async_fd);
 	return err ? swap_refuse(s, err, "events of another context: %s",
 				 strerror(err))
@@ -192,6 +198,18 @@ static int make_cq(struct shadow_cq *cq, struct swap *s)
 		   : 0;
 }
 
+/* who was moved from RESET to ERR has nothing of INIT */
+int build_first_step(const struct shadow_qp *qp, struct ibv_qp_attr *attr)
+{
+	int mask = record_step(qp, IBV_QPS_INIT, attr);
+
+	if (qp->qp.state == IBV_QPS_RESET)
+		return 0;
+	if (qp->qp.state == IBV_QPS_ERR && !(mask & IBV_QP_PORT))
+		attr->qp_state = IBV_QPS_ERR;
+	return mask;
+}
+
 static int make_qp(struct shadow_qp *qp, struct swap *s)
 {
 	struct ibv_qp_attr attr;
@@ -201,12 +219,9 @@ static int make_qp(struct shadow_qp *qp, struct swap *s)
 	err = made(qp->other, s, "QP", qp->qp.qp_num);
 	if (!err && bury_is_dead(real_context(qp->qp.context)))
 		err = gid_find(qp, coming_context(qp->qp.context), s);
-	if (err || qp->qp.state == IBV_QPS_RESET)
+	mask = err ? 0 : build_first_step(qp, &attr);
+	if (!mask)
 		return err;
-	/* who was moved from RESET to ERR has nothing of INIT */
-	mask = record_step(qp, IBV_QPS_INIT, &attr);
-	if (qp->qp.state == IBV_QPS_ERR && !(mask & IBV_QP_PORT))
-		attr.qp_state = IBV_QPS_ERR;
 	err = real()->ibv_modify_qp(qp->other, &attr, mask);
 	return err ? swap_refuse(s, err, "another QP 0x%06x to INIT: %s",
 				 qp->qp.qp_num, strerror(err))
@@ -230,12 +245,10 @@ static int make_objects(struct shadow_context *c, struct swap *s)
 	struct shadow_srq *srq;
 	struct shadow_pd *pd;
 	struct shadow_ah *ah;
-	struct shadow_mr *mr;
 	struct shadow_cq *cq;
 
 	MAKE_EACH(c, pd, pds, pd_make, "PD", pd.handle);
 	MAKE_EACH(c, ah, ahs, ah_make, "AH", ah.handle);
-	MAKE_EACH(c, mr, mrs, mr_make, "MR", mr.lkey);
 	CHECK_EACH(c, ch, channels, make_channel);
 	CHECK_EACH(c, cq, cqs, make_cq);
 	MAKE_EACH(c, srq, srqs, srq_make, "SRQ", srq.handle);

@@ -22,11 +22,21 @@
 int build_check(bool all, struct swap *s);
 
 /**
- * build_make - make them, QPs up to INIT
+ * build_make - make them, QPs up to INIT; but no regions
  *
  * Return: 0, or an errno and a reason: then there is none of them
  */
 int build_make(bool all, struct swap *s);
+
+/**
+ * build_first_step - what takes a new QP as far as build_make() does
+ *
+ * Return: the mask for ibv_modify_qp(); 0 if it stays in RESET
+ */
+int build_first_step(const struct shadow_qp *qp, struct ibv_qp_attr *attr);
+
+/** build_regions - register all regions anew, with several threads. Return: the same */
+int build_regions(struct swap *s);
 
 /** build_unmake - destroy what is not, or not any more, an object's real one */
 void build_unmake(void);

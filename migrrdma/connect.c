@@ -8,6 +8,7 @@
 #include "events.h"
 #include "gate.h"
 #include "peer.h"
+#include "presetup.h"
 #include "record.h"
 #include "recvq.h"
 #include "slots.h"
@@ -210,7 +211,7 @@ int layer_connect(struct swap *s)
 	if (!suspend_hold())
 		return swap_refuse(s, EINVAL, "it is not suspended");
 	err = layer_is_held() ? swap_refuse(s, EINVAL, "it is held")
-			      : connect_all(s);
+			      : presetup_connect(connect_all, s);
 	suspend_release();
 	return err;
 }
@@ -255,6 +256,7 @@ void swap_give_up(void)
 	struct shadow_qp *qp;
 	unsigned int n;
 
+	presetup_forget();
 	EACH (c, qp, qps)
 		if (qp->swap.apart || qp->swap.moved)
 			give_up(qp);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "clock.h"
 #include "section.h"
 #include "suspend.h"
@@ -243,6 +244,8 @@ static void start(void)
 		err = sock < 0 ? errno : start_thread();
 	}
 	is_on = !err;
+	if (is_on)
+		arena_reserve();
 	if (err)
 		fprintf(stderr, "libmigrrdma: %s: %s\n", dir, strerror(err));
 }

@@ -9,6 +9,7 @@
 #include "gate.h"
 #include "gid.h"
 #include "names.h"
+#include "presetup.h"
 #include "section.h"
 #include "sign.h"
 #include "slots.h"
@@ -323,6 +324,7 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	s->stop_ns = clock_ns() - begin;
 	if (!err) {
 		sign_hide(); /* what is between the old and the new cannot move */
+		s->swapped = true;
 		err = swap_objects(all, s);
 		unlock_all();
 		s->swap_ns = clock_ns() - begin - s->stop_ns;
@@ -336,17 +338,20 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 static int replace(bool all, uint64_t deadline, struct swap *s)
 {
 	uint64_t begin = clock_ns();
-	int err = build_make(all, s);
+	int err = all ? presetup_make(s) : build_make(false, s);
 
 	s->build_ns = clock_ns() - begin;
-	if (err)
-		return err;
-	err = name_all(all, s);
+	if (!err && all)
+		err = build_regions(s);
+	s->regions_ns = clock_ns() - begin - s->build_ns;
+	if (!err)
+		err = name_all(all, s);
 	if (!err)
 		err = stop_and_swap(all, deadline, s);
 	begin = clock_ns();
 	undo_build(); /* of old ones, or of the new */
 	s->destroy_ns = clock_ns() - begin;
+	presetup_end(s->swapped);
 	return err;
 }
 
@@ -387,6 +392,11 @@ static int stop_and_hold(uint64_t deadline, struct swap *s)
 		err = sign_show();
 		if (err)
 			swap_refuse(s, err, "the sign: %s", strerror(err));
+	}
+	if (!err) {
+		err = presetup_let_go(s);
+		if (err)
+			sign_hide();
 	}
 	if (err) {
 		undo_stop(true);

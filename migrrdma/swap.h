@@ -14,10 +14,14 @@ struct swap {
 	unsigned int qps;
 	unsigned int objects; /* that were made, with them */
 	unsigned int recvs;   /* that were posted again */
+	bool swapped;	      /* new ones have taken the place of the old */
 	uint64_t build_ns;    /* for new objects */
+	uint64_t regions_ns;  /* for regions, which are not among them */
 	uint64_t stop_ns;     /* for flushing the old */
 	uint64_t swap_ns;     /* until the new ones have their RECVs */
 	uint64_t destroy_ns;  /* for destroying the old */
+	unsigned int taped;   /* commands that a shadow process had given */
+	char presetup[256];   /* why its objects were not taken */
 	char reason[256];     /* why not */
 };
 

@@ -2,7 +2,6 @@
 #include "tell.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -98,13 +97,14 @@ static bool is_remote(const struct shadow_mr *mr)
 			     IBV_ACCESS_REMOTE_ATOMIC);
 }
 
-static void tell(FILE *f)
+static int tell(FILE *f, void *arg)
 {
 	struct shadow_context *c;
 	const char *comma = "";
 	struct shadow_qp *qp;
 	struct shadow_mr *mr;
 
+	(void)arg;
 	fprintf(f, "{\"ok\": true, \"qps\": [");
 	EACH (c, qp, qps) {
 		fprintf(f, "%s", comma);
@@ -120,18 +120,20 @@ static void tell(FILE *f)
 			comma = ", ";
 		}
 	fprintf(f, "]}\n");
+	return 0;
 }
 
-/* what there is to be told, or NULL if there is no memory */
-static char *text_of_names(size_t *bytes)
+/* what there is to be told; *@err if it is nothing */
+static char *text_of(int (*tell)(FILE *f, void *arg), void *arg, size_t *bytes,
+		     int *err)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, bytes);
 
-	if (!f)
-		return NULL;
-	tell(f);
-	if (!fclose(f))
+	*err = f ? tell(f, arg) : ENOMEM;
+	if (f && fclose(f))
+		*err = ENOMEM;
+	if (!*err)
 		return text;
 	free(text);
 	return NULL;
@@ -155,22 +157,28 @@ static void write_all(int fd, const char *text, size_t bytes)
 }
 
 /* No verb waits for who reads it. */
-int tell_names(int fd)
+int tell_closed(int fd, int (*tell)(FILE *f, void *arg), void *arg)
 {
 	bool suspended = suspend_hold();
 	size_t bytes;
 	char *text;
+	int err;
 
 	if (!suspended && !gate_close(clock_ns() + PATIENCE))
 		return ETIMEDOUT;
-	text = text_of_names(&bytes);
+	text = text_of(tell, arg, &bytes, &err);
 	if (suspended)
 		suspend_release();
 	else
 		gate_open();
 	if (!text)
-		return ENOMEM;
+		return err;
 	write_all(fd, text, bytes);
 	free(text);
 	return 0;
+}
+
+int tell_names(int fd)
+{
+	return tell_closed(fd, tell, NULL);
 }

@@ -2,11 +2,21 @@
 #ifndef MIGRRDMA_TELL_H
 #define MIGRRDMA_TELL_H
 
+#include <stdio.h>
+
 /**
- * tell_names - write all QPs and keys, by their names and the real ones, as JSON
+ * tell_names - say what QPs and keys are called, in a line of JSON
  *
- * Return: 0; ETIMEDOUT if a verb is under way for long, or ENOMEM
+ * Return: 0; ETIMEDOUT or ENOMEM, and nothing is said
  */
 int tell_names(int fd);
+
+/**
+ * tell_closed - say what @tell writes while no verb is under way
+ * @tell: returns 0, or an errno, and nothing is said
+ *
+ * Return: that; ETIMEDOUT or ENOMEM
+ */
+int tell_closed(int fd, int (*tell)(FILE *f, void *arg), void *arg);
 
 #endif

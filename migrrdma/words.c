@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "peer.h"
+#include "presetup.h"
 #include "suspend.h"
 #include "swap.h"
 #include "tell.h"
@@ -168,12 +169,13 @@ static bool do_replace(int fd, const struct words *w)
 	else
 		dprintf(fd,
 			"{\"ok\": true, \"qps\": %u, \"objects\": %u, \"recvs\": %u, "
-			"\"build_us\": %" PRIu64 ", \"stop_us\": %" PRIu64
-			", \"swap_us\": %" PRIu64 ", \"destroy_us\": %" PRIu64
-			"}\n",
+			"\"build_us\": %" PRIu64 ", \"regions_us\": %" PRIu64
+			", \"stop_us\": %" PRIu64 ", \"swap_us\": %" PRIu64
+			", \"destroy_us\": %" PRIu64 ", \"taped\": %u"
+			", \"presetup\": \"%s\"}\n",
 			s.qps, s.objects, s.recvs, s.build_ns / 1000,
-			s.stop_ns / 1000, s.swap_ns / 1000,
-			s.destroy_ns / 1000);
+			s.regions_ns / 1000, s.stop_ns / 1000, s.swap_ns / 1000,
+			s.destroy_ns / 1000, s.taped, s.presetup);
 	return true;
 }
 
@@ -252,7 +254,35 @@ static bool do_connect(int fd, const struct words *w)
 	if (err)
 		refuse(fd, err, s.reason);
 	else
-		dprintf(fd, "{\"ok\": true, \"qps\": %u}\n", s.qps);
+		dprintf(fd, "{\"ok\": true, \"qps\": %u, \"taped\": %u}\n",
+			s.qps, s.taped);
+	return true;
+}
+
+static bool do_record(int fd, const struct words *w)
+{
+	struct swap s;
+	int err;
+
+	if (w->n != 1)
+		return false;
+	err = presetup_record(fd, &s);
+	if (err)
+		refuse(fd, err, s.reason);
+	return true;
+}
+
+/* Who speaks waits for the first answer, or his files would be lost. */
+static bool do_presetup(int fd, const struct words *w)
+{
+	struct swap s;
+	int err;
+
+	if (w->n != 1)
+		return false;
+	done(fd, 0, "");
+	err = presetup_take(fd, &s);
+	done(fd, err, s.reason);
 	return true;
 }
 
@@ -262,11 +292,12 @@ void words_obey(int fd, char *line)
 		const char *word;
 		bool (*obey)(int fd, const struct words *w);
 	} all[] = {
-		{ "suspend", do_suspend }, { "resume", do_resume },
-		{ "names", do_names },	   { "replace", do_replace },
-		{ "peer", do_peer },	   { "keys", do_keys },
-		{ "key", do_key },	   { "connect", do_connect },
-		{ "hold", do_hold },
+		{ "suspend", do_suspend },   { "resume", do_resume },
+		{ "names", do_names },	     { "replace", do_replace },
+		{ "peer", do_peer },	     { "keys", do_keys },
+		{ "key", do_key },	     { "connect", do_connect },
+		{ "hold", do_hold },	     { "record", do_record },
+		{ "presetup", do_presetup },
 	};
 	struct words w;
 

@@ -3,6 +3,9 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <sys/timerfd.h>
+
+#include "bury.h"
 
 struct world w;
 struct swap swapped;
@@ -157,12 +160,17 @@ static void tell(struct ibv_qp *qp, uint32_t num)
 	CHECK(!layer_set_peer(qp->qp_num, num, &gid, "peer", &swapped));
 }
 
+void tell_peers(void)
+{
+	tell(w.qp, 0x5001);
+	tell(w.of_srq, 0x5002);
+}
+
 void connect_all(void)
 {
 	int err;
 
-	tell(w.qp, 0x5001);
-	tell(w.of_srq, 0x5002);
+	tell_peers();
 	err = layer_connect(&swapped);
 	CHECK(!err, "%d: %s", err, swapped.reason);
 }
@@ -220,4 +228,18 @@ void hold(unsigned int seconds)
 	err = layer_hold(LONG, seconds, &swapped);
 	CHECK(!err, "%d: %s", err, swapped.reason);
 	CHECK(shows_sign() && layer_is_held());
+}
+
+void world_is_back(void)
+{
+	close(real_ctx->cmd_fd);
+}
+
+void world_leaves_host(void)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+
+	MUST(fd >= 0 && dup2(fd, real_ctx->cmd_fd) == real_ctx->cmd_fd);
+	MUST(!close(fd));
+	CHECK(bury_is_dead(real_ctx));
 }

@@ -46,6 +46,7 @@ int recv_srq(uint64_t wr_id);
 int write_one(struct ibv_qp *qp, uint64_t wr_id, uint32_t rkey);
 
 void replace_all(void);
+void tell_peers(void);
 void connect_all(void);
 
 /* replaced, connected and resumed */
@@ -56,6 +57,11 @@ bool shows_sign(void);
 
 /* suspended, and held for so long */
 void hold(unsigned int seconds);
+/* the real context's file is what the CRIU plug-in puts in its place, on another host */
+void world_leaves_host(void);
+
+/* its successor is destroyed: the fake's contexts have the same number again */
+void world_is_back(void);
 
 /* the ids of what is posted to receive, in this order */
 void check_recvs(struct ibv_qp *real, const uint64_t *ids, unsigned int n);

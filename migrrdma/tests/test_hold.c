@@ -3,26 +3,9 @@
  * A process lets go of its device, comes to another host, and gets other objects there.
  */
 #include <sys/ioctl.h>
-#include <sys/timerfd.h>
 
 #include "bury.h"
 #include "replace_rig.h"
-
-/* the fake's contexts have the same number again */
-static void back(void)
-{
-	close(real_ctx->cmd_fd);
-}
-
-/* What the CRIU plug-in puts in the place of a device's file; one that is on no host */
-static void leave_host(void)
-{
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
-
-	MUST(fd >= 0 && dup2(fd, real_ctx->cmd_fd) == real_ctx->cmd_fd);
-	MUST(!close(fd));
-	CHECK(bury_is_dead(real_ctx));
-}
 
 static void begin(void)
 {
@@ -45,7 +28,7 @@ static void test_bury(void)
 	CHECK(ioctl(fd, 0, NULL) == -1 &&
 	      errno == EBADF); /* the fake has none */
 	bury_end();
-	leave_host();
+	world_leaves_host();
 	CHECK(ioctl(fd, 0xc0181b01, NULL) == -1 && errno == ENOTTY);
 	bury_begin(real_ctx);
 	CHECK(ioctl(fd, 0xc0181b01, NULL) == -1 && errno == EIO);
@@ -76,7 +59,7 @@ static void test_moved(void)
 	check_nothing(w.cq);
 	layer_tick();
 
-	leave_host();
+	world_leaves_host();
 	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EINVAL);
 	CHECK(strstr(swapped.reason, "not armed"), "%s", swapped.reason);
 	CHECK(layer_is_held() && !shows_sign()); /* it cannot move on so */
@@ -85,7 +68,7 @@ static void test_moved(void)
 	replace_all();
 	CHECK(!shows_sign() && !layer_is_held());
 	CHECK(fake_alive(FAKE_CONTEXT) == 1);
-	back();
+	world_is_back();
 	connect_all();
 	resume();
 	RECVS(w.real, 1, 2, 3, 4);
@@ -107,9 +90,9 @@ static void test_rtr(void)
 	to_rtr(w.qp);
 	CHECK(!recv_one(w.qp, 1));
 	hold(100);
-	leave_host();
+	world_leaves_host();
 	replace_all();
-	back();
+	world_is_back();
 	connect_all();
 	resume();
 	CHECK(w.real->state == IBV_QPS_RTR);
@@ -135,11 +118,11 @@ static void test_same_numbers(void)
 	puts("to a host where other ones have the numbers of the old");
 	begin();
 	hold(100);
-	leave_host();
+	world_leaves_host();
 	taken = w.real_srq->qp_num;
-	fake_next_handle((taken & 0xffff) - 4); /* a PD's, MR's, CQ's, SRQ's */
+	fake_next_handle((taken & 0xffff) - 3); /* a PD's, CQ's, SRQ's */
 	replace_all();
-	back();
+	world_is_back();
 	MUST(w.real->qp_num == taken);
 	connect_all();
 	resume();
@@ -155,7 +138,7 @@ static void test_no_device(void)
 	puts("to a host that has no such device");
 	begin();
 	hold(100);
-	leave_host();
+	world_leaves_host();
 	name = real_ctx->device->name; /* now that of another one */
 	name[0] ^= 1;
 	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENODEV);
@@ -163,7 +146,7 @@ static void test_no_device(void)
 	CHECK(layer_is_held() && shows_sign());
 	name[0] ^= 1;
 	replace_all();
-	back();
+	world_is_back();
 	connect_all();
 	resume();
 	RECVS(w.real, 1, 2, 3);
@@ -176,7 +159,7 @@ static void test_other_device(void)
 	puts("to a host where the device's file is another one's");
 	begin();
 	hold(100);
-	leave_host();
+	world_leaves_host();
 	say_of_device("ibdev", "other0\n");
 	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENODEV);
 	CHECK(!strcmp(swapped.reason, "uverbs0 is not fake0 here, for which "
@@ -189,10 +172,10 @@ static void test_other_device(void)
 				      "0:0, not 231:5"),
 	      "%s", swapped.reason);
 	CHECK(fake_alive(FAKE_CONTEXT) == 1);
-	say_of_device("dev", "0:0\n"); /* that of leave_host() is none's */
+	say_of_device("dev", "0:0\n"); /* what there was then is none's */
 	CHECK(layer_is_held() && shows_sign());
 	replace_all();
-	back();
+	world_is_back();
 	connect_all();
 	resume();
 	RECVS(w.real, 1, 2, 3);
@@ -221,9 +204,9 @@ static int gid_index(struct ibv_qp *qp)
 /* The application knows the index of before, whatever it is here. */
 static void comes_to(int index)
 {
-	leave_host();
+	world_leaves_host();
 	replace_all();
-	back();
+	world_is_back();
 	connect_all();
 	CHECK(gid_index(w.real) == index && gid_index(w.real_srq) == index,
 	      "%d, not %d", gid_index(w.real), index);
@@ -261,7 +244,7 @@ static void test_gids(void)
 	hold(100);
 	for (int i = 0; i < FAKE_GIDS; i++)
 		fake_gids[i].gid_type = IBV_GID_TYPE_ROCE_V1;
-	leave_host();
+	world_leaves_host();
 	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EADDRNOTAVAIL);
 	CHECK(strstr(swapped.reason,
 		     ": port 1 has no GID of type RoCE v2, IPv6"),

@@ -136,7 +136,9 @@ int ibv_get_device_index(struct ibv_device *device)
  */
 int command(const struct ibv_context *ctx)
 {
-	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, NULL) && errno == EIO ? EIO
+	struct ib_uverbs_ioctl_hdr hdr = { .length = sizeof(hdr) };
+
+	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &hdr) && errno == EIO ? EIO
 									  : 0;
 }
 

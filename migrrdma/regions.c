@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * All memory regions of a process are registered anew, by several threads: each of them
+ * pins the pages of one at a time, and large ones come first.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "build.h"
+
+#define MOST_THREADS 8
+
+struct work {
+	struct shadow_mr **mrs;
+	size_t n;
+	atomic_size_t next;
+	_Atomic(struct shadow_mr *) failed; /* one of them, and why */
+	atomic_int err;
+};
+
+static void *register_some(void *arg)
+{
+	struct work *w = arg;
+	struct shadow_mr *mr, *none = NULL;
+	size_t i;
+
+	while (!atomic_load(&w->failed)) {
+		i = atomic_fetch_add(&w->next, 1);
+		if (i >= w->n)
+			break;
+		mr = w->mrs[i];
+		errno = 0;
+		mr->other = mr_make(mr);
+		if (!mr->other &&
+		    atomic_compare_exchange_strong(&w->failed, &none, mr))
+			atomic_store(&w->err, errno ? errno : EIO);
+	}
+	return NULL;
+}
+
+/* As many as there are processors; who cannot be started is not missed. */
+static void register_all(struct work *w)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t thread[MOST_THREADS];
+	size_t n = 0;
+
+	while (n < MOST_THREADS && (long)n + 1 < cpus && n + 1 < w->n &&
+	       !pthread_create(thread + n, NULL, register_some, w))
+		n++;
+	register_some(w);
+	while (n)
+		pthread_join(thread[--n], NULL);
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	size_t x = (*(struct shadow_mr *const *)a)->mr.length;
+	size_t y = (*(struct shadow_mr *const *)b)->mr.length;
+
+	return (x < y) - (x > y);
+}
+
+static size_t count(void)
+{
+	struct shadow_context *c;
+	struct shadow_mr *mr;
+	size_t n = 0;
+
+	EACH (c, mr, mrs)
+		n++;
+	return n;
+}
+
+static int undo(int err, struct swap *s)
+{
+	build_unmake();
+	return err ? err : swap_refuse(s, ENOMEM, "no memory for regions");
+}
+
+int build_regions(struct swap *s)
+{
+	struct work w = { .n = count() };
+	struct shadow_context *c;
+	struct shadow_mr *mr;
+	size_t i = 0;
+	int err = 0;
+
+	w.mrs = calloc(w.n + 1, sizeof(*w.mrs));
+	if (!w.mrs)
+		return undo(0, s);
+	EACH (c, mr, mrs)
+		w.mrs[i++] = mr;
+	qsort(w.mrs, w.n, sizeof(*w.mrs), larger_first);
+	register_all(&w);
+	free(w.mrs);
+	mr = atomic_load(&w.failed);
+	if (mr) {
+		err = atomic_load(&w.err);
+		swap_refuse(s, err, "no other MR for %u: %s", mr->mr.lkey,
+			    strerror(err));
+		return undo(err, s);
+	}
+	s->objects += (unsigned int)w.n;
+	return 0;
+}
