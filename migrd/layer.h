@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <jansson.h>
 
@@ -72,6 +73,8 @@ struct layer {
 		target; /* the host where the container is to go, if it is known */
 	unsigned int budget; /* ms */
 	char local[MOST_HOST];
+	bool ahead;	 /* somebody makes things where the container will be */
+	long long taped; /* commands of movers that were so spared */
 	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
 	size_t n, movers;
 	char reason[1024]; /* why something has failed: the first reason */
@@ -141,6 +144,31 @@ bool layer_check(struct layer *l);
 bool layer_match(struct layer *l);
 /* how many of its QPs lead to somebody who is replaced, too */
 unsigned int layer_replaced(const struct layer_proc *p);
+
+/* layer_record.c */
+
+/**
+ * layer_record - write what shadow processes of the container's processes have to make
+ *
+ * A line "records" with a list in JSON: their numbers in the container, and what they have
+ * answered. Who cannot be made before he is there is left out, and says so.
+ *
+ * Return: false if a process does not answer
+ */
+bool layer_record(struct layer *l, FILE *f);
+
+/**
+ * layer_tell_ahead - write whom their queue pairs will be connected to
+ *
+ * A line "peers" with a list in JSON: their numbers in the container, and lists of a QP's
+ * number, the real one of its peer, and that one's GID. Partners have their new ones. It
+ * may be of no use, and nothing depends on it.
+ */
+void layer_tell_ahead(const struct layer *l, FILE *f);
+
+/* count what was spared, and say who was not made before he was there, and why: of their last
+ * answers, to "replace" or "connect" */
+void layer_note_presetup(struct layer *l);
 
 /* layer_move.c */
 

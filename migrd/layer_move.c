@@ -176,13 +176,49 @@ static void exchange(struct layer *l)
 	layer_round(l);
 }
 
-static void word_for_all(struct layer *l, const char *word)
+/* those from @i to before @end */
+static bool word_for(struct layer *l, size_t i, size_t end, const char *word)
 {
-	for (size_t i = 0; i < l->n; i++)
+	for (; i < end; i++)
 		if (!l->procs[i]->is_lost)
 			layer_tell(l->procs[i], "%s", word);
-	layer_round(l);
+	return layer_round(l);
+}
+
+static bool word_for_movers(struct layer *l, const char *word)
+{
+	bool good = word_for(l, 0, l->movers, word);
+
+	layer_note_presetup(l);
+	return good;
+}
+
+static void replace_movers(struct layer *l)
+{
+	char line[32];
+
+	snprintf(line, sizeof(line), "replace %u", l->budget);
+	word_for_movers(l, line);
 	go_on(l);
+}
+
+/*
+ * Shadow processes have connected them in another way: all begin anew, and nothing is
+ * left of what was made before. Partners are not connected yet.
+ */
+static void connect_movers_anew(struct layer *l)
+{
+	fprintf(stderr, "migr-layer: %s: once more, without pre-setup\n",
+		l->reason);
+	begin_anew(l);
+	l->ahead = false;
+	l->taped = 0;
+	replace_movers(l);
+	layer_get_names(l);
+	go_on(l);
+	exchange(l);
+	go_on(l);
+	word_for_movers(l, "connect");
 }
 
 /* false, and the first of them is the reason, if processes of the container are lost */
@@ -196,9 +232,14 @@ static bool connect_all(struct layer *l, double *begin)
 	exchange(l);
 	go_on(l);
 	l->exchange = since(begin);
-	word_for_all(l, "connect");
+	if (!word_for_movers(l, "connect") && l->ahead)
+		connect_movers_anew(l);
+	go_on(l);
+	word_for(l, l->movers, l->n, "connect");
+	go_on(l);
 	l->connect = since(begin);
-	word_for_all(l, "resume");
+	word_for(l, 0, l->n, "resume");
+	go_on(l);
 	l->resume = since(begin);
 	for (size_t i = 0; i < l->movers; i++)
 		if (l->procs[i]->is_lost)
@@ -224,6 +265,7 @@ static bool undo_replace(struct layer *l)
 	double begin = layer_clock();
 
 	begin_anew(l);
+	l->ahead = false;
 	replace_partners(l);
 	*l->reason = 0;
 	for (size_t i = 0; i < l->n; i++) {
@@ -251,7 +293,7 @@ bool layer_stop(struct layer *l)
 {
 	double begin = layer_clock();
 	char reason[sizeof(l->reason)];
-	bool replaced;
+	bool replaced, named;
 
 	for (size_t i = 0; i < l->n; i++)
 		if (l->procs[i]->is_mover)
@@ -264,8 +306,9 @@ bool layer_stop(struct layer *l)
 	}
 	l->suspend = since(&begin);
 	replaced = replace_partners(l);
+	named = replaced && (!l->ahead || layer_get_names(l));
 	l->replace_partners = since(&begin);
-	if (replaced && hold_movers(l)) {
+	if (named && hold_movers(l)) {
 		l->hold = since(&begin);
 		return true;
 	}
@@ -369,10 +412,6 @@ bool layer_start(struct layer *l, const char *host, const char *other,
 	if (!open_movers(l, host, other, patience_ms))
 		return false;
 	go_on(l);
-	for (size_t i = 0; i < l->movers; i++)
-		if (!l->procs[i]->is_lost)
-			layer_tell(l->procs[i], "replace %u", l->budget);
-	layer_round(l);
-	go_on(l);
+	replace_movers(l);
 	return connect_all(l, &begin);
 }

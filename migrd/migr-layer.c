@@ -37,9 +37,9 @@ static void tell_timing(const struct layer *l)
 	printf("{\"check_ms\": %.1f, \"suspend_ms\": %.1f, "
 	       "\"replace_partners_ms\": %.1f, \"hold_ms\": %.1f, "
 	       "\"restore_replace_ms\": %.1f, \"exchange_ms\": %.1f, "
-	       "\"connect_ms\": %.1f, \"resume_ms\": %.1f}\n",
+	       "\"connect_ms\": %.1f, \"resume_ms\": %.1f, \"taped\": %lld}\n",
 	       l->check, l->suspend, l->replace_partners, l->hold, l->restore,
-	       l->exchange, l->connect, l->resume);
+	       l->exchange, l->connect, l->resume, l->taped);
 }
 
 static bool start(struct layer *l, bool timing)
@@ -73,12 +73,20 @@ static bool run(struct layer *l, bool timing)
 		return false;
 	say("checked");
 	line = hear(text, sizeof(text));
+	if (line && !strcmp(line, "record")) {
+		if (!layer_record(l, stdout))
+			return false;
+		say("recorded");
+		line = hear(text, sizeof(text));
+	}
 	if (!line)
 		return true;
 	if (strcmp(line, "stop"))
 		return layer_fail(l, "nobody knows what that is: %s", line);
 	if (!layer_stop(l))
 		return false;
+	if (l->ahead)
+		layer_tell_ahead(l, stdout);
 	say("stopped");
 	return start(l, timing);
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pre-setup: what processes need on the host that they move to can be made there while
+ * they still run here, by programs that are told what that is.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#include "layer.h"
+#include "note.h"
+
+bool layer_record(struct layer *l, FILE *f)
+{
+	json_t *records = json_array();
+	bool good = records;
+
+	for (size_t i = 0; i < l->movers; i++) {
+		struct layer_proc *p = l->procs[i];
+		char reason[512] = "";
+		json_t *record =
+			layer_ask(&p->conn, "record", now_ms() + PATIENCE_MS,
+				  reason, sizeof(reason));
+
+		if (record)
+			good &= !json_array_append_new(
+				records, json_pack("{s:i, s:o}", "pid",
+						   p->inner, "record", record));
+		note_clean(reason);
+		if (!record)
+			fprintf(stderr,
+				"migr-layer: %s: process %s: no pre-setup: %s\n",
+				p->host, p->id, reason);
+	}
+	if (good) {
+		fprintf(f, "records ");
+		good = !json_dumpf(records, f, JSON_COMPACT);
+		fprintf(f, "\n");
+	}
+	json_decref(records);
+	l->ahead = good;
+	return good || layer_fail(l, "no memory for records");
+}
+
+/* NULL if one of them is not known yet, as its process moves, too */
+static json_t *peers_of(const struct layer_proc *p)
+{
+	json_t *peers = json_array();
+	char gid[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; peers && i < p->names.n_qps; i++) {
+		const struct layer_qp *qp = &p->names.qps[i], *peer;
+
+		if (!qp->to)
+			continue;
+		peer = layer_names_qp(&qp->to->names, qp->peer_qpn);
+		if (!peer || qp->to->is_mover) {
+			json_decref(peers);
+			return NULL;
+		}
+		inet_ntop(AF_INET6, &peer->gid, gid, sizeof(gid));
+		json_array_append_new(peers,
+				      json_pack("[I, I, s]",
+						(json_int_t)qp->qpn,
+						(json_int_t)peer->real, gid));
+	}
+	return peers;
+}
+
+void layer_tell_ahead(const struct layer *l, FILE *f)
+{
+	json_t *all = json_array(), *peers;
+	bool good = all;
+
+	for (size_t i = 0; good && i < l->movers; i++) {
+		peers = peers_of(l->procs[i]);
+		if (peers)
+			good = !json_array_append_new(
+				all,
+				json_pack("{s:i, s:o}", "pid",
+					  l->procs[i]->inner, "peers", peers));
+	}
+	if (good) {
+		fprintf(f, "peers ");
+		json_dumpf(all, f, JSON_COMPACT);
+		fprintf(f, "\n");
+	}
+	json_decref(all);
+}
+
+void layer_note_presetup(struct layer *l)
+{
+	for (size_t i = 0; i < l->movers; i++) {
+		const struct layer_proc *p = l->procs[i];
+		const char *said = json_string_value(
+			json_object_get(p->answer, "presetup"));
+		char why[256];
+
+		l->taped +=
+			json_integer_value(json_object_get(p->answer, "taped"));
+		if (!said || !*said)
+			continue;
+		snprintf(why, sizeof(why), "%s", said);
+		note_clean(why);
+		fprintf(stderr,
+			"migr-layer: %s: process %s: its pre-setup was of no use: %s\n",
+			p->host, p->id, why);
+	}
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pre-setup: what migr-layer tells of a container before it moves, and what becomes of it.
+ * Its process has the QP 17, of which the peer is 27.
+ */
+#include <stdio.h>
+
+#include "layer_rig.h"
+
+#define QP17 QP("17", "117", "27", AT("127"))
+/* two that lead to each other */
+#define PAIR QP("18", "18", "19", "") ", " QP("19", "19", "18", "")
+#define RECORD "{\"ok\": true, \"at\": 1}\n"
+#define TAPED "{\"ok\": true, \"taped\": 3, \"presetup\": \"\"}\n"
+
+static struct fake mover, partner;
+
+static void start_both(void)
+{
+	char text[128];
+
+	fake_start(&mover, LAYER, "ctr/box/run/migrrdma");
+	fake_start(&partner, LAYER, "ctr/other/run/migrrdma");
+	snprintf(text, sizeof(text), "127 %d\n18 %d\n19 %d\n", partner.pid,
+		 mover.pid, mover.pid);
+	qps(text);
+	answers(&mover, "names", NAMES(QP17, ""));
+	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("117")), ""));
+}
+
+static void check_ended(void)
+{
+	CHECK(fake_ended(&partner) == 'r');
+	CHECK(fake_ended(&mover) == 'r');
+}
+
+/* up to the restore; what is said of it, and of its QPs */
+static void stop(const char *record, const char *records, const char *peers)
+{
+	answers(&mover, "record", record);
+	layer_begin("n2");
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("record\n");
+	CHECK(layer_says_some(records), "%s", heard);
+	CHECK(layer_says("recorded"), "%s", heard);
+	layer_tell("stop\n");
+	CHECK(layer_says(peers), "%s", heard);
+	CHECK(layer_says("stopped"), "%s", heard);
+	was_told(&mover);
+	was_told(&partner);
+	layer_tell("restored n2\n");
+}
+
+static void done(const char *taped)
+{
+	CHECK(layer_says("{\"check_ms\": ") && strstr(heard, taped), "%s",
+	      heard);
+	CHECK(layer_says("done") && !layer_ends());
+	check_ended();
+}
+
+static void told_of(char *records, char *peers, size_t bytes)
+{
+	snprintf(records, bytes,
+		 "records [{\"pid\":%d,\"record\":{\"ok\":true,\"at\":1}}]",
+		 mover.pid);
+	snprintf(peers, bytes,
+		 "peers [{\"pid\":%d,\"peers\":[[17,127,\"" GID "\"]]}]",
+		 mover.pid);
+}
+
+int main(void)
+{
+	char records[256], peers[256];
+	const char *told;
+
+	rig_begin();
+	daemon_start("ctr/*/run/migrrdma", "none");
+	start_both();
+	told_of(records, peers, sizeof(records));
+
+	puts("nothing was spared");
+	stop(RECORD, records, peers);
+	done("\"taped\": 0}");
+	puts("something was");
+	answers(&mover, "replace", TAPED);
+	answers(&mover, "connect", TAPED);
+	stop(RECORD, records, peers);
+	done("\"taped\": 6}");
+
+	puts("who leads to himself has no peers that are known before");
+	answers(&mover, "names", NAMES(QP17 ", " PAIR, ""));
+	stop(RECORD, records, "peers []");
+	done("\"taped\": 6}");
+	answers(&mover, "names", NAMES(QP17, ""));
+
+	puts("who cannot is left out, and says why");
+	answers(&mover, "replace",
+		"{\"ok\": true, \"taped\": 0, \"presetup\": \"command 5\"}\n");
+	answers(&mover, "connect", NULL);
+	stop(REFUSAL("rxe"), "records []", peers);
+	CHECK(layer_says("migr-layer: ") &&
+		      strstr(heard, "of no use: command 5"),
+	      "%s", heard);
+	done("\"taped\": 0}");
+	answers(&mover, "replace", NULL);
+
+	puts("connected in another way: once more, and partners not before that");
+	answers(&mover, "connect", REFUSAL("tape"));
+	stop(RECORD, records, peers);
+	CHECK(layer_says_some("connect: tape: once more, without pre-setup"));
+	CHECK(layer_says_some("failed "));
+	CHECK(layer_ends() == 1);
+	check_ended();
+	told = strstr(was_told(&mover), "connect\nreplace 1000\nnames\n");
+	CHECK(told && strstr(told + 8, "peer 17") &&
+	      strstr(told + 8, "connect\n"));
+
+	fake_kill(&mover);
+	fake_kill(&partner);
+	CHECK(!daemon_end());
+	rig_end();
+	return check_result();
+}
