@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# A container arrives whatever becomes of the shadow processes that make what its own will
+# need. There are two, of processes 1 and 2; one of them fails at each point.
+
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p "$tmp"/{bin,ctr,sent/image}
+touch "$tmp/sent/whole"
+export HOUSE=$tmp HOUSE_FAULT=''
+
+tool() # NAME, with its script as stdin
+{
+	cat >"$tmp/bin/$1"
+	chmod +x "$tmp/bin/$1"
+}
+sed "s,/run/netns,$tmp/netns,; s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
+	s/^\(make\|hand\)_s=[0-9]*/\1_s=1/" "$tree/vm-images/migr-ctr" | tool migr-ctr
+for t in ip mount mountpoint; do echo '#!/bin/sh' | tool $t; done
+printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount
+tool runc <<'END'
+#!/bin/sh
+echo ready >"$MIGR_CTR_DOOR/says"
+read -r word <"$MIGR_CTR_DOOR/go"
+[ "$word" = restore ]
+END
+# as migr-ctr calls it: jq -r --arg name NAME FILTER
+tool jq <<'END'
+#!/usr/bin/env python3
+import json, sys
+for one in json.load(sys.stdin):
+	print(one["pid"], json.dumps(one.get(sys.argv[4])), sep="\t")
+END
+# HOUSE_FAULT: a signal that process 1 gets, and when
+tool migr-presetup <<'END'
+#!/bin/bash
+may_fail() # WHEN
+{
+	[ "${HOUSE_FAULT#* }" != "$1" ] || [ "$record" != 1 ] ||
+		kill "-${HOUSE_FAULT% *}" $$
+}
+read -r record
+may_fail made
+echo "ready {}"
+while read -r word rest; do
+	may_fail "$word"
+	case $word in
+	connect) echo "connected {}" ;;
+	hand)
+		echo "${rest##*/}" >>"$HOUSE/handed"
+		echo handed
+		exit
+		;;
+	esac
+done
+END
+PATH=$tmp/bin:$PATH
+
+arrives() # [RECORDS [PEERS]]
+{
+	local records=${1-'[{"pid": 1, "record": 1}, {"pid": 2, "record": 2}]'}
+	local peers=${2-'[{"pid": 1, "peers": []}, {"pid": 2, "peers": []}]'}
+
+	rm -f "$tmp/handed"
+	touch "$tmp/handed"
+	{
+		printf '%s\n' 10.20.0.143 / '' {} "$records" "$peers"
+		for f in image whole; do tar -C "$tmp/sent" -cf - $f; done
+	} | timeout 60 migr-ctr receive one >"$tmp/said" 2>"$tmp/errors" ||
+		fail "it does not arrive: $(<"$tmp/errors")"
+	[ "$(xargs <"$tmp/said")" = "ready transfer restore attach" ] ||
+		fail "it says: $(<"$tmp/said")"
+	! grep -F 'exec migr-presetup' "$tmp/errors" || fail "that is nothing to say"
+	! pgrep -f "$tmp/bin/migr-presetup" || fail "there is one left"
+}
+handed() # SOCKET...
+{
+	[ "$(sort "$tmp/handed" | xargs)" = "$*" ] || fail "handed: $(<"$tmp/handed")"
+}
+
+say "all is well"
+arrives
+handed 1.sock 2.sock
+[ ! -s "$tmp/errors" ] || fail "it says: $(<"$tmp/errors")"
+
+for signal in KILL STOP; do
+	for when in made connect hand; do
+		say "$signal: $when"
+		HOUSE_FAULT="$signal $when" arrives
+		handed 2.sock
+	done
+done
+
+say "what is no list of records, or of peers"
+# shellcheck disable=SC2016 # nobody may expand it
+for list in '' '{' 7 '{"pid": 1}' '[7]' '[{"pid": 1.5}]' \
+	'[{"pid": "a[$(touch $HOUSE/bad)]", "record": 1, "peers": 1}]'; do
+	arrives "$list"
+	handed
+	HOUSE_FAULT='' arrives '[{"pid": 1, "record": 1}]' "$list"
+	handed 1.sock
+done
+[ ! -e "$tmp/bad" ] || fail "a list was run"
+
+say "there is no such program"
+rm "$tmp/bin/migr-presetup"
+arrives
+handed
