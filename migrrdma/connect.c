@@ -189,7 +189,19 @@ static int connect_qp(struct shadow_qp *qp, struct swap *s)
 	return 0;
 }
 
-static int connect_all(struct swap *s)
+static int connect_some(bool dead, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	int err = 0;
+
+	EACH (c, qp, qps)
+		if (!err && qp->swap.apart && is_dead(qp) == dead)
+			err = connect_qp(qp, s);
+	return err;
+}
+
+static int connect_living(struct swap *s)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
@@ -197,10 +209,7 @@ static int connect_all(struct swap *s)
 
 	EACH (c, qp, qps)
 		err = err ? err : check(qp, s);
-	EACH (c, qp, qps)
-		if (!err && qp->swap.apart)
-			err = connect_qp(qp, s);
-	return err;
+	return err ? err : connect_some(false, s);
 }
 
 int layer_connect(struct swap *s)
@@ -211,7 +220,9 @@ int layer_connect(struct swap *s)
 	if (!suspend_hold())
 		return swap_refuse(s, EINVAL, "it is not suspended");
 	err = layer_is_held() ? swap_refuse(s, EINVAL, "it is held")
-			      : presetup_connect(connect_all, s);
+			      : presetup_connect(connect_living, s);
+	if (!err) /* of which no shadow process knows */
+		err = connect_some(true, s);
 	suspend_release();
 	return err;
 }

@@ -149,8 +149,7 @@ static void tell_steps(FILE *f, const struct shadow_qp *qp)
 	if (state == IBV_QPS_RTR || state == IBV_QPS_RTS)
 		fprintf(f, ", [%d, %d]", record_step(qp, IBV_QPS_RTR, &a),
 			IBV_QPS_RTR);
-	if (state == IBV_QPS_RTS ||
-	    (state == IBV_QPS_ERR && a.qp_state != state))
+	if (state == IBV_QPS_RTS)
 		fprintf(f, ", [%d, %d]", record_step(qp, state, &a), state);
 	fprintf(f, "]");
 }

@@ -153,8 +153,8 @@ static int take_tape(unsigned int commands, unsigned int more)
 	return take(fds, 4);
 }
 
-/* The device has a file, of which something is mapped. */
-static void begin(void)
+/* The device has a file, of which something is mapped; the first QP is in that state. */
+static void begin_in(enum ibv_qp_state state)
 {
 	bool used = arena_is_used();
 	int fd = memory(4096, 0);
@@ -162,12 +162,18 @@ static void begin(void)
 
 	world_make();
 	CHECK(!recv_one(w.qp, 1) && !recv_srq(11));
+	set_state(w.qp, state);
 	MUST(write(fd, "x", 1) == 1 && dup2(fd, real_ctx->cmd_fd) >= 0);
 	doorbell = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	MUST(doorbell != MAP_FAILED && !close(fd));
 	hold(100);
 	CHECK(*doorbell == (used ? 0 : 'x')); /* not of one's own files */
 	munmap(doorbell, 4096);
+}
+
+static void begin(void)
+{
+	begin_in(IBV_QPS_RTS);
 }
 
 static void go_on(void)
@@ -296,6 +302,20 @@ static void test_taken(void)
 	CHECK(arena_next() == at);
 	go_on();
 	CHECK(!swapped.taped);
+
+	puts("what is in ERR is no business of the tape");
+	begin_in(IBV_QPS_ERR);
+	world_leaves_host();
+	CHECK(!take_tape(n_build, n_connect / 2), "%s", swapped.reason);
+	replace_all();
+	world_is_back();
+	tell_peers();
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	CHECK(swapped.taped == n_connect / 2);
+	CHECK(w.real->state == IBV_QPS_ERR);
+	CHECK(w.real_srq->state == IBV_QPS_RTS);
+	resume();
+	world_destroy();
 }
 
 static void test_shorter(void)
