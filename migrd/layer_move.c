@@ -300,7 +300,9 @@ bool layer_stop(struct layer *l)
 			layer_tell(l->procs[i], "suspend %u", l->budget);
 		else
 			tell_of_qps(l, l->procs[i], "suspend");
-	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l)) {
+	/* after this partners are replaced, and there is no way back to what was */
+	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l) ||
+	    !word_for(l, 0, l->movers, "check")) {
 		close_all(l);
 		return false;
 	}

@@ -414,6 +414,20 @@ static void note_gids(void)
 		gid_note(qp);
 }
 
+int layer_check(struct swap *s)
+{
+	int err;
+
+	*s = (struct swap){};
+	if (!suspend_hold())
+		return swap_refuse(s, EINVAL, "it is not suspended");
+	err = choose(NULL, 0, s);
+	if (!err)
+		err = build_check(true, s);
+	suspend_release();
+	return err;
+}
+
 int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 {
 	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;

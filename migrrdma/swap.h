@@ -41,6 +41,15 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		  struct swap *s);
 
 /**
+ * layer_check - could layer_hold() let go, and layer_replace() make all again?
+ *
+ * So it can be known before anybody's QPs are replaced for that.
+ *
+ * Return: 0, or EINVAL and EOPNOTSUPP as layer_replace()
+ */
+int layer_check(struct swap *s);
+
+/**
  * layer_hold - let go of the device: the process may be moved to another host
  * @timeout_ms: for what has to be waited for
  * @seconds: at least 1. When the process has run for so long, and nobody has replaced its

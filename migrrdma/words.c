@@ -243,6 +243,18 @@ static bool do_key(int fd, const struct words *w)
 	return true;
 }
 
+static bool do_check(int fd, const struct words *w)
+{
+	struct swap s;
+	int err;
+
+	if (w->n != 1)
+		return false;
+	err = layer_check(&s);
+	done(fd, err, s.reason);
+	return true;
+}
+
 static bool do_connect(int fd, const struct words *w)
 {
 	struct swap s;
@@ -297,7 +309,7 @@ void words_obey(int fd, char *line)
 		{ "peer", do_peer },	     { "keys", do_keys },
 		{ "key", do_key },	     { "connect", do_connect },
 		{ "hold", do_hold },	     { "record", do_record },
-		{ "presetup", do_presetup },
+		{ "presetup", do_presetup }, { "check", do_check },
 	};
 	struct words w;
 

@@ -83,8 +83,8 @@ static void test_move(const char *line)
 	CHECK(layer_says("stopped"), "%s", heard);
 	CHECK(fake_ended(&mover) == 'r');
 	told = was_told(&mover);
-	CHECK(!strcmp(told, "suspend 1000\nnames\nhold 1000 120\n"), "%s",
-	      told);
+	CHECK(!strcmp(told, "suspend 1000\nnames\ncheck\nhold 1000 120\n"),
+	      "%s", told);
 	/* of its QPs only that */
 	told = was_told(&partner);
 	CHECK(!strcmp(told, "suspend 1000 27\nnames\nreplace 1000 27\n"), "%s",
@@ -180,6 +180,12 @@ static void test_one_less(void)
 /* New QPs at both ends, and nobody is left in ERR. */
 static void test_undone(void)
 {
+	answers(&mover, "check", "{\"ok\": false, \"reason\": \"a window\"}\n");
+	refused("check", "check: a window", false);
+	check_ended();
+	CHECK(!strcmp(was_told(&partner), "names\nsuspend 1000 27\nnames\n"));
+	answers(&mover, "check", NULL);
+
 	answers(&mover, "hold", "{\"ok\": false, \"reason\": \"verbs\"}\n");
 	refused("hold", "hold 1000 120: verbs", false);
 	check_ended();

@@ -69,14 +69,15 @@ static void stop(const char *what)
 	CHECK(fake_ended(&mover) == 'r' && fake_ended(&other) == 'r');
 }
 
-/* this is all that it was told since it was suspended */
+/* this is all that it was told since it was suspended, and a mover had been checked */
 static void told(const struct fake *f, const char *text)
 {
+	const char *last = f == &mover || f == &other ? "check\n" : "names\n";
 	const char *all = was_told(f);
 	const char *suspended = strstr(all, "suspend 1000");
-	const char *since = suspended ? strstr(suspended, "names\n") : NULL;
+	const char *since = suspended ? strstr(suspended, last) : NULL;
 
-	CHECK(since && !strcmp(since + strlen("names\n"), text),
+	CHECK(since && !strcmp(since + strlen(last), text),
 	      "%s\nin the place of\n%s", all, text);
 }
 

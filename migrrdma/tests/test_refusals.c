@@ -12,6 +12,8 @@ static void refused(const char *what)
 	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EOPNOTSUPP, "%s", what);
 	CHECK(strstr(swapped.reason, what), "%s: %s", what, swapped.reason);
 	CHECK(fake_alive(FAKE_CONTEXT) == contexts);
+	CHECK(layer_check(&swapped) == EOPNOTSUPP, "%s", what);
+	CHECK(strstr(swapped.reason, what), "%s: %s", what, swapped.reason);
 	resume();
 }
 
