@@ -14,7 +14,7 @@
 enum {
 	MOST_HOSTS = 16,
 	MOST_REPLACED =
-		1000, /* QPs of a partner: their numbers are said in one line */
+		4096, /* QPs of a process: their numbers are said in one line */
 };
 
 /* connections to daemons, as long as somebody is looked for */
@@ -321,7 +321,7 @@ bool layer_match(struct layer *l)
 {
 	if (!match_all(l))
 		return false;
-	for (size_t i = l->movers; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++)
 		if (layer_replaced(l->procs[i]) > MOST_REPLACED)
 			return layer_fail(
 				l, "%s: process %s: too many QPs lead there",

@@ -16,7 +16,7 @@
 enum {
 	MOST_MS = 600000,
 	MOST_SECONDS = 86400,
-	MOST_WORDS = 1024,
+	MOST_WORDS = 8192,
 	QPNS = 1 << 24,
 };
 

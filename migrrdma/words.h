@@ -6,7 +6,7 @@
 #define MIGRRDMA_WORDS_H
 
 enum {
-	MOST_OF_A_LINE = 4096
+	MOST_OF_A_LINE = 65536
 };
 
 /**

@@ -198,6 +198,7 @@ static void test_some(void)
 {
 	struct ibv_qp *qp, *real, *other, *real_other;
 	struct ibv_cq *cq, *real_cq;
+	static char many[13 + 4096 * 9 + 2];
 	char line[64];
 	int f, second;
 
@@ -210,6 +211,13 @@ static void test_some(void)
 	snprintf(line, sizeof(line), "suspend 20000 %u 5\n", qp->qp_num);
 	CHECK(said(f, line, "{\"ok\": false, \"errno\": 22, "));
 	CHECK(strstr(answer, "no QP is 0x000005"), "%s", answer);
+	/* as many as migr-layer may name, of eight digits each */
+	strcpy(many, "suspend 20000");
+	for (size_t n = strlen(many); n < 13 + 4096 * 9; n += 9)
+		strcpy(many + n, " 16777214");
+	strcat(many, "\n");
+	CHECK(said(f, many, "{\"ok\": false, \"errno\": 22, "));
+	CHECK(strstr(answer, "no QP is 0xfffffe"), "%s", answer);
 	snprintf(line, sizeof(line), "suspend 20000 0x%x\n", qp->qp_num);
 	CHECK(said(f, line, "{\"ok\": true, \"qps\": 1, \"markers\": 1, "));
 	CHECK(said(f, "hold 100 100\n", "{\"ok\": false, \"errno\": 22, "));
