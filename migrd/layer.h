@@ -153,7 +153,7 @@ unsigned int layer_replaced(const struct layer_proc *p);
  * A line "records" with a list in JSON: their numbers in the container, and what they have
  * answered. Who cannot be made before he is there is left out, and says so.
  *
- * Return: false if a process does not answer
+ * Return: false if a process does not answer; nothing has been stopped
  */
 bool layer_record(struct layer *l, FILE *f);
 

@@ -9,28 +9,37 @@
 #include "layer.h"
 #include "note.h"
 
+/* Who refuses is left out. Return: false if there is no memory */
+static bool add_record(json_t *records, struct layer_proc *p)
+{
+	if (p->answer)
+		return !json_array_append_new(records,
+					      json_pack("{s:i, s:O}", "pid",
+							p->inner, "record",
+							p->answer));
+	fprintf(stderr, "migr-layer: %s: process %s: no pre-setup: %s\n",
+		p->host, p->id, p->reason);
+	p->failed = false;
+	return true;
+}
+
 bool layer_record(struct layer *l, FILE *f)
 {
 	json_t *records = json_array();
 	bool good = records;
 
+	for (size_t i = 0; i < l->movers; i++)
+		layer_tell(l->procs[i], "record");
+	layer_round(l);
 	for (size_t i = 0; i < l->movers; i++) {
-		struct layer_proc *p = l->procs[i];
-		char reason[512] = "";
-		json_t *record =
-			layer_ask(&p->conn, "record", now_ms() + PATIENCE_MS,
-				  reason, sizeof(reason));
-
-		if (record)
-			good &= !json_array_append_new(
-				records, json_pack("{s:i, s:o}", "pid",
-						   p->inner, "record", record));
-		note_clean(reason);
-		if (!record)
-			fprintf(stderr,
-				"migr-layer: %s: process %s: no pre-setup: %s\n",
-				p->host, p->id, reason);
+		/* its next answer would be taken for that to something else */
+		if (!l->procs[i]->open) {
+			json_decref(records);
+			return false;
+		}
+		good = good && add_record(records, l->procs[i]);
 	}
+	*l->reason = 0;
 	if (good) {
 		fprintf(f, "records ");
 		good = !json_dumpf(records, f, JSON_COMPACT);

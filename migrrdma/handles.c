@@ -17,16 +17,16 @@ static _Thread_local bool reading;
 
 void handles_are(uint64_t *table, uint32_t n)
 {
+	static struct handles *before; /* a thread may still be at it */
 	struct handles *h = malloc(sizeof(*h));
-	struct handles *old;
 
 	if (!h)
 		abort(); /* events of objects that there are would be lost */
 	*h = (struct handles){ n, table };
-	old = atomic_exchange(&handles, h);
-	if (old)
-		free(old->table);
-	free(old);
+	if (before)
+		free(before->table);
+	free(before);
+	before = atomic_exchange(&handles, h);
 }
 
 void handles_begin(void)

@@ -23,7 +23,7 @@ static inline bool handle_number(uint64_t handle, uint32_t *number)
 
 /**
  * handles_are - from now on these are the objects
- * @table: their addresses, by number; freed when others come
+ * @table: their addresses, by number; freed when the next but one comes
  *
  * Context: no event comes of those that there were before
  */

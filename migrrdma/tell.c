@@ -54,8 +54,8 @@ static void tell_peer(FILE *f, const struct shadow_qp *qp)
 }
 
 /*
- * It may be in ERR, and the application not know yet, nor the layer: who is not suspended
- * is asked. Of one that the layer has moved there, or has not yet connected, it is the
+ * It may be in ERR, and the application not know yet, nor the layer: so the device is
+ * asked, but not while somebody is suspended, and waits. Of one that the layer has moved there, or has not yet connected, it is the
  * application's.
  */
 static enum ibv_qp_state state_of(const struct shadow_qp *qp)
@@ -65,7 +65,7 @@ static enum ibv_qp_state state_of(const struct shadow_qp *qp)
 
 	if (qp->swap.moved || qp->swap.apart)
 		return qp->qp.state;
-	if (!qp->suspended)
+	if (!to_context(qp->qp.context)->suspended)
 		real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
 	return qp->real->state == IBV_QPS_ERR ? IBV_QPS_ERR : qp->qp.state;
 }

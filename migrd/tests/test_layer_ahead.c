@@ -105,6 +105,16 @@ int main(void)
 	done("\"taped\": 0}");
 	answers(&mover, "replace", NULL);
 
+	puts("who does not answer at all is not spoken to any more");
+	answers(&mover, "record", "hang up");
+	layer_begin(NULL);
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("record\n");
+	CHECK(layer_says("failed ") && strstr(heard, "record: "), "%s", heard);
+	CHECK(layer_ends() == 1);
+	check_ended();
+	answers(&mover, "record", NULL);
+
 	puts("connected in another way: once more, and partners not before that");
 	answers(&mover, "connect", REFUSAL("tape"));
 	stop(RECORD, records, peers);
