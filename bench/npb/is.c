@@ -240,6 +240,11 @@ static void exchange(struct npb_state *s, const int64_t *here)
 		      MPI_COMM_WORLD);
 }
 
+static bool is_mine(const struct npb_state *s, int32_t key)
+{
+	return key >= s->low && key < s->high;
+}
+
 static void count_keys(struct npb_state *s)
 {
 	int32_t sum = s->less, i;
@@ -248,10 +253,10 @@ static void count_keys(struct npb_state *s)
 	memset(s->below, 0, range * sizeof(*s->below));
 	for (i = 0; i < s->mine_count; i++) {
 		s->lost -= print_of(s->mine[i]);
-		if (s->mine[i] < s->low || s->mine[i] >= s->high)
-			s->strange++;
-		else
+		if (is_mine(s, s->mine[i]))
 			s->below[s->mine[i] - s->low]++;
+		else
+			s->strange++;
 	}
 	for (i = 0; i < range; i++) {
 		sum += s->below[i];
@@ -272,7 +277,7 @@ static void probe(struct npb_state *s, unsigned int i, const int64_t *key)
 	unsigned int k;
 
 	for (k = 0; k < PROBES; k++)
-		if (key[k] >= s->low && key[k] < s->high)
+		if (is_mine(s, key[k]))
 			s->found[i - 1][k] = rank_of(s, key[k]);
 }
 
@@ -302,7 +307,7 @@ static int64_t place_keys(struct npb_state *s, uint64_t *fingerprint)
 
 	memset(placed, -1, s->mine_count * sizeof(*placed));
 	for (i = 0; i < s->mine_count; i++) {
-		if (s->mine[i] < s->low || s->mine[i] >= s->high)
+		if (!is_mine(s, s->mine[i]))
 			continue; /* it has been counted */
 		at = --s->below[s->mine[i] - s->low] - s->less;
 		if (at < 0 || at >= s->mine_count || placed[at] != -1)
