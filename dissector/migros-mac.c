@@ -72,7 +72,8 @@ static const struct key *find_key(uint8_t id)
 	return NULL;
 }
 
-static void make_mac(const struct key *key, tvbuff_t *tvb, uint8_t *mac)
+static void make_mac(const struct key *key, tvbuff_t *tvb, const uint8_t *from,
+		     const uint8_t *to, uint8_t *mac)
 {
 	uint8_t in[MIGR_MAC_INPUT_BYTES] = { 0 };
 	size_t size = 32;
@@ -82,15 +83,22 @@ static void make_mac(const struct key *key, tvbuff_t *tvb, uint8_t *mac)
 	tvb_memcpy(tvb, in + 1, DEST_QPN, 3);
 	tvb_memcpy(tvb, in + 4, PSN, 3);
 	tvb_memcpy(tvb, in + 7, AETH, 4);
-	tvb_memcpy(tvb, in + 11, METH, MIGR_METH_MAC); /* and a MAC of 0 */
+	tvb_memcpy(tvb, in + MIGR_MAC_METH, METH, MIGR_METH_MAC);
+	/* and a MAC of 0 */
+	memcpy(in + MIGR_MAC_FROM, from, 16);
+	memcpy(in + MIGR_MAC_TO, to, 16);
 	hmac = g_hmac_new(G_CHECKSUM_SHA256, key->key, key->bytes);
 	g_hmac_update(hmac, in, sizeof(in));
 	g_hmac_get_digest(hmac, mac, &size);
 	g_hmac_unref(hmac);
 }
 
-/* @tvb begins with the BTH and has all of the METH. */
-enum migros_mac migros_check_mac(tvbuff_t *tvb)
+/*
+ * @tvb begins with the BTH and has all of the METH. The receiver takes the sender
+ * to be at @from, and is at @to itself.
+ */
+enum migros_mac migros_check_mac(tvbuff_t *tvb, const uint8_t from[16],
+				 const uint8_t to[16])
 {
 	const struct key *key =
 		find_key(tvb_get_uint8(tvb, METH + MIGR_METH_KEY_ID));
@@ -98,7 +106,7 @@ enum migros_mac migros_check_mac(tvbuff_t *tvb)
 
 	if (!key)
 		return MIGROS_MAC_UNCHECKED;
-	make_mac(key, tvb, mac);
+	make_mac(key, tvb, from, to, mac);
 	return tvb_memeql(tvb, MAC, mac, MIGR_MAC_BYTES) ? MIGROS_MAC_BAD
 							 : MIGROS_MAC_GOOD;
 }

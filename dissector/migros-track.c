@@ -44,6 +44,7 @@ struct flow {
 	enum flow_state state;
 	struct migros_episode *episode;
 	address peer;	/* where the other end is, or was when it stopped */
+	address before; /* and where it was before that */
 	bool resumed;	/* ever */
 	uint32_t epoch; /* of the last RESUME, if so */
 };
@@ -120,8 +121,21 @@ static void gid_address(address *addr, const struct migros_wire *wire)
 		set_address(addr, AT_IPv6, 16, wire->gid);
 }
 
+static void address_gid(const address *addr, uint8_t gid[16])
+{
+	memset(gid, 0, 16);
+	if (addr->type == AT_IPv6) {
+		memcpy(gid, addr->data, 16);
+	} else if (addr->type == AT_IPv4) {
+		memset(gid + 10, 0xff, 2);
+		memcpy(gid + 12, addr->data, 4);
+	}
+}
+
 static void set_peer(struct flow *flow, const address *peer)
 {
+	if (!addresses_equal(&flow->peer, peer))
+		flow->before = flow->peer;
 	copy_address_wmem(wmem_file_scope(), &flow->peer, peer);
 }
 
@@ -246,7 +260,34 @@ static track_fn *const track[MIGROS_TYPES] = {
 	[MIGROS_MOVED] = track_moved,
 };
 
-static struct migros_event *first_look(packet_info *pinfo,
+/*
+ * RESUME is signed for where its sender was before, so who has not seen that does
+ * not know.
+ */
+static enum migros_mac check_mac(tvbuff_t *tvb, packet_info *pinfo,
+				 const struct migros_wire *wire)
+{
+	const struct flow *flow = find_flow(&pinfo->dst, wire->dest_qpn);
+	const address *from[] = {
+		&pinfo->src,
+		flow ? &flow->peer : NULL,
+		flow ? &flow->before : NULL,
+	};
+	size_t n = wire->type == MIGROS_RESUME ? array_length(from) : 1;
+	enum migros_mac mac = MIGROS_MAC_BAD;
+	uint8_t from_gid[16], to_gid[16];
+
+	address_gid(&pinfo->dst, to_gid);
+	for (size_t i = 0; i < n && mac == MIGROS_MAC_BAD; i++) {
+		if (!from[i])
+			return MIGROS_MAC_UNCHECKED;
+		address_gid(from[i], from_gid);
+		mac = migros_check_mac(tvb, from_gid, to_gid);
+	}
+	return mac;
+}
+
+static struct migros_event *first_look(tvbuff_t *tvb, packet_info *pinfo,
 				       const struct migros_wire *wire)
 {
 	struct migros_event now = {
@@ -262,8 +303,12 @@ static struct migros_event *first_look(packet_info *pinfo,
 		if (now.type == MIGROS_ORDINARY)
 			return NULL; /* nothing to remember of most packets */
 	}
+	if (wire->valid && wire->type > MIGROS_NAK_STOPPED)
+		now.mac = check_mac(tvb, pinfo, wire);
+	if (now.mac == MIGROS_MAC_BAD)
+		now.valid = false;
 	ev = wmem_memdup(wmem_file_scope(), &now, sizeof(now));
-	if (wire->valid && wire->type != MIGROS_ORDINARY)
+	if (now.valid && wire->type != MIGROS_ORDINARY)
 		track[wire->type](pinfo, wire, ev);
 	p_add_proto_data(wmem_file_scope(), pinfo, proto_migros,
 			 pinfo->curr_layer_num, ev);
@@ -274,11 +319,11 @@ static struct migros_event *first_look(packet_info *pinfo,
  * What the trace says about this packet; NULL for an ordinary packet that
  * neither ends a migration nor aborts one.
  */
-struct migros_event *migros_track(packet_info *pinfo,
+struct migros_event *migros_track(tvbuff_t *tvb, packet_info *pinfo,
 				  const struct migros_wire *wire)
 {
 	if (!pinfo->fd->visited)
-		return first_look(pinfo, wire);
+		return first_look(tvb, pinfo, wire);
 	return p_get_proto_data(wmem_file_scope(), pinfo, proto_migros,
 				pinfo->curr_layer_num);
 }

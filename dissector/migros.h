@@ -42,8 +42,7 @@ enum migros_mac {
 /* One packet as it is on the wire. */
 struct migros_wire {
 	enum migros_type type;
-	bool valid; /* complete, of a version and kind we know, MAC not bad */
-	enum migros_mac mac;
+	bool valid; /* complete, of a version and kind we know */
 	uint8_t kind;
 	uint32_t dest_qpn;
 	uint32_t epoch;
@@ -66,7 +65,8 @@ struct migros_episode {
  */
 struct migros_event {
 	enum migros_type type;
-	bool valid;
+	bool valid; /* as of migros_wire, and the MAC is not bad */
+	enum migros_mac mac;
 	bool stale; /* an epoch that is over: receivers ignore the packet */
 	uint32_t frame;
 	nstime_t time;
@@ -85,13 +85,14 @@ static inline bool migros_gid_is_ipv4(const uint8_t gid[16])
 	return !memcmp(gid, v4_mapped, sizeof(v4_mapped));
 }
 
-struct migros_event *migros_track(packet_info *pinfo,
+struct migros_event *migros_track(tvbuff_t *tvb, packet_info *pinfo,
 				  const struct migros_wire *wire);
 bool migros_blackout(const struct migros_event *ev, nstime_t *out);
 bool migros_round_trip(const struct migros_event *ev, nstime_t *out);
 bool migros_repeated(const struct migros_event *ev);
 
-enum migros_mac migros_check_mac(tvbuff_t *tvb);
+enum migros_mac migros_check_mac(tvbuff_t *tvb, const uint8_t from[16],
+				 const uint8_t to[16]);
 
 void migros_mac_init(int proto);
 void migros_track_init(int proto);

@@ -297,10 +297,6 @@ static void parse_meth(tvbuff_t *tvb, struct migros_wire *wire)
 		      /* of UC, and no part of a migration */
 		      wire->kind != MIGR_METH_KIND_ASK &&
 		      tvb_reported_length(tvb) == length_of(wire->type);
-	if (wire->valid)
-		wire->mac = migros_check_mac(tvb);
-	if (wire->mac == MIGROS_MAC_BAD)
-		wire->valid = false;
 	if (wire->type == MIGROS_RESUME && wire->kind == MIGR_METH_KIND_MOVED)
 		wire->type = MIGROS_MOVED;
 }
@@ -512,7 +508,8 @@ static void add_qpn(proto_tree *tree, tvbuff_t *tvb)
 }
 
 static void add_headers(proto_tree *tree, proto_item *top, tvbuff_t *tvb,
-			packet_info *pinfo, const struct migros_wire *wire)
+			packet_info *pinfo, const struct migros_wire *wire,
+			enum migros_mac mac)
 {
 	unsigned bytes = length_of(wire->type);
 
@@ -526,7 +523,7 @@ static void add_headers(proto_tree *tree, proto_item *top, tvbuff_t *tvb,
 		proto_tree_add_item(tree, hf_epoch, tvb, AETH_MSN, 3,
 				    ENC_BIG_ENDIAN);
 	else if (tvb_reported_length(tvb) >= bytes - ICRC_BYTES)
-		add_meth(tree, tvb, pinfo, wire->mac);
+		add_meth(tree, tvb, pinfo, mac);
 }
 
 static proto_tree *add_migros(proto_tree *tree, tvbuff_t *tvb,
@@ -621,7 +618,8 @@ static void dissect_rc(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
 	if (ordinary)
 		add_qpn(sub, tvb);
 	else
-		add_headers(sub, proto_tree_get_parent(sub), tvb, pinfo, wire);
+		add_headers(sub, proto_tree_get_parent(sub), tvb, pinfo, wire,
+			    ev->mac);
 }
 
 static int dissect(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
@@ -637,7 +635,7 @@ static int dissect(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
 	/* Before the old dissector, which may change the addresses. */
 	if (ours) {
 		parse(tvb, &wire);
-		ev = migros_track(pinfo, &wire);
+		ev = migros_track(tvb, pinfo, &wire);
 	}
 	done = call_infiniband(tvb, pinfo, tree);
 	if (ours)

@@ -57,6 +57,7 @@ static const struct migr_field creation[] = {
 	F(max_recv_sge, 0, RXE_MIGR_MAX_SGE),
 	F(last_wqe, 0, 1),
 	F(peer_ended, 0, 1),
+	F(reserved, 0, 0),
 };
 
 static const struct migr_field attributes[] = {

@@ -52,8 +52,11 @@ struct rxe_migr_wanted {
  * @wanted: identities of the record; .type is 0 in a QP that was not restored
  * @old_gid: of a restored QP: where it was itself, and its peer, at the dump
  * @epoch: how many times the QP has been restored
- * @peer_epoch: of the last RESUME accepted from the peer
- * @nonce: of the last STOP, for questions
+ * @nonce: of the restore, for RESUME, or of a STOP since, for questions
+ * @peer_gid: another address for which the peer may sign: where it was before the
+ *            last RESUME accepted from it, or at the dump if it moved as well
+ * @peer_epoch: of that RESUME
+ * @peer_nonce: of that RESUME
  * @since: jiffies when PAUSED or RESUMING began
  * @next: jiffies of the next probe, RESUME or NAK_STOPPED
  * @last_nak: jiffies of the last NAK_STOPPED
@@ -77,8 +80,10 @@ struct rxe_migr_qp {
 	struct rxe_migr_wanted	wanted;
 	union ib_gid		old_gid[2];
 	u32			epoch;
-	u32			peer_epoch;
 	u32			nonce;
+	union ib_gid		peer_gid;
+	u32			peer_epoch;
+	u32			peer_nonce;
 	unsigned long		since;
 	unsigned long		next;
 	unsigned long		last_nak;

@@ -183,9 +183,10 @@ static void begin_asking(struct rxe_qp *qp)
 		if (__rxe_migr_change(qp, RXE_MIGR_IN(RUNNING),
 				      RXE_MIGR_ASKING))
 			m->probed = false;
-		if (qp->migr == RXE_MIGR_ASKING)
+		if (qp->migr == RXE_MIGR_ASKING) {
 			m->peer = RXE_MIGR_PEER_UNKNOWN;
-		m->nonce = get_random_u32();
+			m->nonce = get_random_u32();
+		}
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	mutex_unlock(&m->lock);

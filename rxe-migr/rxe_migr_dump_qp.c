@@ -96,6 +96,8 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 {
 	rec->epoch = to_migr_qp(qp)->epoch;
 	rec->peer_epoch = to_migr_qp(qp)->peer_epoch;
+	rec->peer_nonce = to_migr_qp(qp)->peer_nonce;
+	memcpy(rec->peer_gid, &to_migr_qp(qp)->peer_gid, sizeof(rec->peer_gid));
 
 	rec->req_psn = qp->req.psn & BTH_PSN_MASK;
 	rec->req_opcode = qp->req.opcode;

@@ -137,17 +137,17 @@ void rxe_migr_sgid(const struct rxe_av *av, u8 *gid)
 }
 
 /* what the MAC covers, see rxe_migr_wire.h; @body's own MAC counts as zero */
-static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body)
+static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body,
+		      const u8 *from, const u8 *to)
 {
-	*in++ = opcode;
-	put_unaligned_be24(qpn, in);
-	put_unaligned_be24(psn, in + 3);
-	memcpy(in + 6, body, BODY_BYTES);
-	memset(in + 6 + RXE_AETH_BYTES + MIGR_METH_MAC, 0, MIGR_MAC_BYTES);
+	in[0] = opcode;
+	put_unaligned_be24(qpn, in + 1);
+	put_unaligned_be24(psn, in + 4);
+	memcpy(in + 7, body, BODY_BYTES);
+	memset(in + MIGR_MAC_METH + MIGR_METH_MAC, 0, MIGR_MAC_BYTES);
+	memcpy(in + MIGR_MAC_FROM, from, 16);
+	memcpy(in + MIGR_MAC_TO, to, 16);
 }
-
-/* offset of the METH in the input of the MAC */
-#define MAC_METH	(MIGR_MAC_INPUT_BYTES - MIGR_METH_BYTES)
 
 /* send RESUME or RESUME_ACK. Context: m->lock held */
 static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
@@ -157,6 +157,8 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
 	u8 in[MIGR_MAC_INPUT_BYTES];
 	u8 body[BODY_BYTES] = {};
 	u8 *meth = body + RXE_AETH_BYTES;
+	bool moved = opcode == MIGR_OPCODE_RESUME &&
+		     kind == MIGR_METH_KIND_RESUME;
 	int err;
 
 	put_unaligned_be32((u32)AETH_ACK_UNLIMITED << 24 |
@@ -169,15 +171,17 @@ static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
 	put_unaligned_be16(qp->src_port, meth + MIGR_METH_UDP_PORT);
 	put_unaligned_be32(nonce, meth + MIGR_METH_NONCE);
 
-	mac_input(in, opcode, qp->attr.dest_qp_num, psn, body);
-	err = rxe_migr_key_sign(&in[MAC_METH + MIGR_METH_KEY_ID], in,
+	mac_input(in, opcode, qp->attr.dest_qp_num, psn, body,
+		  moved ? m->old_gid[0].raw : meth + MIGR_METH_GID,
+		  qp->pri_av.grh.dgid.raw);
+	err = rxe_migr_key_sign(&in[MIGR_MAC_METH + MIGR_METH_KEY_ID], in,
 				sizeof(in), meth + MIGR_METH_MAC,
 				MIGR_MAC_BYTES);
 	if (err) {
 		rxe_err_qp(qp, "cannot sign, err = %d\n", err);
 		return;
 	}
-	meth[MIGR_METH_KEY_ID] = in[MAC_METH + MIGR_METH_KEY_ID];
+	meth[MIGR_METH_KEY_ID] = in[MIGR_MAC_METH + MIGR_METH_KEY_ID];
 
 	if (!send_packet(qp, opcode, psn, opcode == MIGR_OPCODE_RESUME, body,
 			 sizeof(body)))
@@ -321,12 +325,30 @@ drop:
 	return true;
 }
 
-/* check a protocol packet; returns its METH or NULL, having counted why */
-static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
+/* is the MAC that of a peer which takes itself to be known at @from? */
+static int check_mac(struct rxe_qp *qp, struct rxe_pkt_info *pkt,
+		     const u8 *from)
 {
 	const u8 *body = payload_addr(pkt);
 	const u8 *meth = body + RXE_AETH_BYTES;
 	u8 in[MIGR_MAC_INPUT_BYTES];
+	u8 own[16];
+
+	rxe_migr_sgid(&qp->pri_av, own);
+	mac_input(in, pkt->opcode, bth_qpn(pkt), pkt->psn, body, from, own);
+
+	return rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in, sizeof(in),
+				  meth + MIGR_METH_MAC, MIGR_MAC_BYTES);
+}
+
+/*
+ * Check a protocol packet; returns its METH or NULL, having counted why.
+ * Context: m->lock held
+ */
+static const u8 *check_packet(struct rxe_migr_qp *m, struct rxe_pkt_info *pkt)
+{
+	struct rxe_qp *qp = &m->qp;
+	const u8 *meth = payload_addr(pkt) + RXE_AETH_BYTES;
 	int err;
 
 	if (bth_pad(pkt) || payload_size(pkt) != BODY_BYTES) {
@@ -342,9 +364,9 @@ static const u8 *check_packet(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 		return NULL;
 	}
 
-	mac_input(in, pkt->opcode, bth_qpn(pkt), pkt->psn, body);
-	err = rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in, sizeof(in),
-				 meth + MIGR_METH_MAC, MIGR_MAC_BYTES);
+	err = check_mac(qp, pkt, qp->pri_av.grh.dgid.raw);
+	if (err == -EBADMSG)
+		err = check_mac(qp, pkt, m->peer_gid.raw);
 	if (err) {
 		rxe_migr_count(qp, err == -ENOKEY ? RXE_CNT_MIGR_BAD_KEY :
 					   RXE_CNT_MIGR_BAD_MAC);
@@ -458,6 +480,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 {
 	struct rxe_qp *qp = &m->qp;
 	u32 epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
+	u32 nonce = get_unaligned_be32(meth + MIGR_METH_NONCE);
 	u32 old_qpn = get_unaligned_be32(meth + MIGR_METH_OLD_QPN);
 	u32 new_qpn = get_unaligned_be32(meth + MIGR_METH_NEW_QPN);
 	s32 age = epoch - m->peer_epoch;
@@ -478,7 +501,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 	}
 
 	/* the same image was restored twice: the first one has it all */
-	if (!age && !is_from_peer(qp, meth)) {
+	if (!age && (nonce != m->peer_nonce || !is_from_peer(qp, meth))) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_EPOCH_TAKEN);
 		rxe_err_qp(qp, "RESUME of another restore, epoch = %u\n", epoch);
 		return;
@@ -498,8 +521,10 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 			return;
 		}
 
-		set_address(qp, meth + MIGR_METH_GID, new_qpn, skb);
+		memcpy(&m->peer_gid, qp->pri_av.grh.dgid.raw, 16);
 		m->peer_epoch = epoch;
+		m->peer_nonce = nonce;
+		set_address(qp, meth + MIGR_METH_GID, new_qpn, skb);
 		rxe_migr_answered(m, true);
 
 		/* to a QP that waits or tries, this is the proof */
@@ -518,24 +543,21 @@ static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 {
 	struct rxe_qp *qp = &m->qp;
 
-	if (get_unaligned_be32(meth + MIGR_METH_EPOCH) != m->epoch) {
+	/* from who is the peer now, and for this restore or STOP? */
+	if (!is_from_peer(qp, meth)) {
+		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
+	} else if (get_unaligned_be32(meth + MIGR_METH_EPOCH) != m->epoch ||
+		   get_unaligned_be32(meth + MIGR_METH_NONCE) != m->nonce) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
-		return;
-	}
-
-	if (is_question(meth)) {
-		/* from who is the peer now, and for this STOP? */
-		if (!is_from_peer(qp, meth))
-			rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
-		else if (get_unaligned_be32(meth + MIGR_METH_NONCE) != m->nonce)
-			rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
-		else if (qp->migr == RXE_MIGR_ASKING)
+	} else if (is_question(meth)) {
+		if (qp->migr == RXE_MIGR_ASKING)
 			rxe_migr_answered(m, true);
 	} else if (qp->migr == RXE_MIGR_RESUMING) {
 		rxe_migr_run(qp, RXE_MIGR_RUNNING);
 	}
 }
 
+/* Context: m->lock held */
 static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 {
 	struct rxe_pkt_info *pkt = SKB_TO_PKT(skb);
@@ -545,20 +567,21 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 
 	rxe_migr_count(qp, resume ? RXE_CNT_MIGR_RESUME_RCVD :
 			   RXE_CNT_MIGR_RESUME_ACK_RCVD);
-	meth = check_packet(qp, pkt);
+	if (!rxe_migr_connected(qp)) {
+		rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
+		return;
+	}
+
+	meth = check_packet(m, pkt);
 	if (!meth)
 		return;
 
-	mutex_lock(&m->lock);
-	if (!rxe_migr_connected(qp))
-		rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
-	else if (resume && is_question(meth))
+	if (resume && is_question(meth))
 		handle_question(m, meth);
 	else if (resume)
 		handle_resume(m, skb, meth);
 	else
 		handle_resume_ack(m, meth);
-	mutex_unlock(&m->lock);
 }
 
 /* what a QP does from time to time. Context: m->lock held */
@@ -593,7 +616,7 @@ static void tick(struct rxe_migr_qp *m)
 		rxe_migr_send_probe(qp);
 	else
 		send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_RESUME,
-			    qp->comp.psn, m->epoch, 0,
+			    qp->comp.psn, m->epoch, m->nonce,
 			    RXE_CNT_MIGR_RESUME_SENT);
 }
 
@@ -614,7 +637,9 @@ static void migr_work(struct work_struct *work)
 	}
 
 	while ((skb = skb_dequeue(&m->pkts))) {
+		mutex_lock(&m->lock);
 		handle_packet(m, skb);
+		mutex_unlock(&m->lock);
 		kfree_skb(skb);
 		rxe_put(qp);
 		ib_device_put(dev);

@@ -291,6 +291,7 @@ static int chk_attr(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ rec->timeout <= 31, "timeout" },
 		{ rec->sq_draining <= 1, "sq_draining" },
 		{ rec->epoch != U32_MAX, "epoch" },
+		{ !rec->reserved, "reserved" },
 	};
 
 	return judge_qp(qp, checks, ARRAY_SIZE(checks));
@@ -606,6 +607,7 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	u32 n_res = rec->max_dest_rd_atomic;
 	const u8 *slots = (const u8 *)&res[n_res];
 	unsigned long flags;
+	bool together;
 	u32 i;
 
 	slots = fill_ring(qp->sq.queue, &rec->sq, 0, slots);
@@ -624,9 +626,15 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	qp->last_wqe = rec->last_wqe;
 	rxe_migr_set_qp_events(&qp->ibqp, rec->events_reported);
 	m->epoch = rec->epoch + 1;
+	m->nonce = get_random_u32();
 	m->peer_epoch = rec->peer_epoch;
+	m->peer_nonce = rec->peer_nonce;
 	memcpy(&m->old_gid[0], rec->sgid, sizeof(rec->sgid));
 	memcpy(&m->old_gid[1], rec->dgid, sizeof(rec->dgid));
+	/* a peer that is restored with the QP signs for where it was itself */
+	together = memcmp(qp->pri_av.grh.dgid.raw, rec->dgid, sizeof(rec->dgid));
+	memcpy(&m->peer_gid, together ? rec->dgid : rec->peer_gid,
+	       sizeof(m->peer_gid));
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	qp->attr.qp_state = rec->state;

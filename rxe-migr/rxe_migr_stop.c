@@ -155,6 +155,8 @@ static void forget_all(struct rxe_migr_qp *m)
 	m->before = RXE_MIGR_RUNNING;
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->peer_epoch = 0;
+	m->peer_nonce = 0;
+	memset(&m->peer_gid, 0, sizeof(m->peer_gid));
 	m->peer_ended = false;
 	qp->req.wqe_index = queue_get_consumer(qp->sq.queue,
 					       QUEUE_TYPE_FROM_CLIENT);

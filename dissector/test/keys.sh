@@ -24,12 +24,20 @@ macs '1,,
 2,,0.100000000
 3,,
 4,,
-5,,'
+5,,
+6,,
+7,,
+8,,
+9,,'
 macs '1,,
 2,False,
 3,True,0.200000000
 4,True,
-5,,' -o "uat:migros_keys:\"7\",$key"
+5,,
+6,False,
+7,,
+8,True,
+9,True,' -o "uat:migros_keys:\"7\",$key"
 
 # A key that is none is refused when it is given.
 ! (shark -r "$tmp/in.pcap" -o 'uat:migros_keys:"7",0011') 2>"$tmp/refusal" ||

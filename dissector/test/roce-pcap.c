@@ -8,7 +8,8 @@
  *
  * PACKET is a name and KEY one of the fields from the tables below; what is
  * not given has a value that makes a correct packet. Addresses are IPv4 or
- * IPv6. ICRC and MAC are right; the key is 00 01 02 .. 1f.
+ * IPv6. ICRC and MAC are right; the key is 00 01 02 .. 1f, and the MAC that of a
+ * sender which was at was=ADDRESS, if that is given.
  *
  * -m  instead of each packet, write broken ones: every byte from the BTH on
  *     changed in two ways, every shorter capture of it, every shorter packet.
@@ -45,7 +46,7 @@ struct packet {
 	uint32_t extra; /* bytes after everything, before the ICRC */
 	uint32_t chop;	/* bytes missing before the ICRC */
 	uint32_t forge; /* 1: a MAC by another key */
-	uint8_t gid[16];
+	uint8_t gid[16], from[16], to[16];
 };
 
 static const struct {
@@ -122,8 +123,8 @@ static void set_key(struct packet *p, char *text)
 	if (!value)
 		errx(1, "not KEY=VALUE: %s", text);
 	*value++ = 0;
-	if (!strcmp(text, "gid")) {
-		parse_gid(value, p->gid);
+	if (!strcmp(text, "gid") || !strcmp(text, "was")) {
+		parse_gid(value, *text == 'g' ? p->gid : p->from);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -136,7 +137,7 @@ static void set_key(struct packet *p, char *text)
 	errx(1, "unknown key: %s", text);
 }
 
-static struct packet parse_packet(char *words, const char *src)
+static struct packet parse_packet(char *words, const char *src, const char *dst)
 {
 	const char *name = strtok(words, " \t\n");
 	struct packet p = { 0 };
@@ -151,6 +152,8 @@ static struct packet parse_packet(char *words, const char *src)
 	p.key = 7;
 	p.port = 49153;
 	parse_gid(src, p.gid); /* who sends RESUME is where to go from now on */
+	parse_gid(src, p.from);
+	parse_gid(dst, p.to);
 	for (char *w; (w = strtok(NULL, " \t\n"));)
 		set_key(&p, w);
 	return p;
@@ -186,7 +189,9 @@ static void put_mac(uint8_t *m, const struct packet *p)
 	put32(in + 3, p->psn); /* 24 bits: the first byte is overwritten */
 	put32(in, p->opcode << 24 | p->qp);
 	put32(in + 7, p->syndrome << 24 | p->msn);
-	memcpy(in + 11, m, MIGR_METH_BYTES);
+	memcpy(in + MIGR_MAC_METH, m, MIGR_METH_BYTES);
+	memcpy(in + MIGR_MAC_FROM, p->from, 16);
+	memcpy(in + MIGR_MAC_TO, p->to, 16);
 	hmac = g_hmac_new(G_CHECKSUM_SHA256, key, sizeof(key));
 	g_hmac_update(hmac, in, sizeof(in));
 	g_hmac_get_digest(hmac, digest, &size);
@@ -375,7 +380,7 @@ static void convert_line(char *line)
 		return;
 	if (sscanf(line, "%lf %63s %63s %n", &when, src, dst, &at) != 3 || !at)
 		errx(1, "cannot read: %s", line);
-	p = parse_packet(line + at, src);
+	p = parse_packet(line + at, src, dst);
 	put_network(&f, src, dst);
 	f.end = f.bth + put_transport(f.bytes + f.bth, &p);
 	finish(&f);

@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 	CHECK(sizeof(struct rxe_migr_rec_mw) == 72, "MW");
 	CHECK(sizeof(struct rxe_migr_rec_ah) == 72, "AH");
 	CHECK(sizeof(struct rxe_migr_rec_mcast) == 32, "MCAST");
-	CHECK(sizeof(struct rxe_migr_rec_qp) == 904, "QP");
+	CHECK(sizeof(struct rxe_migr_rec_qp) == 928, "QP");
 	CHECK(sizeof(struct rxe_migr_rec_srq) == 88, "SRQ");
 	CHECK(sizeof(struct rxe_migr_res) == 40, "resource");
 	return check_result();

@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define RXE_MIGR_MAGIC "RXEMIGR" /* with its NUL: 8 bytes */
-#define RXE_MIGR_IMAGE_VERSION 3
+#define RXE_MIGR_IMAGE_VERSION 4
 #define RXE_MIGR_IMAGE_MAC_BYTES 32
 
 enum rxe_migr_type {
@@ -272,7 +272,7 @@ struct rxe_migr_rec_qp {
 	__u8 traffic_class;
 	__u16 udp_sport;
 	/* migration */
-	__u32 epoch;	  /* restores so far */
+	__u32 epoch;	  /* the next restore has one more */
 	__u32 peer_epoch; /* the last one accepted from the peer */
 	/* requester */
 	__u32 req_psn;
@@ -306,6 +306,9 @@ struct rxe_migr_rec_qp {
 	__u32 srq;
 	__u16 last_wqe; /* 0 or 1: LAST_WQE_REACHED has been raised */
 	__u16 peer_ended; /* 0 or 1: in ERR; the QP is not to RESUME */
+	__u8 peer_gid[16]; /* of the peer, before that RESUME; or 0 */
+	__u32 peer_nonce;  /* of that RESUME */
+	__u32 reserved;
 	/* max_dest_rd_atomic times struct rxe_migr_res, SQ slots, RQ slots */
 };
 

@@ -31,13 +31,13 @@
 #define MIGR_METH_VER_KIND 0  /* u8: version << 4 | kind */
 #define MIGR_METH_KEY_ID 1    /* u8: which cluster key signed it */
 #define MIGR_METH_RESV1 2     /* be16: sent 0, ignored */
-#define MIGR_METH_EPOCH 4     /* be32: number of restores of the sender */
+#define MIGR_METH_EPOCH 4     /* be32: of the sender; it grows */
 #define MIGR_METH_OLD_QPN 8   /* be32: QPN that the partner knows */
 #define MIGR_METH_NEW_QPN 12  /* be32: QPN from now on */
 #define MIGR_METH_GID 16      /* 16 bytes: GID from now on */
 #define MIGR_METH_UDP_PORT 32 /* be16: UDP source port from now on */
 #define MIGR_METH_RESV2 34    /* be16: sent 0, ignored */
-#define MIGR_METH_NONCE 36    /* be32: of a question and its answer, else 0 */
+#define MIGR_METH_NONCE 36    /* be32: of a restore or a STOP, and its answer */
 #define MIGR_METH_MAC 40      /* 16 bytes: truncated HMAC-SHA-256 */
 #define MIGR_METH_BYTES 56
 
@@ -51,9 +51,14 @@
 
 /*
  * What the MAC covers, concatenated: BTH opcode (1 byte), destination QPN
- * (3 bytes), PSN (3 bytes), AETH (4 bytes), METH with its MAC field zero.
+ * (3 bytes), PSN (3 bytes), AETH (4 bytes), METH with its MAC field zero. And
+ * two GIDs that both ends know: where the receiver takes the sender to be, which
+ * for RESUME is where it was before, and the receiver's own.
  */
-#define MIGR_MAC_INPUT_BYTES (1 + 3 + 3 + 4 + MIGR_METH_BYTES)
+#define MIGR_MAC_METH (1 + 3 + 3 + 4)
+#define MIGR_MAC_FROM (MIGR_MAC_METH + MIGR_METH_BYTES)
+#define MIGR_MAC_TO (MIGR_MAC_FROM + 16)
+#define MIGR_MAC_INPUT_BYTES (MIGR_MAC_TO + 16)
 
 /* NAK_STOPPED carries the low 24 bits of the sender's epoch as AETH.MSN */
 #define MIGR_NAK_EPOCH_MASK 0x00ffffff

@@ -13,6 +13,8 @@
  *   src=IP      source address (the kernel's choice); may be somebody else's
  *   psn= epoch= old= new= nonce= version= keyid= port=  fields of the packet
  *   gid=IP      GID from now on, IPv4 or IPv6 (the destination's own)
+ *   from=IP to=IP  what else the MAC covers: where the receiver takes the sender
+ *               to be (gid), and itself (the destination)
  *   syndrome=N  of the AETH (0x1f: ACK)
  *   length=N    bytes from the BTH on, without the ICRC (72)
  *   count=N     how many times (1)
@@ -45,8 +47,8 @@ static struct {
 	uint32_t psn, epoch, old, new, nonce, version, keyid, port, length,
 		count;
 	uint32_t qpn, opcode, kind, syndrome;
-	uint8_t gid[16];
-	bool sign;
+	uint8_t gid[16], from[16], to[16];
+	bool sign, from_given;
 	struct in_addr src, dst;
 } o = {
 	.version = MIGR_METH_VERSION,
@@ -83,13 +85,13 @@ static void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v);
 }
 
-static void parse_gid(const char *text)
+static void parse_gid(const char *text, uint8_t *gid)
 {
-	if (inet_pton(AF_INET6, text, o.gid) == 1)
+	if (inet_pton(AF_INET6, text, gid) == 1)
 		return;
-	memset(o.gid, 0, 10);
-	memset(o.gid + 10, 0xff, 2);
-	if (inet_pton(AF_INET, text, o.gid + 12) != 1)
+	memset(gid, 0, 10);
+	memset(gid + 10, 0xff, 2);
+	if (inet_pton(AF_INET, text, gid + 12) != 1)
 		errx(2, "not an address: %s", text);
 }
 
@@ -104,11 +106,17 @@ static void parse_word(char *word)
 				*numbers[i].value = strtoul(value, NULL, 0);
 				return;
 			}
-		if (!strcmp(word, "gid"))
-			parse_gid(value);
-		else if (strcmp(word, "src") ||
-			 inet_pton(AF_INET, value, &o.src) != 1)
+		if (!strcmp(word, "gid")) {
+			parse_gid(value, o.gid);
+		} else if (!strcmp(word, "from")) {
+			parse_gid(value, o.from);
+			o.from_given = true;
+		} else if (!strcmp(word, "to")) {
+			parse_gid(value, o.to);
+		} else if (strcmp(word, "src") ||
+			   inet_pton(AF_INET, value, &o.src) != 1) {
 			errx(2, "unknown: %s=%s", word, value);
+		}
 	} else if (!strcmp(word, "moved")) {
 		o.kind = MIGR_METH_KIND_MOVED;
 	} else if (!strcmp(word, "ask")) {
@@ -133,6 +141,8 @@ static void put_mac(uint8_t *aeth)
 	put32(in + 3, o.psn); /* 24 bits: the first byte is overwritten */
 	put32(in, o.opcode << 24 | o.qpn);
 	memcpy(in + 7, aeth, AETH_BYTES + MIGR_METH_BYTES);
+	memcpy(in + MIGR_MAC_FROM, o.from_given ? o.from : o.gid, 16);
+	memcpy(in + MIGR_MAC_TO, o.to, 16);
 	cluster_key_mac(in, sizeof(in), digest);
 	memcpy(meth + MIGR_METH_MAC, digest, MIGR_MAC_BYTES);
 	if (!o.sign)
@@ -254,11 +264,12 @@ int main(int argc, char **argv)
 	int fd;
 
 	for (int c; (c = getopt(argc, argv, "d:q:k:")) != -1;) {
-		if (c == 'd' && inet_pton(AF_INET, optarg, &o.dst) == 1)
-			parse_gid(optarg);
-		else if (c == 'q')
+		if (c == 'd' && inet_pton(AF_INET, optarg, &o.dst) == 1) {
+			parse_gid(optarg, o.gid);
+			parse_gid(optarg, o.to);
+		} else if (c == 'q') {
 			o.qpn = strtoul(optarg, NULL, 0);
-		else if (c == 'k') {
+		} else if (c == 'k') {
 			cluster_key_read(optarg, &o.keyid);
 			o.sign = true;
 		} else {
