@@ -50,9 +50,10 @@ struct rxe_migr_wanted {
  * @lock: serializes @work, STOP, UNSTOP, RESUME and modify; who disables tasks
  *        or enables them holds it
  * @wanted: identities of the record; .type is 0 in a QP that was not restored
- * @old_gid: of a restored QP: where it was itself, and its peer, at the dump
- * @epoch: how many times the QP has been restored
- * @nonce: of the restore, for RESUME, or of a STOP since, for questions
+ * @old_gid: where it was itself, and its peer, at the dump: of a QP that was
+ *           restored, or that runs on
+ * @epoch: how many times the QP has been restored, or has run on after a dump
+ * @nonce: of the last such time, for RESUME, or of a STOP since, for questions
  * @peer_gid: another address for which the peer may sign: where it was before the
  *            last RESUME accepted from it, or at the dump if it moved as well
  * @peer_epoch: of that RESUME

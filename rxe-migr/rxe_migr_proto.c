@@ -500,7 +500,10 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 		return;
 	}
 
-	/* the same image was restored twice: the first one has it all */
+	/*
+	 * The same image was restored twice, or its QP ran on: who came first
+	 * has it all.
+	 */
 	if (!age && (nonce != m->peer_nonce || !is_from_peer(qp, meth))) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_EPOCH_TAKEN);
 		rxe_err_qp(qp, "RESUME of another restore, epoch = %u\n", epoch);

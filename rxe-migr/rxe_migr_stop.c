@@ -3,6 +3,8 @@
  * Stopping the QPs of a context, letting them go again, and the question
  * whether everything in a context can be carried.
  */
+#include <linux/random.h>
+
 #include "rxe.h"
 #include "rxe_queue.h"
 #include "rxe_task.h"
@@ -122,6 +124,27 @@ void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n)
 			rxe_migr_send_nak(qps[i]);
 }
 
+/*
+ * If there is an image of the QP, nobody may go on from it any more: its epoch
+ * becomes that of the QP, which tells the peer, so a restore comes too late.
+ * Context: m->lock held
+ */
+static void outdate_image(struct rxe_migr_qp *m)
+{
+	struct rxe_qp *qp = &m->qp;
+
+	if (!m->dumped_alive)
+		return;
+
+	m->epoch++;
+	m->nonce = get_random_u32();
+	if (rxe_migr_connected(qp) && m->peer == RXE_MIGR_PEER_CAPABLE &&
+	    m->before != RXE_MIGR_RESUMING) {
+		rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
+		m->before = RXE_MIGR_RESUMING;
+	}
+}
+
 /**
  * rxe_migr_unstop_qp - Stopped to what it was before
  * @qp: QP, with a reference; left alone if it is not Stopped
@@ -134,6 +157,7 @@ void rxe_migr_unstop_qp(struct rxe_qp *qp)
 	if (qp->migr == RXE_MIGR_STOPPED) {
 		rxe_enable_task(&qp->recv_task);
 		rxe_enable_task(&qp->send_task);
+		outdate_image(m);
 		rxe_migr_unstop(qp);
 	}
 	mutex_unlock(&m->lock);

@@ -131,6 +131,9 @@ struct rxe_migr_status {
  * peer since that STOP has not asked; another STOP says which. EFBIG: an object
  * takes more than 4 GiB.
  *
+ * An image is good until peers have heard of a restore of it, or from the QPs
+ * themselves after UNSTOP.
+ *
  * Each object has a record, each open completion channel with CQs, and the
  * asynchronous event file unless it is closed.
  */
