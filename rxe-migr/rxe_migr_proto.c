@@ -11,6 +11,8 @@
 #include <linux/etherdevice.h>
 #include <linux/in.h>
 #include <linux/ip.h>
+#include <net/addrconf.h>
+#include <net/route.h>
 
 #include "rxe.h"
 #include "rxe_queue.h"
@@ -393,6 +395,48 @@ static bool gid_fits(struct rxe_av *av, const u8 *gid)
 	       !ipv6_addr_is_multicast(addr);
 }
 
+/* is there a way to this GID, as rxe_prepare() will look for it? */
+static bool has_route(struct rxe_qp *qp, const u8 *gid)
+{
+	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
+	struct net_device *ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
+	const struct rxe_av *av = &qp->pri_av;
+	struct dst_entry *dst = ERR_PTR(-EAFNOSUPPORT);
+	bool has;
+
+	if (!ndev)
+		return false;
+
+	if (av->network_type == RXE_NETWORK_TYPE_IPV4) {
+		struct flowi4 fl = {
+			.flowi4_oif = ndev->ifindex,
+			.flowi4_proto = IPPROTO_UDP,
+			.saddr = av->sgid_addr._sockaddr_in.sin_addr.s_addr,
+			.daddr = get_unaligned((__be32 *)(gid + 12)),
+		};
+		struct rtable *rt = ip_route_output_key(&init_net, &fl);
+
+		dst = IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
+	} else if (IS_ENABLED(CONFIG_IPV6)) {
+		struct flowi6 fl = {
+			.flowi6_oif = ndev->ifindex,
+			.flowi6_proto = IPPROTO_UDP,
+			.saddr = av->sgid_addr._sockaddr_in6.sin6_addr,
+			.daddr = *(const struct in6_addr *)gid,
+		};
+
+		dst = ipv6_stub->ipv6_dst_lookup_flow(&init_net, NULL, &fl,
+						      NULL);
+	}
+	dev_put(ndev);
+	if (IS_ERR(dst))
+		return false;
+	has = !dst->error;
+	dst_release(dst);
+
+	return has;
+}
+
 /*
  * Take over the peer's new address. Nobody may read the address vector
  * meanwhile, so both tasks wait. Context: m->lock held, state Held.
@@ -495,7 +539,8 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 
 	if (!new_qpn || new_qpn & ~BTH_QPN_MASK ||
 	    !gid_fits(&qp->pri_av, meth + MIGR_METH_GID) ||
-	    (age && old_qpn != qp->attr.dest_qp_num)) {
+	    (age && (old_qpn != qp->attr.dest_qp_num ||
+		     !has_route(qp, meth + MIGR_METH_GID)))) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
 		return;
 	}
