@@ -214,8 +214,8 @@ void rxe_migr_send_question(struct rxe_migr_qp *m)
  * @qp: its QP
  *
  * A QP in RTR sends no requests and so gets no responses; but it does get
- * RESUME_ACK, and the answer when STOP asks for the peer's capability. To UC
- * these packets are of another type.
+ * RESUME_ACK, NAK_STOPPED, and the answer when STOP asks for the peer's
+ * capability. To UC these packets are of another type.
  */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp)
 {
@@ -223,7 +223,8 @@ bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp)
 		return false;
 
 	return (pkt->mask & RXE_MIGR_MASK) ||
-	       (qp->migr == RXE_MIGR_ASKING && qp_type(qp) == IB_QPT_RC);
+	       (qp_type(qp) == IB_QPT_RC &&
+		(qp->migr == RXE_MIGR_ASKING || rxe_migr_is_nak(pkt)));
 }
 
 /* NAK_STOPPED came in. Context: softirq */
@@ -648,6 +649,10 @@ static void tick(struct rxe_migr_qp *m)
 				    RXE_MIGR_IN(RESUMING), RXE_MIGR_RUNNING);
 		return;
 	}
+
+	/* a probe needs a PSN: rxe_migr_modify_qp() begins in RTS */
+	if (state == RXE_MIGR_PAUSED && qp_state(qp) < IB_QPS_RTS)
+		return;
 
 	/* created as Stopped, and not let go yet */
 	if (state == RXE_MIGR_STOPPED && m->peer != RXE_MIGR_PEER_CAPABLE)

@@ -269,6 +269,8 @@ void rxe_migr_repeat_nak(struct rxe_qp *qp)
  * rxe_migr_pause - the peer says that it is Stopped
  * @qp: the QP
  *
+ * One in RTR has nothing to send yet, but the peer may not say it again.
+ *
  * Context: any
  */
 void rxe_migr_pause(struct rxe_qp *qp)
@@ -277,7 +279,7 @@ void rxe_migr_pause(struct rxe_qp *qp)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	if (qp_state(qp) >= IB_QPS_RTS && rxe_migr_connected(qp) &&
+	if (rxe_migr_connected(qp) &&
 	    __rxe_migr_change(qp, RXE_MIGR_IN(RUNNING) | RXE_MIGR_IN(ASKING) |
 				  RXE_MIGR_IN(TRYING), RXE_MIGR_PAUSED)) {
 		m->peer = RXE_MIGR_PEER_CAPABLE;
@@ -286,6 +288,25 @@ void rxe_migr_pause(struct rxe_qp *qp)
 		timer_delete(&qp->retrans_timer);
 		set_pace(m, PROBE_MIN_MS, PROBE_MIN_MS);
 		rxe_migr_count(qp, RXE_CNT_MIGR_PAUSED);
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/**
+ * rxe_migr_wait_anew - a QP that was Paused in RTR has come to RTS
+ * @qp: the QP
+ *
+ * Context: m->lock held
+ */
+void rxe_migr_wait_anew(struct rxe_qp *qp)
+{
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->migr == RXE_MIGR_PAUSED) {
+		m->since = jiffies;
+		set_pace(m, 0, PROBE_MIN_MS);
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }

@@ -220,6 +220,7 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 {
 	bool other_peer = mask & (IB_QP_AV | IB_QP_DEST_QPN);
 	struct rxe_migr_qp *m = to_migr_qp(qp);
+	bool was_rtr;
 	int err;
 
 	mutex_lock(&m->lock);
@@ -227,7 +228,10 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		mutex_unlock(&m->lock);
 		return -EINVAL;
 	}
+	was_rtr = qp_state(qp) == IB_QPS_RTR;
 	err = rxe_qp_from_attr(qp, attr, mask, udata);
+	if (was_rtr && qp_state(qp) == IB_QPS_RTS)
+		rxe_migr_wait_anew(qp);
 	if (other_peer) { /* also if it has failed half way */
 		m->peer = RXE_MIGR_PEER_UNKNOWN;
 		m->peer_ended = false;

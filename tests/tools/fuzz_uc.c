@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * QPs of UC: a peer that stays follows, what is lost is lost whole, and records
- * that are wrong on purpose. And a QP of RC that has not come further than RTR.
+ * that are wrong on purpose.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -497,53 +497,4 @@ void attack_uc(struct rig *rig)
 	flip_uc(&uc);
 	works(&uc);
 	uc_close(&uc);
-}
-
-/* ---- RC ---- */
-
-static void to_rtr(const struct rig *rig, struct ibv_qp *qp, uint32_t peer)
-{
-	struct ibv_qp_attr a = rc_attr(&rig->gid, 1, peer);
-
-	a.qp_access_flags = ACCESS;
-	a.rq_psn = PSN;
-	MUST(!rc_to_rtr(qp, &a));
-}
-
-/* it has received, and receives where it is restored, and answers a READ */
-void attack_rtr(struct rig *rig)
-{
-	struct rxe_migr_status st;
-	struct side s = {};
-	struct rig rtr = *rig;
-	struct copy c;
-
-	memset(&rtr.peer, 0, sizeof(rtr.peer));
-	side_open(&rtr, &rtr.peer);
-	side_open(&rtr, &s);
-	for (int i = 0; i < N_QPS; i++) {
-		to_rtr(&rtr, s.qp[i], rtr.peer.qp[i]->qp_num);
-		qp_connect(&rtr, rtr.peer.qp[i], s.qp[i]->qp_num, PSN, PSN);
-		MUST(!qp_post_recv(&s, i) && !qp_post_recv(&s, i));
-		MUST(!qp_post_send(&rtr.peer, i));
-	}
-	side_wait(&rtr.peer, N_QPS);
-	rig_take(&rtr, &s);
-	MUST(rtr.qp[0]->state == IBV_QPS_RTR);
-
-	copy_open(&rtr, &c);
-	copy_create(&rtr, &c);
-	EXPECT(refill_cq(c.fd, rtr.cq->rec.handle), 0);
-	EXPECT(refill_srq(c.fd, rtr.srq->rec.handle), 0);
-	for (int i = 0; i < N_QPS; i++)
-		EXPECT(refill_qp(c.fd, rtr.qp[i]->rec.handle), 0);
-	for (int i = 0; i < N_QPS; i++) {
-		MUST(!qp_post_send(&rtr.peer, i));
-		MUST(!qp_post_read(&rtr.peer, i, rtr.mr->key, rtr.mem));
-	}
-	EXPECT(migr_cmd_attach(c.fd, &st), 0);
-	EXPECT(migr_cmd_resume(c.fd, &st), 0);
-	side_wait(&rtr.peer, 2 * N_QPS);
-	copy_close(&c);
-	uc_close(&rtr);
 }

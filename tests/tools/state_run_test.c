@@ -168,6 +168,22 @@ static void times_out_in_rtr(void)
 	CHECK(!m.qp.comp.timeout);
 }
 
+/* it is told in RTR, and begins to wait in RTS */
+static void pauses_in_rtr(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	m.qp.attr.qp_state = IB_QPS_RTR;
+	rxe_migr_pause(&m.qp);
+	CHECK(m.qp.migr == RXE_MIGR_PAUSED && paused == 1);
+	jiffies += 601 * HZ;
+	m.qp.attr.qp_state = IB_QPS_RTS;
+	rxe_migr_wait_anew(&m.qp);
+	CHECK(rxe_migr_due(&m) && !rxe_migr_timed_out(&m));
+	jiffies += 601 * HZ;
+	CHECK(rxe_migr_timed_out(&m));
+}
+
 static void stops(void)
 {
 	struct rxe_migr_qp m = trying_qp();
@@ -244,6 +260,7 @@ int main(void)
 	times_out();
 	times_out_idle();
 	times_out_in_rtr();
+	pauses_in_rtr();
 	stops();
 	asks();
 	idles();

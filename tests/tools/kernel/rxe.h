@@ -158,6 +158,7 @@ void rxe_migr_repeat_nak(struct rxe_qp *qp);
 void rxe_migr_unstop(struct rxe_qp *qp);
 void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state to);
 void rxe_migr_pause(struct rxe_qp *qp);
+void rxe_migr_wait_anew(struct rxe_qp *qp);
 void rxe_migr_try(struct rxe_qp *qp);
 bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt);
 bool rxe_migr_spares(struct rxe_qp *qp);

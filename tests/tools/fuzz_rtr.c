@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * QPs of RC that have not come further than RTR: one that moves, and the partner of one
+ * that moves.
+ */
+#include <stdlib.h>
+
+#include "../connect.h"
+#include "migr_fuzz.h"
+
+#define PSN 0xfffff0
+#define ACCESS                                              \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+	 IBV_ACCESS_REMOTE_READ)
+
+static struct ibv_qp_attr to_rtr(const struct rig *rig, struct ibv_qp *qp,
+				 uint32_t peer)
+{
+	struct ibv_qp_attr a = rc_attr(&rig->gid, 1, peer);
+
+	a.qp_access_flags = ACCESS;
+	a.rq_psn = a.sq_psn = PSN;
+	MUST(!rc_to_rtr(qp, &a));
+	return a;
+}
+
+static void fill_and_start(const struct rig *rig, struct copy *c)
+{
+	struct rxe_migr_status st;
+
+	EXPECT(refill_cq(c->fd, rig->cq->rec.handle), 0);
+	EXPECT(refill_srq(c->fd, rig->srq->rec.handle), 0);
+	for (int i = 0; i < N_QPS; i++)
+		EXPECT(refill_qp(c->fd, rig->qp[i]->rec.handle), 0);
+	EXPECT(migr_cmd_attach(c->fd, &st), 0);
+	EXPECT(migr_cmd_resume(c->fd, &st), 0);
+}
+
+static void close_all(struct rig *rig, struct copy *c)
+{
+	copy_close(c);
+	side_close(&rig->peer);
+	migr_image_free(&rig->img);
+	free(rig->image);
+}
+
+/* it has received, and receives where it is restored, and answers a READ */
+static void moves(struct rig rtr)
+{
+	struct side s = {};
+	struct copy c;
+
+	rtr.peer = (struct side){};
+	side_open(&rtr, &rtr.peer);
+	side_open(&rtr, &s);
+	for (int i = 0; i < N_QPS; i++) {
+		to_rtr(&rtr, s.qp[i], rtr.peer.qp[i]->qp_num);
+		qp_connect(&rtr, rtr.peer.qp[i], s.qp[i]->qp_num, PSN, PSN);
+		MUST(!qp_post_recv(&s, i) && !qp_post_recv(&s, i));
+		MUST(!qp_post_send(&rtr.peer, i));
+	}
+	side_wait(&rtr.peer, N_QPS);
+	rig_take(&rtr, &s);
+	MUST(rtr.qp[0]->state == IBV_QPS_RTR);
+
+	copy_open(&rtr, &c);
+	copy_create(&rtr, &c);
+	for (int i = 0; i < N_QPS; i++) {
+		MUST(!qp_post_send(&rtr.peer, i));
+		MUST(!qp_post_read(&rtr.peer, i, rtr.mr->key, rtr.mem));
+	}
+	fill_and_start(&rtr, &c);
+	side_wait(&rtr.peer, 2 * N_QPS);
+	close_all(&rtr, &c);
+}
+
+/* until the device has counted more of this than before */
+static void wait_counted(const struct rig *rig, const char *name, long before)
+{
+	double until = fuzz_now() + 20;
+
+	while (rig_counter(rig, name) <= before)
+		MUST(fuzz_now() < until);
+}
+
+/*
+ * It hears in RTR that its peer is away, and so waits with what it sends in RTS,
+ * although it would have no patience
+ */
+static void peer_moves(struct rig rtr)
+{
+	long paused = rig_counter(&rtr, "migr_qp_paused"), probes;
+	struct ibv_qp_attr attr[N_QPS];
+	struct side s = {};
+	struct copy c;
+
+	rtr.peer = (struct side){};
+	side_open(&rtr, &rtr.peer);
+	side_open(&rtr, &s);
+	for (int i = 0; i < N_QPS; i++) {
+		attr[i] = to_rtr(&rtr, rtr.peer.qp[i], s.qp[i]->qp_num);
+		qp_connect(&rtr, s.qp[i], rtr.peer.qp[i]->qp_num, PSN, PSN);
+		MUST(!qp_post_recv(&s, i));
+	}
+	rig_take(&rtr, &s);
+	EXPECT((int)(rig_counter(&rtr, "migr_qp_paused") - paused), N_QPS);
+
+	probes = rig_counter(&rtr, "migr_probe_sent");
+	for (int i = 0; i < N_QPS; i++) {
+		attr[i].timeout = 1;
+		attr[i].retry_cnt = 0;
+		MUST(!rc_to_rts(rtr.peer.qp[i], &attr[i]));
+		MUST(!qp_post_send(&rtr.peer, i));
+	}
+	wait_counted(&rtr, "migr_probe_sent", probes + N_QPS - 1);
+	copy_open(&rtr, &c);
+	copy_create(&rtr, &c);
+	fill_and_start(&rtr, &c);
+	side_wait(&rtr.peer, N_QPS);
+	close_all(&rtr, &c);
+}
+
+void attack_rtr(struct rig *rig)
+{
+	moves(*rig);
+	peer_moves(*rig);
+}
