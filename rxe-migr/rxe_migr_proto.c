@@ -11,6 +11,7 @@
 #include <linux/etherdevice.h>
 #include <linux/in.h>
 #include <linux/ip.h>
+#include <linux/random.h>
 #include <net/addrconf.h>
 #include <net/route.h>
 
@@ -116,11 +117,17 @@ void rxe_migr_send_nak(struct rxe_qp *qp)
  * Only without data whose PSN is one before the oldest unacknowledged one. A
  * Stopped peer says NAK_STOPPED, any other acknowledges (IBA C9-105), but not
  * every driver with a PSN that means anything: see rxe_migr_ignores().
+ *
+ * Before RTS comp.psn is that of the life before, and the peer may wait for just
+ * the PSN before it. It says something to any other one, so chance has to do.
  */
 void rxe_migr_send_probe(struct rxe_qp *qp)
 {
-	if (!send_packet(qp, IB_OPCODE_RC_SEND_ONLY,
-			 (qp->comp.psn - 1) & BTH_PSN_MASK, 1, NULL, 0))
+	u32 psn = qp_state(qp) < IB_QPS_RTS ? get_random_u32() :
+					      qp->comp.psn - 1;
+
+	if (!send_packet(qp, IB_OPCODE_RC_SEND_ONLY, psn & BTH_PSN_MASK, 1,
+			 NULL, 0))
 		rxe_migr_count(qp, RXE_CNT_MIGR_PROBE_SENT);
 }
 

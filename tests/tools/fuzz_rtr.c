@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * QPs of RC that have not come further than RTR: one that moves, and the partner of one
- * that moves.
+ * QPs of RC that have not come further than RTR: one that moves, the partner of one
+ * that moves, and one that has been connected before.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../connect.h"
 #include "migr_fuzz.h"
@@ -120,8 +121,57 @@ static void peer_moves(struct rig rtr)
 	close_all(&rtr, &c);
 }
 
+/* a message of one packet */
+static void exchange_small(struct side *from, struct side *to)
+{
+	struct ibv_sge sge = { (uintptr_t)from->mem, 8, from->mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND };
+	double until = fuzz_now() + 20;
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc = {};
+
+	MUST(!ibv_post_send(from->qp[0], &wr, &bad));
+	side_wait(from, 1);
+	while (!ibv_poll_cq(to->cq, 1, &wc))
+		MUST(fuzz_now() < until);
+	MUST(!wc.status);
+	EXPECT((int)wc.byte_len, 8);
+}
+
+/*
+ * In both of its lives its PSNs are the same, and in the first one it has sent one
+ * packet. When STOP asks in the second one the peer gets no message.
+ */
+static void lives_again(struct rig *rig)
+{
+	struct rxe_migr_status st;
+	struct side a = {}, b = {};
+	struct ibv_qp_attr attr;
+
+	side_open(rig, &a);
+	side_open(rig, &b);
+	for (int life = 0; life < 2; life++) {
+		qp_reset(a.qp[0]);
+		qp_reset(b.qp[0]);
+		qp_connect(rig, b.qp[0], a.qp[0]->qp_num, PSN, PSN);
+		MUST(!qp_post_recv(&b, 0));
+		attr = to_rtr(rig, a.qp[0], b.qp[0]->qp_num);
+		if (life) {
+			EXPECT(migr_cmd_stop(a.ctx->cmd_fd, 0, 0, &st), 0);
+			close(st.guard_fd);
+		}
+		MUST(!rc_to_rts(a.qp[0], &attr));
+		exchange_small(&a, &b);
+	}
+	side_close(&a);
+	side_close(&b);
+}
+
 void attack_rtr(struct rig *rig)
 {
 	moves(*rig);
 	peer_moves(*rig);
+	lives_again(rig);
 }
