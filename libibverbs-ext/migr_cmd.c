@@ -158,6 +158,15 @@ int migr_cmd_resume(int fd, struct rxe_migr_status *st)
 			       sizeof(*st));
 }
 
+int migr_cmd_resume_check(int fd, struct rxe_migr_status *st)
+{
+	const __u64 flags = RXE_MIGR_RESUME_CHECK_ONLY;
+
+	status_init(st);
+	return migr_device_run(fd, RXE_MIGR_METHOD_RESUME, &flags,
+			       sizeof(flags), st, sizeof(*st));
+}
+
 struct attach_blob {
 	struct ib_uverbs_ioctl_hdr hdr;
 	struct ib_uverbs_attr attr[2];

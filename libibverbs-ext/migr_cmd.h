@@ -74,6 +74,9 @@ int migr_cmd_load(int fd, const void *data, size_t length);
 /* Start the QPs of a restored context */
 int migr_cmd_resume(int fd, struct rxe_migr_status *st);
 
+/* Would they start? Nothing changes. */
+int migr_cmd_resume_check(int fd, struct rxe_migr_status *st);
+
 /*
  * The ATTACH ioctl as a blob to inject into another task: fills `buf` as it
  * must look at address `base` of the target, where the context's file is

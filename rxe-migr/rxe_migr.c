@@ -694,18 +694,22 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *att
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
 	struct rxe_migr_status st = { .guard_fd = -1 };
 	struct rxe_migr_uc *muc;
+	u32 flags;
 	int err;
 
 	if (IS_ERR(uc))
 		return PTR_ERR(uc);
 	err = may_migrate();
+	if (!err)
+		err = uverbs_get_flags32(&flags, attrs, RXE_MIGR_ATTR_IN,
+					 RXE_MIGR_RESUME_CHECK_ONLY);
 	if (err)
 		return err;
 
 	muc = to_migr_uc(uc);
 	if (mutex_lock_killable(&muc->lock))
 		return -EINTR;
-	err = rxe_migr_resume(uc, attrs->ufile, &st);
+	err = rxe_migr_resume(uc, attrs->ufile, flags, &st);
 	mutex_unlock(&muc->lock);
 
 	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &st, sizeof(st)))
@@ -739,7 +743,11 @@ DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESOLVE,
 			    IN_OUT(rxe_migr_resolve, rxe_migr_resolve_resp));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_ATTACH,
 			    IN_OUT(rxe_migr_attach, rxe_migr_status));
-DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESUME, OUT(rxe_migr_status));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESUME,
+			    UVERBS_ATTR_FLAGS_IN(RXE_MIGR_ATTR_IN,
+						 enum rxe_migr_resume_flags,
+						 UA_OPTIONAL),
+			    OUT(rxe_migr_status));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_LOAD, IN(rxe_migr_buf));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_QP_REFILL,
 			    REFILL(UVERBS_OBJECT_QP));

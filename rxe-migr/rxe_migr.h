@@ -271,7 +271,8 @@ const struct rxe_migr_rec *
 rxe_migr_next_record(struct rxe_migr_uc *muc, const struct rxe_migr_rec *rec);
 
 /* rxe_migr_replay.c */
-int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile);
+int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile,
+		    bool check);
 
 /* rxe_migr_restore.c: creation hooks */
 u32 rxe_migr_first(const struct xa_limit *limit);
@@ -294,7 +295,7 @@ int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
 struct rxe_migr_uc *rxe_migr_lock_shell(struct rxe_mr *mr);
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st);
 int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
-		    struct rxe_migr_status *st);
+		    u32 flags, struct rxe_migr_status *st);
 
 /* rxe_migr_mw.c */
 int rxe_migr_add_mw(struct rxe_dev *rxe, struct rxe_mw *mw,
@@ -331,9 +332,13 @@ int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 			      struct rxe_migr_event *events, int max, u32 *crc);
 bool rxe_migr_is_default_async(struct ib_uverbs_file *ufile,
 			       struct ib_uobject *uobj);
-void rxe_migr_put_port_event(struct ib_uverbs_file *ufile,
-			     struct ib_device *device,
-			     const struct rxe_migr_event *event);
+int rxe_migr_alloc_event(struct list_head *spare);
+void rxe_migr_free_events(struct list_head *spare);
+void rxe_migr_put_comp_event(struct list_head *spare, struct ib_cq *cq);
+void rxe_migr_put_async_event(struct list_head *spare, struct ib_uobject *uobj,
+			      u32 type);
+void rxe_migr_put_port_event(struct list_head *spare,
+			     struct ib_uverbs_file *ufile, u32 port, u32 type);
 
 /* rxe_migr_cred.c */
 int rxe_migr_open_doorbell(struct file *file);

@@ -186,24 +186,116 @@ bool rxe_migr_is_default_async(struct ib_uverbs_file *ufile,
 	return file && &file->uobj == uobj;
 }
 
+/* --- events that are put back --- */
+
+/**
+ * rxe_migr_alloc_event - memory for an event that is going to be put back
+ * @spare: list that gets it
+ *
+ * The core takes it when the event comes, from where there may be none, and then the
+ * event is lost.
+ *
+ * Context: process; sleeps.
+ * Return: 0 or -ENOMEM
+ */
+int rxe_migr_alloc_event(struct list_head *spare)
+{
+	struct ib_uverbs_event *event;
+
+	event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
+	if (!event)
+		return -ENOMEM;
+	list_add(&event->list, spare);
+
+	return 0;
+}
+
+/**
+ * rxe_migr_free_events - those that were not put back
+ * @spare: from rxe_migr_alloc_event()
+ */
+void rxe_migr_free_events(struct list_head *spare)
+{
+	struct ib_uverbs_event *event, *next;
+
+	list_for_each_entry_safe(event, next, spare, list)
+		kfree(event);
+}
+
+static struct ib_uverbs_event *first_event(struct list_head *spare)
+{
+	return list_first_entry(spare, struct ib_uverbs_event, list);
+}
+
+/* as the core's handlers do, with the event and, unless it is NULL, its object */
+static void put_event(struct ib_uverbs_event_queue *q,
+		      struct ib_uverbs_event *event, struct list_head *obj_list)
+{
+	spin_lock_irq(&q->lock);
+	if (!q->is_closed) {
+		list_move_tail(&event->list, &q->event_list);
+		if (obj_list)
+			list_add_tail(&event->obj_list, obj_list);
+	}
+	spin_unlock_irq(&q->lock);
+
+	wake_up_interruptible(&q->poll_wait);
+	kill_fasync(&q->async_queue, SIGIO, POLL_IN);
+}
+
+/**
+ * rxe_migr_put_comp_event - a completion event
+ * @spare: has an event for it
+ * @cq: the CQ, which has a channel, with a reference
+ */
+void rxe_migr_put_comp_event(struct list_head *spare, struct ib_cq *cq)
+{
+	struct ib_uverbs_event *event = first_event(spare);
+	struct ib_ucq_object *uobj = cq->uobject;
+
+	event->desc.comp.cq_handle = uobj->uevent.uobject.user_handle;
+	event->counter = &uobj->comp_events_reported;
+	put_event(cq->cq_context, event, &uobj->comp_list);
+}
+
+/**
+ * rxe_migr_put_async_event - an event of a CQ, QP or SRQ
+ * @spare: has an event for it
+ * @uobj: the object, with a reference
+ * @type: of the event
+ */
+void rxe_migr_put_async_event(struct list_head *spare, struct ib_uobject *uobj,
+			      u32 type)
+{
+	struct ib_uevent_object *obj = container_of(uobj, struct ib_uevent_object,
+						    uobject);
+	struct ib_uverbs_event *event = first_event(spare);
+
+	if (!obj->event_file)
+		return;
+	event->desc.async.element = uobj->user_handle;
+	event->desc.async.event_type = type;
+	event->counter = &obj->events_reported;
+	put_event(&obj->event_file->ev_queue, event, &obj->event_list);
+}
+
 /**
  * rxe_migr_put_port_event - an event that is of no object
+ * @spare: has an event for it
  * @ufile: the context's file
- * @device: its device
- * @event: the event
+ * @port: its port
+ * @type: of the event
  */
-void rxe_migr_put_port_event(struct ib_uverbs_file *ufile,
-			     struct ib_device *device,
-			     const struct rxe_migr_event *event)
+void rxe_migr_put_port_event(struct list_head *spare,
+			     struct ib_uverbs_file *ufile, u32 port, u32 type)
 {
 	struct ib_uverbs_async_event_file *file;
-	struct ib_event ev = {
-		.device			= device,
-		.event			= event->type,
-		.element.port_num	= event->handle,
-	};
+	struct ib_uverbs_event *event = first_event(spare);
 
 	file = READ_ONCE(ufile->default_async_file);
-	if (file)
-		file->event_handler.handler(&file->event_handler, &ev);
+	if (!file)
+		return;
+	event->desc.async.element = port;
+	event->desc.async.event_type = type;
+	put_event(&file->ev_queue, event, NULL);
 }

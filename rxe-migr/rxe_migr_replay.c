@@ -10,12 +10,15 @@
  * @cqs: by handle, each with a reference
  * @qps: by handle, each with a reference
  * @srqs: by handle, each with a reference
- * @post: events are put into their files; else they are only looked at
+ * @spare: memory for the events
+ * @post: events are put into their files; else they are only looked at, and get
+ *        memory: so nothing can fail when the first one is put back
  */
 struct replay {
 	struct xarray	cqs;
 	struct xarray	qps;
 	struct xarray	srqs;
+	struct list_head spare;
 	bool		post;
 };
 
@@ -63,71 +66,37 @@ static int replay_comp(struct rxe_migr_uc *muc, struct replay *r,
 	const u32 *handles = (const void *)(rec + 1);
 	struct rxe_pool_elem *elem;
 	struct rxe_cq *cq;
+	int err = 0;
 	u32 i;
 
 	if (rec->rec.length != sizeof(*rec) +
 			       ALIGN((u64)rec->events * sizeof(*handles), 8))
 		return refuse(muc, "completion events", rec->cq);
 
-	for (i = 0; i < rec->events; i++) {
+	for (i = 0; i < rec->events && !err; i++) {
 		elem = xa_load(&r->cqs, handles[i]);
 		cq = elem ? elem->obj : NULL;
-		if (!cq || !rxe_migr_channel(&cq->ibcq))
+		if (!cq || !cq->ibcq.cq_context)
 			return refuse(muc, "completion event", handles[i]);
 		if (r->post)
-			cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+			rxe_migr_put_comp_event(&r->spare, &cq->ibcq);
+		else
+			err = rxe_migr_alloc_event(&r->spare);
 	}
 
-	return 0;
+	return err;
 }
 
-static int replay_cq(struct replay *r, const struct rxe_migr_event *e)
+static int replay_object(struct replay *r, struct xarray *xa,
+			 const struct rxe_migr_event *e)
 {
-	struct rxe_pool_elem *elem = xa_load(&r->cqs, e->handle);
-	struct ib_event ev = { .event = e->type };
-	struct ib_cq *cq;
+	struct rxe_pool_elem *elem = xa_load(xa, e->handle);
 
 	if (!elem)
 		return -ENOENT;
-	cq = &((struct rxe_cq *)elem->obj)->ibcq;
-	ev.device = cq->device;
-	ev.element.cq = cq;
-	if (r->post)
-		cq->event_handler(&ev, cq->cq_context);
-
-	return 0;
-}
-
-static int replay_qp(struct replay *r, const struct rxe_migr_event *e)
-{
-	struct rxe_pool_elem *elem = xa_load(&r->qps, e->handle);
-	struct ib_event ev = { .event = e->type };
-	struct ib_qp *qp;
-
-	if (!elem)
-		return -ENOENT;
-	qp = &((struct rxe_qp *)elem->obj)->ibqp;
-	ev.device = qp->device;
-	ev.element.qp = qp;
-	if (r->post)
-		qp->event_handler(&ev, qp->qp_context);
-
-	return 0;
-}
-
-static int replay_srq(struct replay *r, const struct rxe_migr_event *e)
-{
-	struct rxe_pool_elem *elem = xa_load(&r->srqs, e->handle);
-	struct ib_event ev = { .event = e->type };
-	struct ib_srq *srq;
-
-	if (!elem)
-		return -ENOENT;
-	srq = &((struct rxe_srq *)elem->obj)->ibsrq;
-	ev.device = srq->device;
-	ev.element.srq = srq;
-	if (r->post)
-		srq->event_handler(&ev, srq->srq_context);
+	if (!r->post)
+		return rxe_migr_alloc_event(&r->spare);
+	rxe_migr_put_async_event(&r->spare, rxe_migr_uobject(elem), e->type);
 
 	return 0;
 }
@@ -146,11 +115,11 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 	for (i = 0; i < rec->events && !err; i++, e++) {
 		switch (e->type) {
 		case IB_EVENT_CQ_ERR:
-			err = replay_cq(r, e);
+			err = replay_object(r, &r->cqs, e);
 			break;
 		case IB_EVENT_SRQ_ERR:
 		case IB_EVENT_SRQ_LIMIT_REACHED:
-			err = replay_srq(r, e);
+			err = replay_object(r, &r->srqs, e);
 			break;
 		case IB_EVENT_QP_FATAL:
 		case IB_EVENT_QP_REQ_ERR:
@@ -160,7 +129,7 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 		case IB_EVENT_PATH_MIG:
 		case IB_EVENT_PATH_MIG_ERR:
 		case IB_EVENT_QP_LAST_WQE_REACHED:
-			err = replay_qp(r, e);
+			err = replay_object(r, &r->qps, e);
 			break;
 		case IB_EVENT_DEVICE_FATAL:
 		case IB_EVENT_PORT_ACTIVE:
@@ -171,8 +140,10 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 		case IB_EVENT_CLIENT_REREGISTER:
 		case IB_EVENT_GID_CHANGE:
 			if (r->post)
-				rxe_migr_put_port_event(ufile,
-							muc->uc.ibuc.device, e);
+				rxe_migr_put_port_event(&r->spare, ufile,
+							e->handle, e->type);
+			else
+				err = rxe_migr_alloc_event(&r->spare);
 			break;
 		default:
 			err = -EINVAL;
@@ -180,7 +151,9 @@ static int replay_async(struct rxe_migr_uc *muc, struct replay *r,
 		}
 	}
 
-	return err ? refuse(muc, "asynchronous event", e[-1].handle) : 0;
+	if (!err || err == -ENOMEM)
+		return err;
+	return refuse(muc, "asynchronous event", e[-1].handle);
 }
 
 static int replay_all(struct rxe_migr_uc *muc, struct replay *r,
@@ -203,14 +176,16 @@ static int replay_all(struct rxe_migr_uc *muc, struct replay *r,
  * rxe_migr_replay - put back the events that nobody had read
  * @muc: the context, with its image; the lock is held
  * @ufile: its file
+ * @check: only find out whether they could be
  *
- * Once they have been put back the image is forgotten.
+ * Once they have been put back the image is forgotten. Before, nothing has changed.
  *
  * Context: process; sleeps.
  * Return: 0, -ENOMEM, -EAGAIN if an object is just being created, or -EINVAL
  * with the event in the log
  */
-int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
+int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile,
+		    bool check)
 {
 	struct rxe_dev *rxe = to_rdev(muc->uc.ibuc.device);
 	struct replay r = {};
@@ -219,6 +194,7 @@ int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
 	xa_init(&r.cqs);
 	xa_init(&r.qps);
 	xa_init(&r.srqs);
+	INIT_LIST_HEAD(&r.spare);
 	err = collect(&r.cqs, &rxe->cq_pool, &muc->uc.ibuc);
 	if (!err)
 		err = collect(&r.qps, &rxe->qp_pool, &muc->uc.ibuc);
@@ -227,13 +203,13 @@ int rxe_migr_replay(struct rxe_migr_uc *muc, struct ib_uverbs_file *ufile)
 
 	if (!err)
 		err = replay_all(muc, &r, ufile);
-	if (!err) {
+	if (!err && !check) {
 		r.post = true;
 		err = replay_all(muc, &r, ufile);
-		/* some of them a second time would be worse */
 		rxe_migr_unload(muc);
 	}
 
+	rxe_migr_free_events(&r.spare);
 	release(&r.srqs);
 	release(&r.qps);
 	release(&r.cqs);

@@ -554,14 +554,16 @@ static int chk_resumable(struct ib_ucontext *uc, struct rxe_qp **qps,
  * rxe_migr_resume - start the QPs of a restored context
  * @uc: the context, attached
  * @ufile: its file
+ * @flags: RXE_MIGR_RESUME_*
  * @st: counts the QPs, or names the one that is not ready
  *
  * Context: process; sleeps.
  * Return: 0, -EINVAL, -ENOKEY, -EAGAIN or -ENOMEM
  */
 int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
-		    struct rxe_migr_status *st)
+		    u32 flags, struct rxe_migr_status *st)
 {
+	bool check = flags & RXE_MIGR_RESUME_CHECK_ONLY;
 	struct rxe_qp **qps;
 	unsigned int n, i;
 	int err;
@@ -575,8 +577,8 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 		if (rxe_migr_connected(qps[i]))
 			err = rxe_migr_key_active();
 	if (!err)
-		err = rxe_migr_replay(to_migr_uc(uc), ufile);
-	if (err)
+		err = rxe_migr_replay(to_migr_uc(uc), ufile, check);
+	if (err || check)
 		goto out;
 
 	to_migr_uc(uc)->resumed = true;

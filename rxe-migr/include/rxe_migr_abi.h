@@ -219,7 +219,10 @@ struct rxe_migr_attach {
  * partner acknowledges; until then it keeps its partner (modify with AV or
  * DEST_QPN: EINVAL). Before that the events that nobody had read are in their
  * files again. The partner is where the image says, or has been restored on this
- * host as well. OUT: status.
+ * host as well. IN, optional: RXE_MIGR_RESUME_*; OUT: status. With
+ * RXE_MIGR_RESUME_CHECK_ONLY nothing changes: of who has been told so RESUME fails
+ * only for want of memory, or if something has changed since. A RESUME that fails
+ * has changed nothing, and can be asked for again.
  *
  * EINVAL	not a restored context, or not attached, or resumed already; a QP
  *		without REFILL or with a partner elsewhere
@@ -229,5 +232,6 @@ struct rxe_migr_attach {
  * ENOMEM	no memory
  * EAGAIN	an object is just being created
  */
+enum rxe_migr_resume_flags { RXE_MIGR_RESUME_CHECK_ONLY = 1U << 0 };
 
 #endif /* RXE_MIGR_ABI_H */

@@ -3,6 +3,7 @@
  * The application counts the events that it acknowledged, the kernel those
  * that it handed out, and a destroy waits until both agree. And none comes twice.
  */
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,24 @@ static void leave(struct rig *rig, void *image, size_t *length)
 	MUST(!migr_cmd_dump_once(s.ctx->cmd_fd, image, ROOM, &resp));
 	*length = resp.needed;
 	_exit(0);
+}
+
+/* an event that nobody reads */
+static void leave_event(struct side *s)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_SQD,
+		.en_sqd_async_notify = 1,
+	};
+
+	double end = fuzz_now() + 20;
+
+	MUST(!ibv_modify_qp(s->qp[0], &attr,
+			    IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
+	attr.qp_state = IBV_QPS_RTS;
+	while (ibv_modify_qp(s->qp[0], &attr,
+			     IBV_QP_STATE)) /* not drained yet */
+		MUST(fuzz_now() < end);
 }
 
 static bool has_event(int fd)
@@ -102,6 +121,52 @@ static void last_wqe(struct rig *rig)
 	free(moved.image);
 }
 
+/* what nobody has read comes once, with RESUME, and not for the question alone */
+static void unread(struct rig *rig)
+{
+	struct rig moved = { .dev = rig->dev, .gid = rig->gid };
+	long sent = rig_counter(rig, "migr_resume_sent");
+	struct ib_uverbs_async_event_desc event;
+	struct rxe_migr_status st;
+	struct side s = {};
+	uint32_t events = 0;
+	struct copy c;
+
+	memcpy(moved.cdev, rig->cdev, sizeof(moved.cdev));
+	side_open(rig, &s);
+	for (int i = 0; i < N_QPS; i++)
+		qp_connect(rig, s.qp[i], s.qp[!i]->qp_num, 5, 5);
+	leave_event(&s);
+	rig_take(&moved, &s);
+
+	copy_open(&moved, &c);
+	copy_create(&moved, &c);
+	EXPECT(load_good(&moved, c.fd), 0);
+	EXPECT(refill_cq(c.fd, moved.cq->rec.handle), 0);
+	EXPECT(refill_srq(c.fd, moved.srq->rec.handle), 0);
+	for (int i = 0; i < N_QPS; i++)
+		EXPECT(refill_qp(c.fd, moved.qp[i]->rec.handle), 0);
+	EXPECT(migr_cmd_resume_check(c.fd, &st), -EINVAL);
+	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	for (int i = 0; i < 2; i++)
+		EXPECT(migr_cmd_resume_check(c.fd, &st), 0);
+	EXPECT(has_event(c.files.async_fd), false);
+	EXPECT((int)(rig_counter(rig, "migr_resume_sent") - sent), 0);
+	EXPECT(migr_cmd_resume(c.fd, &st), 0);
+	EXPECT(migr_cmd_resume_check(c.fd, &st), -EINVAL);
+	if (EXPECT(has_event(c.files.async_fd), true)) {
+		MUST(read(c.files.async_fd, &event, sizeof(event)) ==
+		     sizeof(event));
+		EXPECT((int)event.event_type, IBV_EVENT_SQ_DRAINED);
+	}
+	EXPECT(has_event(c.files.async_fd), false);
+	MUST(!raw_destroy_qp_events(c.fd, moved.qp[0]->rec.handle, &events));
+	EXPECT((int)events, 1);
+	copy_close(&c);
+	migr_image_free(&moved.img);
+	free(moved.image);
+}
+
 void attack_events(struct rig *rig)
 {
 	struct rig moved = { .dev = rig->dev, .gid = rig->gid };
@@ -141,4 +206,5 @@ void attack_events(struct rig *rig)
 	migr_image_free(&moved.img);
 	MUST(!munmap(length, ROOM + 4096));
 	last_wqe(rig);
+	unread(rig);
 }
