@@ -108,21 +108,40 @@ static int attach_task(struct rp_task *task)
 	return err;
 }
 
-static int resume_all(void)
+static int resume(const struct rp_context *c,
+		  int (*cmd)(int fd, struct rxe_migr_status *st))
 {
 	struct rxe_migr_status st;
 	struct migr_error why;
+	int err = cmd(c->late_fd, &st);
+
+	if (err) {
+		migr_status_text(&st, err, &why);
+		rp_err("fd %u (%s): cannot resume: %s", c->task->fd,
+		       c->dev.ibdev, why.text);
+	}
+	return err;
+}
+
+/*
+ * What has been resumed cannot be taken back: partners have followed it. So all
+ * are asked before the first one is resumed. After that it takes want of memory, or
+ * somebody who forgets the cluster's key just then, to resume only some of them.
+ */
+static int resume_all(void)
+{
 	struct rp_context *c;
 	int err;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
-		err = migr_cmd_resume(c->late_fd, &st);
-		if (err) {
-			migr_status_text(&st, err, &why);
-			rp_err("fd %u (%s): cannot resume: %s", c->task->fd,
-			       c->dev.ibdev, why.text);
+		err = resume(c, migr_cmd_resume_check);
+		if (err)
 			return err;
-		}
+	}
+	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
+		err = resume(c, migr_cmd_resume);
+		if (err)
+			return err;
 		rp_info("fd %u (%s): resumed", c->task->fd, c->dev.ibdev);
 		/* or the context would live as long as CRIU does */
 		close(c->late_fd);

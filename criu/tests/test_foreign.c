@@ -6,10 +6,12 @@
 
 #define migr_cmd_resolve fake_resolve
 #define migr_cmd_resume fake_resume
+#define migr_cmd_resume_check fake_resume_check
 #include "../take.c"
 #include "../late.c"
 #undef migr_cmd_resolve
 #undef migr_cmd_resume
+#undef migr_cmd_resume_check
 
 #include "../../tests/check.h"
 
@@ -289,7 +291,13 @@ static void leaks(void)
 	rp_nr_dead = 0;
 }
 
-static int resumes;
+static int resumes, unready = -1;
+
+int fake_resume_check(int fd, struct rxe_migr_status *st)
+{
+	*st = (struct rxe_migr_status){ 0 };
+	return fd == unready ? -ENOKEY : 0;
+}
 
 int fake_resume(int fd, struct rxe_migr_status *st)
 {
@@ -345,6 +353,26 @@ static void in_order(void)
 	}
 }
 
+/* of two contexts one cannot be resumed: the partners of the other do not hear of it */
+static void all_or_none(void)
+{
+	struct rp_task_image img = { .vpid = 17 };
+	struct rp_context contexts[] = { { .task = &img, .late_fd = dup(0) },
+					 { .task = &img, .late_fd = dup(0) } };
+
+	rp_contexts = contexts;
+	rp_nr_contexts = 2;
+	resumes = 0;
+	unready = contexts[1].late_fd;
+	CHECK(resume_all() == -ENOKEY);
+	CHECK(!resumes);
+	unready = -1;
+	CHECK(!resume_all());
+	CHECK(resumes == 2);
+	rp_contexts = NULL;
+	rp_nr_contexts = 0;
+}
+
 struct rp_inject *rp_inject_begin(pid_t pid)
 {
 	static char some;
@@ -383,5 +411,6 @@ int main(void)
 	by_name();
 	leaks();
 	in_order();
+	all_or_none();
 	return check_result();
 }
