@@ -63,7 +63,7 @@ struct rxe_migr_wanted {
  * @last_nak: jiffies of the last NAK_STOPPED
  * @interval_ms: between them, doubles
  * @first_psn: oldest unacknowledged PSN when TRYING began
- * @new_psn: first PSN that had not been sent then
+ * @new_psn: first PSN that had not been sent then, or a later one
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @dumped_alive: since it was STOPPED an image was made of it, not in ERR

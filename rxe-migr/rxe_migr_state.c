@@ -6,6 +6,7 @@
 #include <linux/module.h>
 
 #include "rxe.h"
+#include "rxe_queue.h"
 
 #define PROBE_MIN_MS	200
 #define PROBE_MAX_MS	2000
@@ -311,6 +312,31 @@ void rxe_migr_wait_anew(struct rxe_qp *qp)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
 
+/*
+ * The first PSN that has never been sent, or the end of the message before it.
+ * req.psn is less in a requester that has just begun anew, but the requests that
+ * it has sent before still have their PSNs, each those that follow the last one.
+ * Context: state_lock held
+ */
+static u32 first_unsent(struct rxe_qp *qp)
+{
+	struct rxe_queue *q = qp->sq.queue;
+	/* who writes PSNs or an index of his own fools nobody else */
+	u32 end = queue_get_producer(q, QUEUE_TYPE_FROM_CLIENT) & q->index_mask;
+	u32 i = queue_get_consumer(q, QUEUE_TYPE_FROM_CLIENT);
+	u32 psn = qp->req.psn;
+	struct rxe_send_wqe *wqe;
+
+	for (; i != end; i = queue_next_index(q, i)) {
+		wqe = queue_addr_from_index(q, i);
+		if (psn_compare(wqe->first_psn, psn) <= 0 &&
+		    psn_compare(wqe->last_psn, psn) >= 0)
+			psn = (wqe->last_psn + 1) & BTH_PSN_MASK;
+	}
+
+	return psn;
+}
+
 /**
  * rxe_migr_try - a response seems to show that the peer is not Stopped
  * @qp: the QP
@@ -328,7 +354,7 @@ void rxe_migr_try(struct rxe_qp *qp)
 	spin_lock_irqsave(&qp->state_lock, flags);
 	if (qp->migr == RXE_MIGR_PAUSED) {
 		m->first_psn = qp->comp.psn;
-		m->new_psn = qp->req.psn;
+		m->new_psn = first_unsent(qp);
 		/* before the state: rxe_migr_ignores() has no lock */
 		smp_wmb();
 		if (__rxe_migr_change(qp, RXE_MIGR_IN(PAUSED), RXE_MIGR_TRYING))

@@ -21,6 +21,12 @@ void rxe_qp_error(struct rxe_qp *qp)
 	qp->attr.qp_state = IB_QPS_ERR;
 }
 
+/* what has been sent, in two messages, and one that waits */
+static struct rxe_send_wqe wqes[4] = {
+	{ END - 4, END - 1 }, { 0, 0 }, { 0, 0 }, { FIRST - 2, END - 5 }
+};
+static struct rxe_queue sq = { wqes, 3, 2, 3 };
+
 static void note_event(struct ib_event *event, void *context)
 {
 	(void)context;
@@ -57,6 +63,7 @@ static struct rxe_migr_qp new_qp(void)
 	m.qp.attr.retry_cnt = 3;
 	m.qp.comp.psn = FIRST;
 	m.qp.req.psn = END;
+	m.qp.sq.queue = &sq;
 	m.qp.ibqp.event_handler = note_event;
 	paused = timed_out = fatal = 0;
 	return m;
@@ -115,6 +122,23 @@ static void heals(void)
 	CHECK(!ignored(&m, 0));
 	CHECK(m.qp.migr == RXE_MIGR_RUNNING);
 	CHECK(!rxe_migr_spares(&m.qp));
+}
+
+/* it was just sending again when it was paused: proof is what it had never sent */
+static void tries_again(void)
+{
+	struct rxe_migr_qp m = new_qp();
+
+	m.qp.req.psn = FIRST + 1;
+	rxe_migr_pause(&m.qp);
+	rxe_migr_try(&m.qp);
+	m.qp.comp.psn = END; /* late: it was sent before */
+	CHECK(!ignored(&m, END - 1));
+	CHECK(m.qp.migr == RXE_MIGR_TRYING && rxe_migr_spares(&m.qp));
+	rxe_migr_try(&m.qp);
+	m.qp.comp.psn = END + 1;
+	CHECK(!ignored(&m, END));
+	CHECK(m.qp.migr == RXE_MIGR_RUNNING);
 }
 
 /* what the timer and the peer do at the same time */
@@ -257,6 +281,7 @@ int main(void)
 {
 	tries_in_vain();
 	heals();
+	tries_again();
 	times_out();
 	times_out_idle();
 	times_out_in_rtr();

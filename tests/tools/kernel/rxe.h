@@ -16,6 +16,12 @@ typedef uint32_t u32;
 
 #define HZ 1000
 #define IB_OPCODE_RC_ACKNOWLEDGE 0x11
+#define BTH_PSN_MASK 0xffffff
+#define QUEUE_TYPE_FROM_CLIENT 0
+#define queue_get_producer(q, type) ((q)->producer)
+#define queue_get_consumer(q, type) ((q)->consumer)
+#define queue_next_index(q, i) (((i) + 1) & (q)->index_mask)
+#define queue_addr_from_index(q, i) (&(q)->wqes[i])
 #define READ_ONCE(x) (x)
 #define WRITE_ONCE(x, v) ((x) = (v))
 #define smp_wmb() ((void)0)
@@ -86,6 +92,15 @@ struct sk_buff_head {
 	int qlen;
 };
 
+struct rxe_send_wqe {
+	u32 first_psn, last_psn;
+};
+
+struct rxe_queue {
+	struct rxe_send_wqe *wqes;
+	u32 index_mask, producer, consumer;
+};
+
 struct rxe_qp {
 	struct ib_qp ibqp;
 	struct sk_buff_head resp_pkts;
@@ -95,6 +110,9 @@ struct rxe_qp {
 		enum ib_qp_state qp_state;
 		u32 retry_cnt, rnr_retry;
 	} attr;
+	struct {
+		struct rxe_queue *queue;
+	} sq;
 	struct {
 		u32 psn, retry_cnt, rnr_retry;
 		int timeout, started_retry;
