@@ -319,16 +319,18 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 		err = -EINTR;
 		goto err_qps;
 	}
-	fd = guard_file(guard, &file);
-	if (fd >= 0) {
+	err = rxe_migr_chk_resumed(muc, st);
+	if (!err) {
+		fd = guard_file(guard, &file);
+		err = min(fd, 0);
+	}
+	if (!err) {
 		rxe_migr_stop_qps(qps, n);
 		muc->stopped = true;
 	}
 	mutex_unlock(&muc->lock);
-	if (fd < 0) {
-		err = fd;
+	if (err)
 		goto err_qps;
-	}
 	rxe_migr_release(qps, n);
 
 	st->guard_fd = fd;

@@ -247,6 +247,7 @@ void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_unstop_qp(struct rxe_qp *qp);
 int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata);
+int rxe_migr_chk_resumed(struct rxe_migr_uc *muc, struct rxe_migr_status *st);
 int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 			 unsigned int n, struct rxe_migr_status *st);
 void rxe_migr_qp_destroy(struct rxe_qp *qp);

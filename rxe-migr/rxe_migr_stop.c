@@ -330,6 +330,25 @@ static bool bad_mr(void *obj)
 }
 
 /**
+ * rxe_migr_chk_resumed - is there an image from which the context is being restored?
+ * @muc: the context; unless its lock is held, LOAD may come
+ * @st: receives the context, and why
+ *
+ * Its events are in that image, and nowhere else.
+ *
+ * Return: 0 or -EOPNOTSUPP
+ */
+int rxe_migr_chk_resumed(struct rxe_migr_uc *muc, struct rxe_migr_status *st)
+{
+	if (!muc->restored || muc->resumed)
+		return 0;
+
+	st->why = RXE_MIGR_WHY_QP_STATE;
+	st->type = RXE_MIGR_CONTEXT;
+	return -EOPNOTSUPP;
+}
+
+/**
  * rxe_migr_chk_context - is there anything that cannot be carried?
  * @uc: the context
  * @qps: its QPs, with references
@@ -360,14 +379,7 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 	if (!err)
 		err = chk_pool(&rxe->mr_pool, uc, st, RXE_MIGR_MR,
 			       RXE_MIGR_WHY_MR_TYPE, bad_mr);
-	/* its events are in the image that was loaded, and nowhere else */
-	if (!err && to_migr_uc(uc)->restored && !to_migr_uc(uc)->resumed) {
-		st->why = RXE_MIGR_WHY_QP_STATE;
-		st->type = RXE_MIGR_CONTEXT;
-		err = -EOPNOTSUPP;
-	}
-
-	return err;
+	return err ?: rxe_migr_chk_resumed(to_migr_uc(uc), st);
 }
 
 /* --- hooks of destruction --- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What STOP refuses, it names; and when that is gone, it stops. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -126,6 +127,46 @@ static void memory(const struct side *s)
 	refused(s, RXE_MIGR_WHY_MEMORY, RXE_MIGR_MR);
 }
 
+struct stopper {
+	int fd, ret;
+	struct rxe_migr_status st;
+};
+
+static void *stop(void *arg)
+{
+	struct stopper *s = arg;
+
+	s->ret = migr_cmd_stop(s->fd, 0, 20000, &s->st);
+	return NULL;
+}
+
+/* while STOP asks a peer, its context gets an image to be restored from */
+static void loaded(struct rig *rig)
+{
+	long probes = rig_counter(rig, "migr_probe_sent");
+	double end = fuzz_now() + 10;
+	struct side s = {}, peer = {};
+	struct stopper stopper;
+	pthread_t thread;
+
+	side_open(rig, &s);
+	side_open(rig, &peer);
+	qp_connect(rig, s.qp[0], peer.qp[0]->qp_num, 5, 5);
+	stopper.fd = s.ctx->cmd_fd;
+	MUST(!pthread_create(&thread, NULL, stop, &stopper));
+	while (rig_counter(rig, "migr_probe_sent") == probes)
+		MUST(fuzz_now() < end);
+	EXPECT(load_good(rig, s.ctx->cmd_fd), 0);
+	qp_connect(rig, peer.qp[0], s.qp[0]->qp_num, 5, 5);
+	MUST(!pthread_join(thread, NULL));
+	EXPECT(stopper.ret, -EOPNOTSUPP);
+	EXPECT((int)stopper.st.type, RXE_MIGR_CONTEXT);
+	if (!stopper.ret)
+		close(stopper.st.guard_fd);
+	side_close(&s);
+	side_close(&peer);
+}
+
 void attack_refusals(struct rig *rig)
 {
 	struct side s = {};
@@ -137,4 +178,5 @@ void attack_refusals(struct rig *rig)
 	registered_elsewhere(&s);
 	memory(&s);
 	side_close(&s);
+	loaded(rig);
 }
