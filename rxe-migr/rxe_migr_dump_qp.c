@@ -73,10 +73,14 @@ static void put_qp_attr(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->sq_psn = attr->sq_psn;
 	rec->max_rd_atomic = attr->max_rd_atomic;
 	rec->max_dest_rd_atomic = attr->max_dest_rd_atomic;
-	rec->min_rnr_timer = attr->min_rnr_timer;
+	/*
+	 * What does not fit into their bits nobody has refused. This is what the
+	 * driver makes of it: so many retries never end.
+	 */
+	rec->min_rnr_timer = attr->min_rnr_timer & 0x1f;
 	rec->timeout = attr->timeout;
-	rec->retry_cnt = attr->retry_cnt;
-	rec->rnr_retry = attr->rnr_retry;
+	rec->retry_cnt = min_t(u32, attr->retry_cnt, 7);
+	rec->rnr_retry = min_t(u32, attr->rnr_retry, 7);
 	rec->qkey = attr->qkey;
 	rec->sq_draining = attr->sq_draining;
 	rec->en_sqd_async_notify = attr->en_sqd_async_notify;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What STOP refuses, it names; and when that is gone, it stops. */
+/*
+ * What STOP refuses, it names; and when that is gone, it stops. What is odd, and no
+ * harm, it does not refuse, and it fits into the image.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../connect.h"
 #include "migr_fuzz.h"
 
 /*
@@ -167,6 +172,31 @@ static void loaded(struct rig *rig)
 	side_close(&peer);
 }
 
+/* more retries, and a longer timer, than there are bits for */
+static void too_patient(struct rig *rig)
+{
+	struct side s = {}, peer = {};
+	struct rig own = *rig;
+	struct ibv_qp_attr a;
+
+	side_open(rig, &s);
+	side_open(rig, &peer);
+	qp_connect(rig, peer.qp[0], s.qp[0]->qp_num, 5, 5);
+	a = rc_attr(&rig->gid, 1, peer.qp[0]->qp_num);
+	a.rq_psn = a.sq_psn = 5;
+	a.min_rnr_timer = 0xec;
+	a.retry_cnt = 8;
+	a.rnr_retry = 255;
+	MUST(!rc_to_rtr(s.qp[0], &a) && !rc_to_rts(s.qp[0], &a));
+	rig_take(&own, &s);
+	EXPECT((int)own.qp[0]->min_rnr_timer, 0x0c);
+	EXPECT((int)own.qp[0]->retry_cnt, 7);
+	EXPECT((int)own.qp[0]->rnr_retry, 7);
+	side_close(&peer);
+	migr_image_free(&own.img);
+	free(own.image);
+}
+
 void attack_refusals(struct rig *rig)
 {
 	struct side s = {};
@@ -179,4 +209,5 @@ void attack_refusals(struct rig *rig)
 	memory(&s);
 	side_close(&s);
 	loaded(rig);
+	too_patient(rig);
 }
