@@ -295,7 +295,9 @@ static int stop_context(struct dump_context *c)
 	if (err) {
 		migr_status_text(&st, err, &why);
 		rp_err("pid %d, fd %d (%s): cannot stop: %s", c->task->pid,
-		       c->number, c->dev.ibdev, why.text);
+		       c->number, c->dev.ibdev,
+		       err == -EINVAL ? "the device is open, but has no context"
+				      : why.text);
 		return err;
 	}
 	c->guard = st.guard_fd;

@@ -16,11 +16,13 @@
  * EXTRA is something that cannot be moved: "events" (a second asynchronous event
  * file), "second" (the same, and the first one is closed), "shared" (a context that
  * a child has, too, as it has the memory), "orphan" (a child that has only the
- * mapping), or another MR, which a child has "registered", or one page of which is
- * "unmapped", "readonly", "dontneed" or "replaced" by now.
+ * mapping), "bare" (the device is open once more, and has no context there), or
+ * another MR, which a child has "registered", or one page of which is "unmapped",
+ * "readonly", "dontneed" or "replaced" by now.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl.h>
@@ -334,6 +336,15 @@ static void register_in_child(struct ctx *c)
 	NEED(!read(done[0], &byte, 1) && !close(done[0]));
 }
 
+static int open_bare(const struct ibv_context *verbs)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s",
+		 verbs->device->dev_name);
+	return open(path, O_RDWR);
+}
+
 static void make_extra(const char *extra, struct ctx *c)
 {
 	if (!strcmp(extra, "events")) {
@@ -350,6 +361,8 @@ static void make_extra(const char *extra, struct ctx *c)
 			close(c->verbs->async_fd);
 			wait_forever();
 		}
+	} else if (!strcmp(extra, "bare")) {
+		NEED(open_bare(c->verbs) >= 0);
 	} else if (!strcmp(extra, "registered")) {
 		register_in_child(c);
 	} else if (!spoil(extra, c)) {
