@@ -282,6 +282,9 @@ static int check_mr(const struct migr_index *index,
 	const struct rxe_migr_rec_mr *mr = (const void *)rec;
 	const uint32_t writes =
 		IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+	/* for writing, as access says itself */
+	const uint32_t pins =
+		IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_MW_BIND;
 	int ret;
 
 	ret = migr_check_length(rec, sizeof(*mr), err);
@@ -296,9 +299,10 @@ static int check_mr(const struct migr_index *index,
 	if (mr->wire_key != mr->key)
 		return migr_bad(err, rec, "wire_key is %#x, not key %#x",
 				mr->wire_key, mr->key);
-	if (mr->access & ~MIGR_ACCESS_ALL ||
+	if (mr->access & ~(MIGR_ACCESS_ALL | RXE_MIGR_ACCESS_PINNED) ||
 	    (mr->access & writes &&
-	     !(mr->access & IB_UVERBS_ACCESS_LOCAL_WRITE)))
+	     !(mr->access & IB_UVERBS_ACCESS_LOCAL_WRITE)) ||
+	    (mr->access & RXE_MIGR_ACCESS_PINNED && mr->access & pins))
 		return migr_bad(err, rec, "access is %#x", mr->access);
 	if (mr->start + mr->size < mr->start)
 		return migr_bad(err, rec, "size is %#llx at start %#llx",

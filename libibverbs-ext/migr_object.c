@@ -219,7 +219,7 @@ static int create_mr(struct migr_restore *r, const struct rxe_migr_rec *rec)
 		.length = mr->size,
 		.hca_va = mr->iova,
 		.pd_handle = mr->pd,
-		.access_flags = mr->access,
+		.access_flags = mr->access & ~RXE_MIGR_ACCESS_PINNED,
 	};
 	const struct rxe_migr_restore restore = { .handle = rec->handle };
 	struct ib_uverbs_reg_mr_resp out = {};

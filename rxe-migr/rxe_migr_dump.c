@@ -177,6 +177,8 @@ static void dump_mr(struct rxe_migr_out *out, void *obj,
 	rec->key = mr->rkey;
 	rec->wire_key = mr->rkey;
 	rec->access = mr->access;
+	if (mr->umem && mr->umem->writable && !ib_access_writable(rec->access))
+		rec->access |= RXE_MIGR_ACCESS_PINNED;
 	/* a shell that was made after STOP: see rxe_migr_mr_init() */
 	rec->start = mr->umem ? mr->umem->address : mr->page_mask;
 	rec->size = mr->ibmr.length;

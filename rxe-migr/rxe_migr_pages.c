@@ -113,7 +113,7 @@ static int get_memory(struct rxe_mr *mr, struct mm_struct *mm,
 
 	mem->mm = mm ?: umem->owning_mm;
 	mem->addr = umem->address & PAGE_MASK;
-	mem->flags = ib_access_writable(mr->access) ? FOLL_WRITE : 0;
+	mem->flags = umem->writable ? FOLL_WRITE : 0;
 	if (!mmget_not_zero(mem->mm))	/* exit or execve */
 		return -ESTALE;
 	mem->pinned = kvcalloc(mem->n, sizeof(*mem->pinned),

@@ -378,7 +378,7 @@ static void set_key(struct rxe_mr *mr, u32 key)
  *
  * A restored MR becomes a shell: when this runs the application's memory is
  * not there yet. The start address waits in page_mask, which
- * rxe_mr_init_user() sets anew.
+ * rxe_mr_init_user() sets anew, and how to pin it in access.
  *
  * Return: 0 or an error
  */
@@ -389,10 +389,10 @@ int rxe_migr_mr_init(struct rxe_dev *rxe, u64 start, u64 length, int access,
 		return rxe_mr_init_user(rxe, start, length, access, mr);
 
 	if (start != wanted->start || length != wanted->length ||
-	    access != wanted->access)
+	    access != (wanted->access & ~RXE_MIGR_ACCESS_PINNED))
 		return -EINVAL;
 
-	rxe_mr_init(access, mr);
+	rxe_mr_init(wanted->access, mr);
 	mr->ibmr.type = IB_MR_TYPE_USER;
 	mr->page_mask = start;
 	set_key(mr, wanted->index);
@@ -433,12 +433,19 @@ static int attach_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
 		     struct rxe_migr_status *st)
 {
 	u64 start = mr->page_mask;
+	bool pinned = mr->access & RXE_MIGR_ACCESS_PINNED;
+	u32 access = mr->access & ~RXE_MIGR_ACCESS_PINNED;
 	u32 key = mr->rkey;
 	int err;
 
-	err = rxe_mr_init_user(rxe, start, mr->ibmr.length, mr->access, mr);
+	err = rxe_mr_init_user(rxe, start, mr->ibmr.length,
+			       access | (pinned ? IB_ACCESS_LOCAL_WRITE : 0),
+			       mr);
 	set_key(mr, key);
+	mr->access = access;
 	if (err) {
+		if (pinned)
+			mr->access |= RXE_MIGR_ACCESS_PINNED;
 		/* which rxe leaves as it was when it meets a page that it refuses */
 		mr->num_buf = 0;
 		mr->page_mask = start;

@@ -177,6 +177,8 @@ const struct corruption corruptions[] = {
 	MR(access, 1U << 5, "access"),
 	MR(access, 1U << 7, "access"),
 	MR(access, IBV_ACCESS_REMOTE_WRITE, "access"),
+	MR(access, RXE_MIGR_ACCESS_PINNED | IBV_ACCESS_LOCAL_WRITE, "access"),
+	MR(access, RXE_MIGR_ACCESS_PINNED | IBV_ACCESS_MW_BIND, "access"),
 	MR(wire_key, 0x4321ac, "wire_key is 0x4321ac, not key"),
 	MR(size, ~0ULL, "size"),
 	MR(start, -4096ULL + 0x40, "size"),

@@ -47,6 +47,8 @@ static const struct show_name accesses[] = { ACCESS(LOCAL_WRITE),
 					     ACCESS(FLUSH_GLOBAL),
 					     ACCESS(FLUSH_PERSISTENT),
 					     ACCESS(RELAXED_ORDERING),
+					     { RXE_MIGR_ACCESS_PINNED,
+					       "PINNED" },
 					     END };
 const struct show_form show_access = { .as = SHOW_HEX,
 				       .flags = true,

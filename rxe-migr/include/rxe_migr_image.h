@@ -120,11 +120,17 @@ struct rxe_migr_rec_async_fd {
 	/* events times struct rxe_migr_event, the oldest first */
 };
 
+/*
+ * bit of an MR's access: its pages are pinned for writing, though it allows none
+ * any more; so it can be registered again to allow it
+ */
+#define RXE_MIGR_ACCESS_PINNED (1U << 31)
+
 struct rxe_migr_rec_mr {
 	struct rxe_migr_rec rec;
 	__u32 pd;     /* handle */
 	__u32 key;    /* lkey = rkey */
-	__u32 access; /* enum ib_access_flags */
+	__u32 access; /* enum ib_access_flags, and the bit above */
 	__u32 wire_key; /* what peers use; equal to key */
 	__aligned_u64 start; /* address in the application */
 	__aligned_u64 size;  /* bytes */

@@ -304,6 +304,35 @@ static void order(struct rig *rig)
 	copy_close(&c);
 }
 
+/* an MR that is not to be written any more can be written again, also elsewhere */
+static void registered_again(struct rig *rig)
+{
+	struct rig moved = { .dev = rig->dev, .gid = rig->gid };
+	struct rxe_migr_status st;
+	struct side s = {};
+	struct copy c;
+
+	side_open(rig, &s);
+	MUST(!raw_rereg_mr(s.ctx->cmd_fd, s.mr->handle,
+			   IBV_REREG_MR_CHANGE_ACCESS, 0,
+			   IBV_ACCESS_REMOTE_READ));
+	memcpy(moved.cdev, rig->cdev, sizeof(moved.cdev));
+	rig_take(&moved, &s);
+	copy_open(&moved, &c);
+	copy_create(&moved, &c);
+	MUST(!mprotect(moved.mem, 2 * MSG, PROT_READ));
+	EXPECT(migr_cmd_attach(c.fd, &st), -EFAULT);
+	MUST(!mprotect(moved.mem, 2 * MSG, PROT_READ | PROT_WRITE));
+	EXPECT(migr_cmd_attach(c.fd, &st), 0);
+	EXPECT(raw_rereg_mr(c.fd, moved.mr->rec.handle,
+			    IBV_REREG_MR_CHANGE_ACCESS, 0,
+			    IBV_ACCESS_LOCAL_WRITE),
+	       0);
+	copy_close(&c);
+	migr_image_free(&moved.img);
+	free(moved.image);
+}
+
 /* pages that are not there, and then are */
 static void attach(struct rig *rig)
 {
@@ -353,6 +382,7 @@ void attack_restore(struct rig *rig)
 	copy_close(&c);
 	order(rig);
 	attach(rig);
+	registered_again(rig);
 }
 
 /* ---- without the capability ---- */
