@@ -124,7 +124,7 @@ int migr_find_way(struct migr_restore *r, const struct rxe_migr_rec *rec,
 
 static int modify_error(struct migr_restore *r,
 			const struct rxe_migr_rec_qp *qp, const char *doing,
-			const struct ib_uverbs_modify_qp *in, int ret)
+			const uint8_t *dgid, uint8_t sgid_index, int ret)
 {
 	char text[160], gid[INET6_ADDRSTRLEN];
 
@@ -133,52 +133,50 @@ static int modify_error(struct migr_restore *r,
 			text, sizeof(text),
 			"QPN %#x %s (peer %s QPN %#x, GID index %u, path_mtu %u)",
 			qp->qpn, doing,
-			inet_ntop(AF_INET6, in->dest.dgid, gid, sizeof(gid)),
-			qp->dest_qpn, in->dest.sgid_index, qp->path_mtu);
+			inet_ntop(AF_INET6, dgid, gid, sizeof(gid)),
+			qp->dest_qpn, sgid_index, qp->path_mtu);
 	else
 		snprintf(text, sizeof(text), "QPN %#x %s", qp->qpn, doing);
 	return migr_restore_error(r, &qp->rec, text, ret);
 }
 
 /*
- * For the way to RTR the kernel wants to know the peer's MAC address, and gives
- * it one second, in which it asks once: too little for a network that loses
- * something, when there is no other place to go to.
+ * The core resolves the peer's address, which fails if its host is dead, or cannot be
+ * asked now. So this asks for our own, and the driver takes the one of the record that
+ * was loaded. But a peer that has moved along is here, as the address says, or a record
+ * that ibv_migr_relocate() has changed.
  */
-static int modify_patiently(int fd, const struct migr_write *cmd)
-{
-	int tries = 5, ret;
-
-	do {
-		ret = migr_write_run(fd, cmd);
-	} while (ret == -ETIMEDOUT && --tries);
-	return ret;
-}
-
 int migr_connect_qp(struct migr_restore *r, const struct rxe_migr_rec *rec)
 {
 	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+	const struct rxe_migr_restore restore = { .handle = rec->handle };
 	const uint8_t *dgid = qp->dgid;
 	struct ib_uverbs_modify_qp in;
-	const struct migr_write cmd = {
+	struct migr_write cmd = {
 		.command = IB_USER_VERBS_CMD_MODIFY_QP,
 		.in = &in,
 		.in_length = sizeof(in),
 	};
 	const struct ib_uverbs_gid_entry *own = NULL;
+	bool led;
 	size_t i;
 	int ret;
 
 	ret = migr_find_way(r, rec, &dgid, &own);
 	if (ret)
 		return ret;
-	fill_modify(&in, qp, dgid, own ? (uint8_t)own->gid_index : 0);
+	led = own && !memcmp(dgid, qp->dgid, sizeof(qp->dgid)) &&
+	      !migr_find_gid(&r->gids, dgid, 0);
+	fill_modify(&in, qp, led ? (const void *)own->gid : dgid,
+		    own ? (uint8_t)own->gid_index : 0);
 	for (i = 0; i < steps_to(qp); i++) {
 		in.qp_state = steps[i].state;
 		in.attr_mask = steps[i].mask[qp->qp_type];
-		ret = modify_patiently(r->fd, &cmd);
+		cmd.restore = led && in.attr_mask & IBV_QP_AV ? &restore : NULL;
+		ret = migr_write_run(r->fd, &cmd);
 		if (ret)
-			return modify_error(r, qp, steps[i].doing, &in, ret);
+			return modify_error(r, qp, steps[i].doing, dgid,
+					    in.dest.sgid_index, ret);
 	}
 	return 0;
 }

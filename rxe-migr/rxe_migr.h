@@ -308,6 +308,8 @@ bool rxe_migr_mw_reads(struct rxe_qp *qp, u32 rkey);
 /* rxe_migr_ah.c */
 int rxe_migr_add_ah(struct rxe_dev *rxe, struct rxe_ah *ah,
 		    struct rdma_ah_init_attr *init, struct ib_udata *udata);
+int rxe_migr_lead_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata);
 
 /* rxe_migr_mcast.c */
 u32 rxe_migr_get_groups(struct ib_qp *qp, struct rxe_migr_group *groups,

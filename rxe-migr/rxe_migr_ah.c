@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Address handles. Work requests call an AH by its number, so that comes back;
- * where it leads the record says. From where it comes the command says, since the
- * host's own address is another one.
+ * Addresses of what is restored: where an AH or a QP leads to the record says. From
+ * where it comes the command says, since the host's own address is another one. Work
+ * requests call an AH by its number, so that comes back.
  */
 #include <linux/etherdevice.h>
 #include <rdma/ib_addr.h>
@@ -16,10 +16,10 @@ static bool is_ipv4(const union ib_gid *gid)
 }
 
 /*
- * Lead to where the record says. The MAC address is that of the device's own GID,
- * which the command names: it only says whether that is on this host.
+ * Lead to @to instead, as a record says. The MAC address is that of the device's own
+ * GID, which the command names: it only says whether that is on this host.
  */
-static bool redirect(struct rxe_dev *rxe, const struct rxe_migr_rec_ah *rec,
+static bool redirect(struct rxe_dev *rxe, const u8 *to, u8 hop_limit,
 		     struct rdma_ah_attr *attr)
 {
 	struct ib_global_route *grh = rdma_ah_retrieve_grh(attr);
@@ -27,7 +27,7 @@ static bool redirect(struct rxe_dev *rxe, const struct rxe_migr_rec_ah *rec,
 	const struct ib_gid_attr *here;
 	union ib_gid dgid;
 
-	memcpy(dgid.raw, rec->dgid, sizeof(dgid.raw));
+	memcpy(dgid.raw, to, sizeof(dgid.raw));
 	if (memcmp(&grh->dgid, own, sizeof(*own)) ||
 	    is_ipv4(&dgid) != is_ipv4(own))
 		return false;
@@ -39,7 +39,7 @@ static bool redirect(struct rxe_dev *rxe, const struct rxe_migr_rec_ah *rec,
 	else
 		rdma_put_gid_attr(here);
 	grh->dgid = dgid;
-	grh->hop_limit = rec->hop_limit; /* the core has set its own */
+	grh->hop_limit = hop_limit; /* the core has set its own */
 
 	return true;
 }
@@ -64,7 +64,8 @@ static bool fits(struct rxe_migr_uc *muc, struct rxe_ah *ah, u32 handle,
 		return !memcmp(rec->dgid, rdma_ah_read_grh(attr)->dgid.raw,
 			       sizeof(rec->dgid));
 
-	return redirect(to_rdev(ah->ibah.device), rec, attr);
+	return redirect(to_rdev(ah->ibah.device), rec->dgid, rec->hop_limit,
+			attr);
 }
 
 /**
@@ -103,4 +104,47 @@ int rxe_migr_add_ah(struct rxe_dev *rxe, struct rxe_ah *ah,
 		return -EINVAL;
 
 	return rxe_migr_add_at(&rxe->ah_pool, &ah->elem, wanted.index);
+}
+
+/**
+ * rxe_migr_lead_qp - hook in rxe_migr_modify_qp(): a RESTORE attribute says where to
+ * @qp: the QP
+ * @attr: what is asked for; with the attribute, what it comes to
+ * @mask: which of it
+ * @udata: the command, or NULL
+ *
+ * As for an AH, the command names the device's own GID: the peer's host may not
+ * answer, be it for now.
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL if the attribute is none for this command, or another error
+ */
+int rxe_migr_lead_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata)
+{
+	const struct rxe_migr_rec_qp *rec;
+	struct rxe_migr_wanted wanted;
+	struct rxe_migr_uc *muc;
+	bool fit;
+	int err;
+
+	err = rxe_migr_get_wanted(udata, RXE_MIGR_QP, &wanted);
+	if (err || !wanted.type)
+		return err;
+
+	if (!(mask & IB_QP_AV) ||
+	    !(rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH) ||
+	    !to_migr_qp(qp)->wanted.type ||
+	    to_migr_qp(qp)->wanted.handle != wanted.handle)
+		return -EINVAL;
+
+	muc = to_migr_uc(rdma_udata_to_uverbs_attr_bundle(udata)->context);
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	rec = rxe_migr_record(muc, RXE_MIGR_QP, wanted.handle);
+	fit = rec && redirect(to_rdev(qp->ibqp.device), rec->dgid,
+			      rec->hop_limit, &attr->ah_attr);
+	mutex_unlock(&muc->lock);
+
+	return fit ? 0 : -EINVAL;
 }

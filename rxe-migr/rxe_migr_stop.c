@@ -223,6 +223,10 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 	bool was_rtr;
 	int err;
 
+	err = rxe_migr_lead_qp(qp, attr, mask, udata);
+	if (err)
+		return err;
+
 	mutex_lock(&m->lock);
 	if (other_peer && is_to_resume(m)) {
 		mutex_unlock(&m->lock);

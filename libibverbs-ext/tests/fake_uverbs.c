@@ -291,19 +291,26 @@ static int modify_qp(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_modify_qp *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
 	struct fake_object *qp = &fake.object[cmd->qp_handle];
+	const struct rxe_migr_rec_qp *rec = wanted(hdr, RXE_MIGR_QP);
 
 	if (!is(cmd->qp_handle, RXE_MIGR_QP) || cmd->qp_state != qp->state + 1)
 		return -EINVAL;
-	if (cmd->attr_mask & IBV_QP_AV && fake.deaf) {
-		fake.deaf--;
+	if (!rec != !in(hdr, RXE_MIGR_ATTR_RESTORE))
+		return -ENOENT;
+	if (rec && (!(cmd->attr_mask & IBV_QP_AV) ||
+		    rec->rec.handle != cmd->qp_handle ||
+		    !is_own_gid(cmd->dest.dgid, cmd->dest.sgid_index)))
+		return -EINVAL;
+	if (cmd->attr_mask & IBV_QP_AV &&
+	    !memcmp(cmd->dest.dgid, fake.dead_gid, 16))
 		return -ETIMEDOUT;
-	}
 	qp->state = cmd->qp_state;
 	if (cmd->attr_mask & IBV_QP_QKEY)
 		qp->qkey = cmd->qkey;
 	if (cmd->attr_mask & IBV_QP_AV) {
 		qp->sgid_index = cmd->dest.sgid_index;
-		memcpy(qp->dgid, cmd->dest.dgid, sizeof(qp->dgid));
+		memcpy(qp->dgid, rec ? rec->dgid : cmd->dest.dgid,
+		       sizeof(qp->dgid));
 	}
 	return 0;
 }

@@ -185,8 +185,12 @@ struct rxe_migr_resolve_resp {
  * REG_MR makes a shell: keys and range, no pages, no access, until ATTACH.
  * A QP is created Stopped. A memory window is created bound: the MR and the QP of
  * its record are there before, and the MR is still a shell (else EINVAL, and the
- * kernel log names the field). An AH gets its number, and the address that the
- * command says: of its record, PD and dgid are compared.
+ * kernel log names the field). An AH gets its number, and leads to the dgid of its
+ * record: of a host the command names the device's own GID, from which it comes.
+ *
+ * In the MODIFY_QP that gives a restored QP its address vector it means the same: the
+ * command names the device's own GID, and the QP leads to the dgid of its record. So
+ * nobody has to answer there.
  */
 struct rxe_migr_restore {
 	__u32 handle;	/* of the record */

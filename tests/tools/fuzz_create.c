@@ -304,6 +304,65 @@ static void order(struct rig *rig)
 	copy_close(&c);
 }
 
+static int modify_qp(struct rig *rig, int fd, enum ibv_qp_state state,
+		     const uint8_t *dgid, const uint32_t *record)
+{
+	const struct rxe_migr_rec_qp *qp = rig->qp[0];
+	struct ib_uverbs_modify_qp in = {
+		.qp_handle = qp->rec.handle,
+		.qp_state = (uint8_t)state,
+		.attr_mask = state == IBV_QPS_INIT
+				     ? IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					       IBV_QP_PORT | IBV_QP_ACCESS_FLAGS
+				     : IBV_QP_STATE | IBV_QP_AV |
+					       IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER,
+		.port_num = 1,
+		.path_mtu = (uint8_t)qp->path_mtu,
+		.dest_qp_num = qp->dest_qpn,
+		.dest = { .sgid_index = qp->sgid_index,
+			  .is_global = 1,
+			  .port_num = 1 },
+	};
+	const struct rxe_migr_restore restore = { record ? *record : 0, 0 };
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_MODIFY_QP,
+		.in = &in,
+		.in_length = sizeof(in),
+		.restore = record ? &restore : NULL,
+	};
+
+	memcpy(in.dest.dgid, dgid, sizeof(in.dest.dgid));
+	return migr_write_run(fd, &cmd);
+}
+
+/* a QP leads to where its own record says, if that is asked for, and in its time */
+static void leads(struct rig *rig)
+{
+	static const uint8_t group[16] = { [10] = 0xff, 0xff, 224, 0, 0, 9 };
+	const uint8_t *own = rig->gid.raw;
+	const uint32_t none = 0x7777;
+	const uint32_t *good = &rig->qp[0]->rec.handle;
+	struct copy c;
+
+	copy_open(rig, &c);
+	for (unsigned int i = 0; i < rig->img.count; i++)
+		if (rig->img.records[i]->type != RXE_MIGR_ASYNC_FD)
+			MUST(!migr_create_object(&c.r, rig->img.records[i]));
+	EXPECT(modify_qp(rig, c.fd, IBV_QPS_INIT, own, good), -EINVAL);
+	EXPECT(modify_qp(rig, c.fd, IBV_QPS_INIT, own, NULL), 0);
+	EXPECT(modify_qp(rig, c.fd, IBV_QPS_RTR, own, &none), -ENOENT);
+	EXPECT(modify_qp(rig, c.fd, IBV_QPS_RTR, own, &rig->cq->rec.handle),
+	       -ENOENT);
+	EXPECT(modify_qp(rig, c.fd, IBV_QPS_RTR, own, &rig->qp[1]->rec.handle),
+	       -EINVAL);
+	EXPECT(modify_qp(rig, c.fd, IBV_QPS_RTR, group, good), -EINVAL);
+	EXPECT(modify_qp(rig, c.fd, IBV_QPS_RTR, own, good), 0);
+	copy_close(&c);
+}
+
 /* an MR that is not to be written any more can be written again, also elsewhere */
 static void registered_again(struct rig *rig)
 {
@@ -381,6 +440,7 @@ void attack_restore(struct rig *rig)
 	another_mr(rig, c.fd);
 	copy_close(&c);
 	order(rig);
+	leads(rig);
 	attach(rig);
 	registered_again(rig);
 }
