@@ -243,11 +243,23 @@ static struct rp_context *first_on_device(const struct rp_context *c)
 	return first;
 }
 
+static int find_device(struct rp_context *c)
+{
+	const char *ibdev = c->img.context->device;
+
+	if (rp_device_by_ibdev(ibdev, &c->dev)) {
+		rp_err("this host has no RDMA device %s", ibdev);
+		return -ENODEV;
+	}
+	return rp_device_probe(&c->dev, &c->gids) ? -EOPNOTSUPP : 0;
+}
+
 /* The device of each context, asked only once */
 static int find_devices(void)
 {
 	struct rp_context *c, *known;
-	const char *ibdev;
+	struct migr_error why;
+	int err;
 
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
 		if (!c->task)
@@ -255,17 +267,17 @@ static int find_devices(void)
 		if (check_files(c))
 			return -EINVAL;
 		known = first_on_device(c);
-		if (known < c) {
-			c->dev = known->dev;
-			continue;
+		if (known == c) {
+			err = find_device(c);
+			if (err)
+				return err;
 		}
-		ibdev = c->img.context->device;
-		if (rp_device_by_ibdev(ibdev, &c->dev)) {
-			rp_err("this host has no RDMA device %s", ibdev);
-			return -ENODEV;
+		c->dev = known->dev;
+		err = migr_check_mtu(&c->img, &known->gids, &why);
+		if (err) {
+			rp_err("%s: %s", c->dev.ibdev, why.text);
+			return err;
 		}
-		if (rp_device_probe(&c->dev, &c->gids))
-			return -EOPNOTSUPP;
 	}
 	return 0;
 }

@@ -159,15 +159,23 @@ void migr_image_seal(const struct migr_image *img);
 
 struct ib_uverbs_gid_entry;
 
-/* A device's table */
+/* A device's table, and what its port lets pass */
 struct migr_gids {
 	struct ib_uverbs_gid_entry *entry;
 	size_t count;
+	uint8_t active_mtu; /* enum ib_mtu */
 };
 
 /* `fd` must have a context; nothing is done if the table is there already */
 int migr_gids_query(int fd, struct migr_gids *gids);
 void migr_gids_free(struct migr_gids *gids);
+
+/*
+ * Does the port let the packets of all connected QPs pass? -EMSGSIZE: `err` names
+ * one that has a larger path_mtu.
+ */
+int migr_check_mtu(const struct migr_image *img, const struct migr_gids *gids,
+		   struct migr_error *err);
 
 /* An image, and the GIDs of the device on which it is to be restored */
 struct migr_place {

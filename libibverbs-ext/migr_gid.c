@@ -49,6 +49,23 @@ bool migr_path_of(const struct rxe_migr_rec *rec, struct migr_path *path)
 	}
 }
 
+static int query_mtu(int fd, uint8_t *active_mtu)
+{
+	const struct ib_uverbs_query_port in = { .port_num = 1 };
+	struct ib_uverbs_query_port_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_QUERY_PORT,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+	int ret = migr_write_run(fd, &cmd);
+
+	*active_mtu = out.active_mtu;
+	return ret;
+}
+
 int migr_gids_query(int fd, struct migr_gids *gids)
 {
 	uint64_t count = 0;
@@ -70,6 +87,8 @@ int migr_gids_query(int fd, struct migr_gids *gids)
 	migr_ioctl_out(&cmd, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES,
 		       &count, sizeof(count));
 	ret = migr_ioctl_run(fd, &cmd);
+	if (!ret)
+		ret = query_mtu(fd, &gids->active_mtu);
 	if (ret) {
 		migr_gids_free(gids);
 		return ret;
@@ -82,6 +101,32 @@ void migr_gids_free(struct migr_gids *gids)
 {
 	free(gids->entry);
 	memset(gids, 0, sizeof(*gids));
+}
+
+int migr_check_qp_mtu(const struct rxe_migr_rec *rec,
+		      const struct migr_gids *gids, struct migr_error *err)
+{
+	const struct rxe_migr_rec_qp *qp = (const void *)rec;
+
+	if (rec->type != RXE_MIGR_QP || !migr_qp_connected(qp) ||
+	    qp->path_mtu <= gids->active_mtu)
+		return 0;
+	migr_bad(
+		err, rec,
+		"QPN %#x: path_mtu is %u bytes, the port of this host's device has %u",
+		qp->qpn, 128U << qp->path_mtu, 128U << gids->active_mtu);
+	return -EMSGSIZE;
+}
+
+int migr_check_mtu(const struct migr_image *img, const struct migr_gids *gids,
+		   struct migr_error *err)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < img->count && !ret; i++)
+		ret = migr_check_qp_mtu(img->records[i], gids, err);
+	return ret;
 }
 
 static bool is_link_local(const uint8_t *gid)

@@ -76,6 +76,10 @@ migr_find_gid(const struct migr_gids *gids, const uint8_t *gid, uint8_t index);
 int migr_pick_gid(const struct migr_gids *gids, const struct migr_path *path,
 		  bool peer_moves, const struct ib_uverbs_gid_entry **picked);
 
+/* What migr_check_mtu() says of one record */
+int migr_check_qp_mtu(const struct rxe_migr_rec *rec,
+		      const struct migr_gids *gids, struct migr_error *err);
+
 /* Say so, naming the object and its peer; returns `ret` */
 int migr_gid_error(const struct migr_path *path, int ret,
 		   struct migr_error *err);

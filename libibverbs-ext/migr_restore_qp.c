@@ -109,6 +109,9 @@ int migr_find_way(struct migr_restore *r, const struct rxe_migr_rec *rec,
 	ret = migr_gids_query(r->fd, &r->gids);
 	if (ret)
 		return migr_restore_error(r, rec, "GID table", ret);
+	ret = migr_check_qp_mtu(rec, &r->gids, r->err);
+	if (ret)
+		return ret;
 	if (address) {
 		*own = migr_find_gid(&r->gids, address->sgid,
 				     address->sgid_index);

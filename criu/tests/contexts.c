@@ -147,7 +147,7 @@ static void connect_qp(struct ctx *c, int n, int i)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
+		.path_mtu = IBV_MTU_2048,
 		.dest_qp_num = peer_of(n, i)->qpn[!i],
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,

@@ -18,6 +18,7 @@ struct fake fake;
 void fake_reset(void)
 {
 	memset(&fake, 0, sizeof(fake));
+	fake.active_mtu = IBV_MTU_1024;
 	memset(fake.reach, MIGR_REACH_ROUTE, sizeof(fake.reach));
 	fake.reach[5] = fake.reach[6] = MIGR_REACH_BEST;
 	fake.dead_gid[0] = 0xfd;
@@ -329,6 +330,17 @@ static int refill(struct ib_uverbs_ioctl_hdr *hdr, uint32_t type)
 	return 0;
 }
 
+static int query_port(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_query_port *cmd = in(hdr, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_query_port_resp *resp = out(hdr, UVERBS_ATTR_CORE_OUT);
+
+	if (cmd->port_num != 1)
+		return -EINVAL;
+	resp->active_mtu = fake.active_mtu;
+	return 0;
+}
+
 /* ---- methods ---- */
 
 static int query_gids(struct ib_uverbs_ioctl_hdr *hdr)
@@ -448,6 +460,8 @@ static int invoke(struct ib_uverbs_ioctl_hdr *hdr)
 		return attach_mcast(hdr);
 	case IB_USER_VERBS_CMD_MODIFY_QP:
 		return modify_qp(hdr);
+	case IB_USER_VERBS_CMD_QUERY_PORT:
+		return query_port(hdr);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -38,6 +38,7 @@ struct fake {
 	int stock; /* a driver without migration */
 	uint32_t taken_qpn, taken_key, taken_ah;
 	uint8_t dead_gid[16];	   /* where nobody answers */
+	uint8_t active_mtu;	   /* enum ib_mtu */
 	unsigned int fail_call;	   /* this one fails with ENOMEM; 0: none */
 	int fail_method, fail_err; /* device method, errno */
 	uint32_t why;

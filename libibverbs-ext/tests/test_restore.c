@@ -158,6 +158,13 @@ static void test_refusals(void)
 	CHECK(!restore(&b, &err), "%s", err.text);
 	CHECK(!memcmp(fake.object[S_QP_RTS].dgid, qp->dgid, 16));
 
+	fake_reset();
+	fake.active_mtu = IBV_MTU_512;
+	CHECK(restore(&b, &err) == -EMSGSIZE, "accepted");
+	CHECK(!strcmp(err.text,
+		      "QP 4: QPN 0x12: path_mtu is 1024 bytes, the port of this host's device has 512"),
+	      "%s", err.text);
+
 	qp = (void *)builder_find(b.data, b.length, S_QP_SQD);
 	qp->sgid[0] = 0xfe;
 	qp->sgid[1] = 0x80;
