@@ -181,21 +181,6 @@ static void warn_of_datagrams(const struct dump_context *c)
 	}
 }
 
-/* Longer packets than its own port lets pass a QP cannot have on any such host */
-static int check_mtu(const struct dump_context *c, struct migr_error *why)
-{
-	struct migr_gids gids = {};
-	int err = migr_gids_query(c->fd, &gids);
-
-	if (err)
-		snprintf(why->text, sizeof(why->text), "GID table: %s",
-			 migr_errno_text(err));
-	else
-		err = migr_check_mtu(&c->img, &gids, why);
-	migr_gids_free(&gids);
-	return err;
-}
-
 static int write_context(struct dump_context *c, unsigned int number)
 {
 	struct migr_error why;
@@ -207,8 +192,6 @@ static int write_context(struct dump_context *c, unsigned int number)
 	/* what the destination would refuse must not leave this host */
 	if (!err)
 		err = migr_image_parse(c->data, length, &c->img, &why);
-	if (!err)
-		err = check_mtu(c, &why);
 	if (err) {
 		rp_err("pid %d, fd %d (%s): cannot dump: %s", c->task->pid,
 		       c->number, c->dev.ibdev, why.text);

@@ -182,9 +182,17 @@ int migr_pick_gid(const struct migr_gids *gids, const struct migr_path *path,
 	const uint8_t *gid;
 	bool any = false;
 
-	*picked = migr_find_gid(gids, path->sgid, path->sgid_index);
-	if (*picked)
+	*picked = NULL;
+	/* one that has come along is right, or none is */
+	entry = migr_find_gid(gids, path->sgid, path->sgid_index);
+	if (entry) {
+		if (!anywhere && path->rec->type != RXE_MIGR_AH &&
+		    migr_route(path->dgid, (const uint8_t *)entry->gid,
+			       entry->netdev_ifindex) == MIGR_REACH_NONE)
+			return -EHOSTUNREACH;
+		*picked = entry;
 		return 0;
+	}
 	for (entry = gids->entry; entry < gids->entry + gids->count; entry++) {
 		gid = (const uint8_t *)entry->gid;
 		if (!usable(entry) || !same_kind(gid, path->sgid))

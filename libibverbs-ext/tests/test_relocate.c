@@ -209,9 +209,11 @@ static void test_at_home(void)
 	memcpy(qp_of(&b, 2)->sgid, here_too, 16);
 	builder_seal(b.data, b.length);
 	fake_reset();
-	memset(fake.reach, MIGR_REACH_NONE, sizeof(fake.reach));
 	CHECK(!relocate(&b, 1, &err), "%s", err.text);
 	check_at(0, 2, here_too, elsewhere);
+	/* nobody else will ask whether there is a way */
+	memset(fake.reach, MIGR_REACH_NONE, sizeof(fake.reach));
+	CHECK(relocate(&b, 1, &err) == -EHOSTUNREACH, "accepted");
 	builder_free(&b);
 }
 
