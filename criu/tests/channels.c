@@ -14,7 +14,6 @@
  * process that has left the channel to its child since ("child").
  */
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <sys/epoll.h>
@@ -27,8 +26,8 @@ static struct ibv_context *verbs;
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
 static struct sockaddr_in address = { .sin_family = AF_INET };
-static int epoll_fd, dup_fd, flags;
-static pid_t heir; /* has the channel; 0: we have it */
+static struct watched file; /* the channel's */
+static pid_t heir;	    /* has the channel; 0: we have it */
 
 /* RoCE's GIDs end with the IPv4 address */
 static void find_address(int gid_index)
@@ -41,14 +40,8 @@ static void find_address(int gid_index)
 
 static void make(void)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-
 	NEED(channel = rdma_create_event_channel());
-	NEED(!fcntl(channel->fd, F_SETFL, O_NONBLOCK));
-	NEED((flags = fcntl(channel->fd, F_GETFL)) & O_NONBLOCK);
-	NEED((dup_fd = dup(channel->fd)) >= 0);
-	NEED((epoll_fd = epoll_create1(0)) >= 0);
-	NEED(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, channel->fd, &event));
+	file = loop_watch(channel->fd);
 }
 
 static void *make_id(void *to)
@@ -61,7 +54,6 @@ static void *make_id(void *to)
 /* has the channel, and nothing else of ours; SIGUSR1 comes to it, too */
 static void be_heir(void)
 {
-	struct epoll_event ready;
 	sigset_t usr1;
 	int sig;
 
@@ -69,8 +61,9 @@ static void be_heir(void)
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	NEED(!sigwait(&usr1, &sig));
-	_exit(fcntl(dup_fd, F_GETFL) != flags ||
-	      epoll_wait(epoll_fd, &ready, 1, 0) != 0);
+	loop_need_watched(&file);
+	NEED(!loop_is_ready(&file, 0));
+	_exit(0);
 }
 
 static void make_extra(const char *extra)
@@ -91,7 +84,7 @@ static void make_extra(const char *extra)
 		NEED((heir = fork()) >= 0);
 		if (!heir)
 			be_heir();
-		NEED(!close(dup_fd) && !close(channel->fd) && !close(epoll_fd));
+		NEED(!close(file.fd) && !close(file.dup) && !close(file.epoll));
 	} else {
 		printf("FAIL: unknown extra %s\n", extra);
 		exit(2);
@@ -102,21 +95,17 @@ static void make_extra(const char *extra)
 static void check_channel(int moved)
 {
 	struct rdma_cm_event *event;
-	struct epoll_event ready;
 
-	NEED(fcntl(dup_fd, F_GETFL) == flags);
-	NEED(!fcntl(dup_fd, F_SETFL, flags & ~O_NONBLOCK));
-	NEED(fcntl(channel->fd, F_GETFL) == (flags & ~O_NONBLOCK));
-	NEED(!fcntl(dup_fd, F_SETFL, flags));
-	NEED(!epoll_wait(epoll_fd, &ready, 1, 0));
-	NEED(!epoll_ctl(epoll_fd, EPOLL_CTL_DEL, channel->fd, NULL));
+	loop_need_watched(&file);
+	NEED(!loop_is_ready(&file, 0));
+	NEED(!epoll_ctl(file.epoll, EPOLL_CTL_DEL, channel->fd, NULL));
 	NEED(rdma_get_cm_event(channel, &event));
 	/* the kernel lets only those use it whose credentials opened it */
 	NEED(errno == (moved ? EACCES : EAGAIN));
 	if (id)
 		NEED(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
-	NEED(!close(dup_fd));
+	NEED(!close(file.dup));
 }
 
 static void check(int moved)

@@ -16,11 +16,9 @@
  * in a message which nobody has received), "child" (another process that has a
  * channel of this one's context, and nothing else of it).
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,7 +46,7 @@ static struct ibv_comp_channel *shared, *own, *waited, *closed, *late;
 static struct ibv_cq *cq[N];
 static struct ibv_qp *qp[N]; /* pairs: 0 and 1, 2 and 3, 4 and 5 */
 static char mem[SIZE];
-static int epoll_fd, dup_fd;
+static struct watched watched_shared;
 static pthread_t waiter;
 static pid_t child;
 
@@ -213,8 +211,6 @@ static void start_child(void)
 
 static void before(int gid_index)
 {
-	struct epoll_event watch = { .events = EPOLLIN, .data.u32 = 17 };
-
 	NEED(shared = ibv_create_comp_channel(verbs));
 	NEED(own = ibv_create_comp_channel(verbs));
 	NEED(waited = ibv_create_comp_channel(verbs));
@@ -237,10 +233,7 @@ static void before(int gid_index)
 	event_at(MIXED, 0);
 	event_at(UNREAD, 1);
 	NEED(!ibv_req_notify_cq(cq[MIXED], 0)); /* armed again */
-	NEED(!fcntl(shared->fd, F_SETFL, O_NONBLOCK));
-	NEED((dup_fd = dup(shared->fd)) >= 0);
-	NEED((epoll_fd = epoll_create1(EPOLL_CLOEXEC)) >= 0);
-	NEED(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, shared->fd, &watch));
+	watched_shared = loop_watch(shared->fd);
 
 	NEED(!ibv_req_notify_cq(cq[SOLICITED], 1));
 	NEED(!ibv_req_notify_cq(cq[WAITED], 0));
@@ -254,22 +247,20 @@ static void before(int gid_index)
 
 static void check_shared(void)
 {
-	struct epoll_event seen;
 	struct ibv_cq *from;
 	void *context;
 
-	NEED(fcntl(shared->fd, F_GETFL) & O_NONBLOCK);
-	NEED(fcntl(dup_fd, F_GETFL) & O_NONBLOCK);
-	NEED(epoll_wait(epoll_fd, &seen, 1, 0) == 1 && seen.data.u32 == 17);
+	loop_need_watched(&watched_shared);
+	NEED(loop_is_ready(&watched_shared, 0));
 	get_event(shared, UNREAD);
 	get_event(shared, MIXED);
 	get_event(shared, UNREAD);
 	NEED(ibv_get_cq_event(shared, &from, &context) && errno == EAGAIN);
-	NEED(!epoll_wait(epoll_fd, &seen, 1, 0));
+	NEED(!loop_is_ready(&watched_shared, 0));
 	message(UNREAD, 0); /* not armed */
 	NEED(!has_event(shared));
 	message(MIXED, 0); /* armed before */
-	NEED(epoll_wait(epoll_fd, &seen, 1, 10000) == 1);
+	NEED(loop_is_ready(&watched_shared, 10000));
 	get_event(shared, MIXED);
 	ibv_ack_cq_events(cq[UNREAD], 2);
 	ibv_ack_cq_events(cq[MIXED], 3); /* the first one, too */

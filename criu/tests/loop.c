@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "../../tests/connect.h"
 #include "loop.h"
@@ -41,4 +44,34 @@ void loop_wait(void)
 
 	puts("ready");
 	NEED(!sigwait(&usr1, &sig));
+}
+
+struct watched loop_watch(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+	struct watched w = { .fd = fd };
+
+	NEED(!fcntl(fd, F_SETFL, O_NONBLOCK));
+	NEED((w.dup = dup(fd)) >= 0);
+	NEED((w.epoll = epoll_create1(EPOLL_CLOEXEC)) >= 0);
+	NEED(!epoll_ctl(w.epoll, EPOLL_CTL_ADD, fd, &event));
+	return w;
+}
+
+int loop_is_ready(const struct watched *w, int ms)
+{
+	struct epoll_event seen;
+	int n = epoll_wait(w->epoll, &seen, 1, ms);
+
+	NEED(!n || (n == 1 && seen.data.fd == w->fd));
+	return n;
+}
+
+void loop_need_watched(const struct watched *w)
+{
+	NEED(fcntl(w->fd, F_GETFL) & O_NONBLOCK);
+	NEED(fcntl(w->dup, F_GETFL) & O_NONBLOCK);
+	NEED(!fcntl(w->dup, F_SETFL, 0));
+	NEED(!(fcntl(w->fd, F_GETFL) & O_NONBLOCK));
+	NEED(!fcntl(w->fd, F_SETFL, O_NONBLOCK));
 }

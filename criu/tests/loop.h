@@ -20,11 +20,22 @@
 		}                                                          \
 	} while (0)
 
+/* a file that does not block, a duplicate, and an epoll set that it is in */
+struct watched {
+	int fd, dup, epoll;
+};
+
 /* NULL: the first device. From here on SIGUSR1 is blocked, in new threads, too */
 struct ibv_context *loop_open(const char *device);
 /* RESET to RTS, with a QP of this device; `access` is enum ibv_access_flags */
 void loop_connect(struct ibv_qp *qp, uint32_t peer, int gid_index, int access);
 /* "ready", and SIGUSR1 is waited for */
 void loop_wait(void);
+
+struct watched loop_watch(int fd);
+/* within so many ms, as the epoll set tells it */
+int loop_is_ready(const struct watched *w, int ms);
+/* neither blocks, and both are one file */
+void loop_need_watched(const struct watched *w);
 
 #endif /* LOOP_H */
