@@ -51,6 +51,8 @@ static void to_sqd(int q)
 	}
 }
 
+static int deaf = 1; /* DEAF is */
+
 /* nothing in it is what it would be if nobody had set it */
 static struct ibv_qp_attr attr_of(int q)
 {
@@ -63,11 +65,15 @@ static struct ibv_qp_attr attr_of(int q)
 	attr.path_mtu = IBV_MTU_512;
 	attr.sq_psn = 0xfffff0U + (unsigned int)q; /* wraps soon */
 	attr.rq_psn = 0xfffff0U + (unsigned int)peer;
+	if (q == DEAF && deaf)
+		attr.rq_psn -= 5;
 	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	attr.max_rd_atomic = 2;
 	attr.max_dest_rd_atomic = 8;
 	attr.min_rnr_timer = 14;
 	attr.timeout = q == UNHEARD ? 10 : q == LEFT ? 14 : 18;
+	if (q == DRAINING)
+		attr.timeout = 0; /* it does not ask again */
 	attr.retry_cnt = q == UNHEARD ? 1 : 6;
 	attr.rnr_retry = q == ERR ? 7 : 5; /* its sends wait for receives */
 	attr.ah_attr.grh.flow_label = 0x12345;
@@ -155,10 +161,16 @@ static void prepare(void)
 	note(SQD);
 	post(SQD, SENT, 3);
 
+	connect_pair(DRAINING);
+	post(DRAINING, SENT, 1);
+	usleep(LOOK_US);
+	change(DRAINING, IBV_QPS_SQD);
+
 	to_rtr(RTR);
 	to_rtr(RTR_PEER);
 	to_rts(RTR_PEER);
 	post(RTR, RECEIVED, 4);
+	resize_srq(SLOTS);
 	post(RTR_PEER, SENT, 1);
 	delivered(RTR_PEER, RTR, 1);
 	to_sqd(RTR_PEER);
@@ -173,6 +185,7 @@ static void prepare(void)
 	as_before(SQD);
 	for (int i = 0; i < QPS; i++)
 		note(i);
+	NEED(before[DRAINING].sq_draining);
 }
 
 static void check_sqd(void)
@@ -188,6 +201,30 @@ static void check_sqd(void)
 	delivered(SQD, SQD_PEER, 3);
 	exchange(SQD, SQD_PEER, 8);
 	exchange(SQD_PEER, SQD, 8);
+}
+
+/* what is to be sent again is not under way any more, and waits for RTS */
+static void check_draining(void)
+{
+	event_is(IBV_EVENT_SQ_DRAINED, DRAINING);
+	before[DRAINING].sq_draining = 0;
+	before[DRAINING].sq_psn--;
+	as_before(DRAINING);
+	usleep(LOOK_US);
+	nothing(DRAINING, SENT);
+
+	deaf = 0;
+	change(DEAF, IBV_QPS_RESET);
+	to_init(DEAF);
+	to_rtr(DEAF);
+	to_rts(DEAF);
+	post(DEAF, RECEIVED, 1);
+	usleep(LOOK_US);
+	nothing(DEAF, RECEIVED);
+	change(DRAINING, IBV_QPS_RTS);
+	delivered(DRAINING, DEAF, 1);
+	exchange(DRAINING, DEAF, 3);
+	exchange(DEAF, DRAINING, 3);
 }
 
 static void check_errors(void)
@@ -224,16 +261,28 @@ static void check_errors(void)
 	}
 }
 
+/* RTR's SRQ was made larger, and is again */
+static void check_resized(void)
+{
+	check_srq();
+	post(RTR, RECEIVED, SLOTS - 3); /* three were there */
+	resize_srq(10 * SLOTS);
+	for (int i = 0; i < SLOTS; i++) {
+		post(RTR_PEER, SENT, 1);
+		delivered(RTR_PEER, RTR, 1);
+	}
+}
+
 static void check(void)
 {
 	for (int i = 0; i < QPS; i++)
-		as_before(i);
+		if (i != DRAINING)
+			as_before(i);
 	usleep(LOOK_US);
 	nothing(SQD, SENT);
 	nothing(SQD_PEER, RECEIVED);
 
-	post(RTR_PEER, SENT, 3);
-	delivered(RTR_PEER, RTR, 3);
+	check_resized();
 	to_rts(RTR);
 	exchange(RTR, RTR_PEER, 3);
 	exchange(RTR_PEER, RTR, 2);
@@ -251,6 +300,7 @@ static void check(void)
 	event_is(IBV_EVENT_SQ_DRAINED, SQD);
 	event_is(IBV_EVENT_SQ_DRAINED, RTR_PEER);
 	event_is(IBV_EVENT_QP_LAST_WQE_REACHED, REFUSER);
+	check_draining();
 
 	usleep(LOOK_US);
 	no_event();

@@ -14,6 +14,8 @@
 enum {
 	SQD, /* with sends that wait */
 	SQD_PEER,
+	DRAINING, /* in SQD, with a send that nobody acknowledges */
+	DEAF,	  /* to that: it waits for an older one */
 	RTR,	  /* with an SRQ */
 	RTR_PEER, /* was in SQD, and is in RTS again */
 	INIT,	  /* with receives */
@@ -54,6 +56,9 @@ void nothing(int q, int queue); /* has completed */
 /* the next `n` SENDs that wait, by the next receives that wait */
 void delivered(int from, int to, int n);
 void exchange(int from, int to, int n);
+/* with what is in it; and it is as large as it was made then, or more */
+void resize_srq(unsigned int max_wr);
+void check_srq(void);
 
 /* ---- the next event that nobody has read, or none ---- */
 

@@ -12,6 +12,8 @@ static const struct {
 } wanted[QPS] = {
 	[SQD] = { "SQD", IBV_QPS_SQD },
 	[SQD_PEER] = { "SQD's peer", IBV_QPS_RTS },
+	[DRAINING] = { "draining", IBV_QPS_SQD },
+	[DEAF] = { "deaf", IBV_QPS_RTS },
 	[RTR] = { "RTR", IBV_QPS_RTR },
 	[RTR_PEER] = { "RTR's peer", IBV_QPS_RTS },
 	[INIT] = { "INIT", IBV_QPS_INIT },
@@ -31,6 +33,7 @@ struct ibv_qp_attr before[QPS];
 static struct ibv_pd *pd;
 static struct ibv_mr *mr;
 static struct ibv_srq *srq;
+static struct ibv_srq_attr srq_attr;
 static struct ibv_cq *cq[QPS][QUEUES];
 static char memory[QPS][QUEUES][SLOTS][BYTES];
 static unsigned int posted[QPS][QUEUES], completed[QPS][QUEUES];
@@ -39,7 +42,7 @@ static unsigned int posted[QPS][QUEUES], completed[QPS][QUEUES];
 
 void make(const char *device)
 {
-	struct ibv_srq_init_attr srq_init = { .attr = { SLOTS, 1, 0 } };
+	struct ibv_srq_init_attr srq_init = { .attr = { 4, 1, 0 } };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
 					 .sq_sig_all = 1,
 					 .cap = { 8, 8, 1, 1, 0 } };
@@ -186,6 +189,22 @@ void exchange(int from, int to, int n)
 	post(to, RECEIVED, n);
 	post(from, SENT, n);
 	delivered(from, to, n);
+}
+
+void resize_srq(unsigned int max_wr)
+{
+	srq_attr.max_wr = max_wr;
+	NEED(!ibv_modify_srq(srq, &srq_attr, IBV_SRQ_MAX_WR));
+	NEED(!ibv_query_srq(srq, &srq_attr) && srq_attr.max_wr >= max_wr);
+}
+
+void check_srq(void)
+{
+	struct ibv_srq_attr is;
+
+	NEED(!ibv_query_srq(srq, &is));
+	NEED(is.max_wr == srq_attr.max_wr && is.max_sge == srq_attr.max_sge);
+	NEED(is.srq_limit == srq_attr.srq_limit);
 }
 
 /* ---- events ---- */
