@@ -82,11 +82,11 @@ criu_dump() # NODE [OPTION...]
 		fail "dump: $(ask "$1" "grep -h 'rdma: \|Error' /tmp/c/log")"
 }
 
-copy_images() # FROM TO
+copy_images() # FROM TO [FILE...]: that the program has, too
 {
 	ask "$2" 'rm -rf /tmp/c'
-	"$lab" ssh "$1" 'tar -C /tmp -cf - c' </dev/null |
-		"$lab" ssh "$2" 'tar -C /tmp -xf -'
+	"$lab" ssh "$1" "tar -C / -cf - tmp/c ${*:3}" </dev/null |
+		"$lab" ssh "$2" 'tar -C / -xf -'
 }
 
 criu_restore() # NODE

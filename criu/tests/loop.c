@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -36,6 +37,33 @@ void loop_connect(struct ibv_qp *qp, uint32_t peer, int gid_index, int access)
 	attr.qp_access_flags = (unsigned int)access;
 	attr.max_rd_atomic = attr.max_dest_rd_atomic = 1;
 	NEED(!rc_to_rtr(qp, &attr) && !rc_to_rts(qp, &attr));
+}
+
+int loop_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr in;
+	} cmd = {
+		.hdr = { .command = IB_USER_VERBS_CMD_REREG_MR,
+			 .in_words = sizeof(cmd) / 4,
+			 .out_words = sizeof(resp) / 4 },
+		.in = { .response = (uintptr_t)&resp,
+			.mr_handle = mr->handle,
+			.flags = (uint32_t)flags,
+			.start = (uintptr_t)mr->addr,
+			.length = mr->length,
+			.hca_va = (uintptr_t)mr->addr,
+			.pd_handle = pd->handle,
+			.access_flags = (uint32_t)access },
+	};
+
+	if (write(mr->context->cmd_fd, &cmd, sizeof(cmd)) < 0)
+		return errno;
+	if (flags & IBV_REREG_MR_CHANGE_PD)
+		mr->pd = pd;
+	return 0;
 }
 
 void loop_wait(void)

@@ -29,6 +29,11 @@ struct watched {
 struct ibv_context *loop_open(const char *device);
 /* RESET to RTS, with a QP of this device; `access` is enum ibv_access_flags */
 void loop_connect(struct ibv_qp *qp, uint32_t peer, int gid_index, int access);
+/*
+ * ibv_rereg_mr(), which rdma-core lacks for rdma_rxe, of an MR at its own address.
+ * Return: 0, or what the kernel says
+ */
+int loop_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, int access);
 /* "ready", and SIGUSR1 is waited for */
 void loop_wait(void);
 

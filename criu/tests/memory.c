@@ -4,50 +4,26 @@
  *
  *	memory [-d DEVICE] [-g GID_INDEX] [FILE]
  *
- * FILE is created, and has to be where it was after a move. If the kernel makes
- * transparent huge pages, the area for them must have some, all over. "ready" goes to
- * stdout; on SIGUSR1 every region must hold what it held, be written and read by
- * RDMA, and what RDMA has written be seen by the processor, also by a child that
- * shares the memory. Work completes in an extended CQ, which was resized; one
+ * FILE is created; it has to be where it was after a move, and so has /memory-test of
+ * POSIX shared memory. If the kernel makes transparent huge pages, the area for them
+ * must have some, all over. Some regions were re-registered. "ready" goes to stdout;
+ * on SIGUSR1 every region must hold what it held, be written and read by RDMA, and
+ * what RDMA has written be seen by the processor, also by a child that shares the
+ * memory. Work completes in an extended CQ, which was resized; one
  * completion is waiting in it all the while. Then "PASS", else "FAIL: reason".
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loop.h"
+#include "memory.h"
 
-#define PAGE 4096UL
-#define HUGE (2UL << 20)
-#define MOST (2 * HUGE) /* bytes of a region */
 #define ALL                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	 IBV_ACCESS_REMOTE_READ)
-
-enum area {
-	PRIVATE,
-	TRANSPARENT, /* huge pages */
-	HUGETLB,
-	ANONYMOUS, /* from here on to UNLINKED: shared with the child */
-	SYSV,
-	UNLINKED,  /* POSIX shared memory without a name */
-	COPIED,	   /* a file's, private */
-	READ_ONLY, /* a file's */
-	MIXED,	   /* one region, two mappings of different kinds */
-	AREAS
-};
-
-static char *at[AREAS];
-static const size_t length[AREAS] = {
-	[PRIVATE] = 3 * PAGE,	[TRANSPARENT] = MOST, [HUGETLB] = HUGE,
-	[ANONYMOUS] = 2 * PAGE, [SYSV] = 2 * PAGE,    [UNLINKED] = 2 * PAGE,
-	[COPIED] = 2 * PAGE,	[READ_ONLY] = PAGE,   [MIXED] = 2 * PAGE,
-};
 
 /* what is registered: a part of an area, at an iova of its own or its address */
 struct region {
@@ -62,6 +38,9 @@ struct region {
 static struct region regions[] = {
 	{ "private pages", PRIVATE, 0, 0, ALL, 0, NULL },
 	{ "the same pages again", PRIVATE, 100, 8000, ALL, 0, NULL },
+	{ "re-registered", PRIVATE, 0, 0, ALL, 0, NULL },
+	{ "re-registered to be read", PRIVATE, 0, 0, IBV_ACCESS_REMOTE_READ, 0,
+	  NULL },
 	{ "with an iova", PRIVATE, 0, 0, ALL, 0x7000000000, NULL },
 	{ "with iova 0", PRIVATE, PAGE, 0, ALL, 0, NULL },
 	{ "transparent huge pages", TRANSPARENT, 0, 0, ALL, 0, NULL },
@@ -71,6 +50,7 @@ static struct region regions[] = {
 	{ "shared anonymous", ANONYMOUS, 0, 0, ALL, 0, NULL },
 	{ "SysV", SYSV, 0, 0, ALL, 0, NULL },
 	{ "POSIX, unlinked", UNLINKED, 0, 0, ALL, 0, NULL },
+	{ "POSIX, named", NAMED, 0, 0, ALL, 0, NULL },
 	{ "private of a file", COPIED, 0, 0, ALL, 0, NULL },
 	{ "read-only of a file", READ_ONLY, 0, 0, IBV_ACCESS_REMOTE_READ, 0,
 	  NULL },
@@ -78,158 +58,19 @@ static struct region regions[] = {
 };
 
 #define REGIONS (sizeof(regions) / sizeof(regions[0]))
-#define ZERO_BASED 3 /* regions[] of iova 0 */
+/* regions[] */
+#define REREGISTERED 2 /* was of another PD, and for local use */
+#define RESTRICTED 3   /* allowed everything */
+#define ZERO_BASED 5   /* of iova 0 */
 
 static struct ibv_context *verbs;
-static struct ibv_pd *pd;
+static struct ibv_pd *pd, *other_pd;
 static struct ibv_cq_ex *cq;
 static struct ibv_qp *qp[2];
 static char *local; /* MOST bytes */
 static struct ibv_mr *local_mr;
 static int to_child[2], to_parent[2];
 static pid_t child;
-
-/* ---- memory ---- */
-
-static void *map(size_t size, int prot, int flags, int fd)
-{
-	void *p = mmap(NULL, size, prot, flags, fd, 0);
-
-	NEED(p != MAP_FAILED);
-	return p;
-}
-
-static void *map_transparent(size_t size)
-{
-	char *p = map(size + HUGE, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1);
-
-	p = (char *)(((uintptr_t)p + HUGE - 1) & ~(HUGE - 1));
-	/* pages that are shared with a child are split before they are pinned */
-	NEED(!madvise(p, size, MADV_HUGEPAGE) &&
-	     !madvise(p, size, MADV_DONTFORK));
-	return p;
-}
-
-/* whoever switches them off wants to see the rest */
-static int kernel_has_thp(void)
-{
-	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
-	char line[64] = "";
-
-	if (!f)
-		return 0;
-	NEED(fgets(line, sizeof(line), f));
-	fclose(f);
-	return !strstr(line, "[never]");
-}
-
-/* of the mapping at this address */
-static unsigned long huge_kb(const void *p)
-{
-	unsigned long first, end, kb = 0;
-	FILE *f = fopen("/proc/self/smaps", "re");
-	char line[512];
-	int here = 0;
-
-	NEED(f);
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx ", &first, &end) == 2)
-			here = (uintptr_t)p >= first && (uintptr_t)p < end;
-		else if (here && sscanf(line, "AnonHugePages: %lu", &kb) == 1)
-			break;
-	}
-	fclose(f);
-	return kb;
-}
-
-static void check_transparent(void)
-{
-	unsigned long kb = huge_kb(at[TRANSPARENT]);
-
-	printf("%lu KiB in transparent huge pages\n", kb);
-	NEED(!kernel_has_thp() || kb * 1024 == length[TRANSPARENT]);
-}
-
-static void *map_sysv(size_t size)
-{
-	int id = shmget(IPC_PRIVATE, size, 0600);
-	void *p;
-
-	NEED(id >= 0);
-	p = shmat(id, NULL, 0);
-	NEED(p != (void *)-1);
-	return p;
-}
-
-static void *map_unlinked(size_t size)
-{
-	int fd = shm_open("/memory-test", O_RDWR | O_CREAT | O_EXCL, 0600);
-	void *p;
-
-	NEED(fd >= 0 && !shm_unlink("/memory-test"));
-	NEED(!ftruncate(fd, size));
-	p = map(size, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-	close(fd);
-	return p;
-}
-
-/* the second page is of shared memory */
-static void *map_mixed(size_t size)
-{
-	char *p = map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		      -1);
-
-	NEED(mmap(p + PAGE, size - PAGE, PROT_READ | PROT_WRITE,
-		  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p + PAGE);
-	return p;
-}
-
-/* byte `i` of an area, in its life number `life` */
-static char pattern(int area, int life, size_t i)
-{
-	return (char)(i * 7 + i / PAGE + area * 31 + life * 101);
-}
-
-static void fill(char *to, int area, int life, size_t from, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		to[i] = pattern(area, life, from + i);
-}
-
-static int holds(const char *p, int area, int life, size_t from, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (p[i] != pattern(area, life, from + i))
-			return 0;
-	return 1;
-}
-
-static void map_all(const char *file)
-{
-	const int rw = PROT_READ | PROT_WRITE;
-	int fd = open(file, O_RDWR | O_CREAT | O_TRUNC, 0600);
-
-	NEED(fd >= 0);
-	fill(local, READ_ONLY, 0, 0, length[COPIED]);
-	NEED(write(fd, local, length[COPIED]) == (ssize_t)length[COPIED]);
-	at[PRIVATE] = map(length[PRIVATE], rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	NEED(!madvise(at[PRIVATE], length[PRIVATE], MADV_NOHUGEPAGE));
-	at[TRANSPARENT] = map_transparent(length[TRANSPARENT]);
-	at[HUGETLB] = map(length[HUGETLB], rw,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
-	at[ANONYMOUS] =
-		map(length[ANONYMOUS], rw, MAP_SHARED | MAP_ANONYMOUS, -1);
-	at[SYSV] = map_sysv(length[SYSV]);
-	at[UNLINKED] = map_unlinked(length[UNLINKED]);
-	at[COPIED] = map(length[COPIED], rw, MAP_PRIVATE, fd);
-	at[READ_ONLY] = map(length[READ_ONLY], PROT_READ, MAP_SHARED, fd);
-	at[MIXED] = map_mixed(length[MIXED]);
-	close(fd);
-	for (int a = 0; a < AREAS; a++)
-		if (a != READ_ONLY)
-			fill(at[a], a, 0, 0, length[a]);
-}
 
 /* ---- the child ---- */
 
@@ -269,6 +110,38 @@ static int child_sees(int area, int life)
 
 /* ---- verbs ---- */
 
+static struct ibv_mr *reg(const struct region *r, struct ibv_pd *in, int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr_iova(in, at[r->area] + r->offset,
+					    r->size, r->iova, access);
+
+	if (!mr)
+		printf("region %s\n", r->name);
+	NEED(mr);
+	return mr;
+}
+
+/* registered as it should be, now or in the end */
+static void make_region(struct region *r)
+{
+	if (r == regions + REREGISTERED) {
+		r->mr = reg(r, other_pd, IBV_ACCESS_LOCAL_WRITE);
+		NEED(!loop_rereg(r->mr,
+				 IBV_REREG_MR_CHANGE_PD |
+					 IBV_REREG_MR_CHANGE_ACCESS,
+				 pd, r->access));
+	} else if (r == regions + RESTRICTED) {
+		r->mr = reg(r, pd, ALL);
+		NEED(!loop_rereg(r->mr, IBV_REREG_MR_CHANGE_ACCESS, pd,
+				 r->access));
+		/* rdma_rxe changes nothing else */
+		NEED(loop_rereg(r->mr, IBV_REREG_MR_CHANGE_TRANSLATION, pd,
+				0) == EOPNOTSUPP);
+	} else {
+		r->mr = reg(r, pd, r->access);
+	}
+}
+
 static void make(const char *device, int gid_index)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 4,
@@ -280,6 +153,7 @@ static void make(const char *device, int gid_index)
 	struct region *r;
 
 	verbs = loop_open(device);
+	NEED(other_pd = ibv_alloc_pd(verbs));
 	NEED(pd = ibv_alloc_pd(verbs));
 	NEED(local_mr = ibv_reg_mr(pd, local, MOST, IBV_ACCESS_LOCAL_WRITE));
 	for (r = regions; r < regions + REGIONS; r++) {
@@ -287,11 +161,7 @@ static void make(const char *device, int gid_index)
 			r->size = length[r->area] - r->offset;
 		if (!r->iova && r != regions + ZERO_BASED)
 			r->iova = (uintptr_t)at[r->area] + r->offset;
-		r->mr = ibv_reg_mr_iova(pd, at[r->area] + r->offset, r->size,
-					r->iova, r->access);
-		if (!r->mr)
-			printf("region %s\n", r->name);
-		NEED(r->mr);
+		make_region(r);
 	}
 	NEED(cq = ibv_create_cq_ex(verbs, &attr));
 	NEED(!ibv_resize_cq(ibv_cq_ex_to_cq(cq), 40));
@@ -316,7 +186,7 @@ static void post(const struct region *r, enum ibv_wr_opcode opcode)
 	NEED(!ibv_post_send(qp[0], &wr, &bad));
 }
 
-static void complete(const struct region *r, enum ibv_wc_opcode opcode)
+static void complete_with(const struct region *r, enum ibv_wc_status status)
 {
 	struct ibv_poll_cq_attr attr = {};
 	int ret;
@@ -326,10 +196,23 @@ static void complete(const struct region *r, enum ibv_wc_opcode opcode)
 		usleep(1000);
 	}
 	NEED(!ret);
-	if (cq->wr_id != (uintptr_t)r || cq->status)
+	if (cq->wr_id != (uintptr_t)r || cq->status != status)
 		printf("region %s: status %d\n", r->name, cq->status);
-	NEED(cq->wr_id == (uintptr_t)r && !cq->status);
+	NEED(cq->wr_id == (uintptr_t)r && cq->status == status);
+}
+
+static void complete(const struct region *r, enum ibv_wc_opcode opcode)
+{
+	complete_with(r, IBV_WC_SUCCESS);
 	NEED(ibv_wc_read_opcode(cq) == opcode);
+	ibv_end_poll(cq);
+}
+
+/* with that the QPs have come to their end */
+static void refused(const struct region *r)
+{
+	post(r, IBV_WR_RDMA_WRITE);
+	complete_with(r, IBV_WC_REM_ACCESS_ERR);
 	ibv_end_poll(cq);
 }
 
@@ -367,7 +250,7 @@ static void use(const struct region *r)
 	if (!holds(at[a], a, life[a], 0, length[a]))
 		printf("region %s: written\n", r->name);
 	NEED(holds(at[a], a, life[a], 0, length[a]));
-	if (a >= ANONYMOUS && a <= UNLINKED)
+	if (a >= ANONYMOUS && a <= NAMED)
 		NEED(child_sees(a, life[a]));
 }
 
@@ -379,6 +262,7 @@ static void destroy(void)
 	for (size_t i = 0; i < REGIONS; i++)
 		NEED(!ibv_dereg_mr(regions[i].mr));
 	NEED(!ibv_dereg_mr(local_mr) && !ibv_dealloc_pd(pd));
+	NEED(!ibv_dealloc_pd(other_pd));
 	NEED(!ibv_close_device(verbs));
 }
 
@@ -396,9 +280,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	NEED(!unshare(CLONE_NEWIPC)); /* CRIU moves SysV memory with it */
-	local = map(MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		    -1);
-	map_all(optind < argc ? argv[optind] : "memory.bin");
+	NEED(local = calloc(1, MOST));
+	map_areas(optind < argc ? argv[optind] : "memory.bin");
 	start_child();
 	make(device, gid_index);
 	check_transparent();
@@ -408,9 +291,10 @@ int main(int argc, char **argv)
 	NEED(!ibv_resize_cq(ibv_cq_ex_to_cq(cq), 200));
 	for (size_t i = 0; i < REGIONS; i++)
 		use(regions + i);
+	refused(regions + RESTRICTED);
 	destroy();
 	close(to_child[1]);
-	NEED(wait(NULL) == child);
+	NEED(wait(NULL) == child && !shm_unlink(NAME));
 	puts("PASS");
 	return 0;
 }

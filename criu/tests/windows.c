@@ -274,8 +274,8 @@ static void misuse(void)
 	NEED(!ibv_bind_mw(qp[OWNER], mw[NEW_1], &bind));
 	fails(OWNER, IBV_WC_MW_BIND_ERR);
 	mw[NEW_1]->rkey = rkey; /* the library has counted it on */
-	NEED(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-			  IBV_ACCESS_LOCAL_WRITE));
+	NEED(loop_rereg(mr, IBV_REREG_MR_CHANGE_ACCESS, pd,
+			IBV_ACCESS_LOCAL_WRITE) == EINVAL);
 }
 
 static void prepare(void)
