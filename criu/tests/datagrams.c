@@ -20,8 +20,9 @@
 #define QKEY 0x12345678
 #define DEPTH 8
 #define TO_GROUP 0xffffff /* QPN */
-/* who has an address is in these groups, of link and host: it comes back to the sender */
-#define GROUP { .raw = { 0xff, 0x02, [15] = 1 } }
+/* of the link; its members are those who have joined it */
+#define GROUP { .raw = { 0xff, 0x12, [12] = 0x6d, 0x69, 0x67, 0x72 } }
+/* who has an address is in this one, of the host: it comes back to the sender */
 #define NEAR_GROUP { .raw = { 0xff, 0x01, [15] = 1 } }
 
 enum {
@@ -393,17 +394,30 @@ static union ibv_gid own_gid(void)
 }
 
 /* its group is one of IPv6, and reaches as far as a link */
-static int link_local(void)
+static struct ibv_gid_entry link_local(void)
 {
-	struct ibv_gid_entry entry;
+	struct ibv_gid_entry entry = {};
 
 	for (int i = 0; i < 16; i++)
 		if (!ibv_query_gid_ex(pd->context, 1, i, &entry, 0) &&
 		    entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
 		    entry.gid.raw[0] == 0xfe)
-			return i;
+			return entry;
 	NEED(!"a link-local address");
-	return -1;
+	return entry;
+}
+
+/* That the host takes what is sent to the group, rdma_rxe leaves to others. */
+static int join(void)
+{
+	struct ipv6_mreq req = { .ipv6mr_interface =
+					 link_local().ndev_ifindex };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	memcpy(&req.ipv6mr_multiaddr, mgid.raw, sizeof(mgid.raw));
+	NEED(fd >= 0);
+	NEED(!setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &req, sizeof(req)));
+	return fd;
 }
 
 /* ---- life ---- */
@@ -429,8 +443,8 @@ static void make(const char *device, const char *address)
 	home = handle(home_gid, gid_index);
 	there = handle(gid, gid_index);
 	ibv_destroy_ah(handle(own_gid(), gid_index)); /* a number is free */
-	group = handle(mgid, link_local());
-	near = handle(near_mgid, link_local());
+	group = handle(mgid, (int)link_local().gid_index);
+	near = handle(near_mgid, (int)link_local().gid_index);
 	NEED(srq = ibv_create_srq(pd, &srq_init));
 	for (int i = 0; i < QPS; i++) {
 		NEED(cq[i] = ibv_create_cq(verbs, 4 * DEPTH, NULL, NULL, 0));
@@ -443,6 +457,8 @@ static void make(const char *device, const char *address)
 
 static void prepare(void)
 {
+	int joined = join();
+
 	for (int i = 0; i < UD_QPS; i++)
 		if (i != IN_RESET)
 			change(i, IBV_QPS_INIT);
@@ -468,6 +484,7 @@ static void prepare(void)
 	post_send(SENDER, group, TO_GROUP, QKEY, 'c');
 	received(WITH_SRQ, SENDER, 0, 'c');
 	usleep(100000); /* nobody polls what MEMBER has got, nor that it was sent */
+	NEED(!close(joined)); /* CRIU does not know what it was for */
 
 	change(DRAINED, IBV_QPS_SQD);
 	usleep(10000);
@@ -516,6 +533,7 @@ static void use_new(void)
 
 static void check(void)
 {
+	int joined = join();
 	union ibv_gid gid;
 
 	/* as it was, from where it was */
@@ -553,6 +571,7 @@ static void check(void)
 	post_send(SENDER, there, qp[WITH_SRQ]->qp_num, QKEY, 'g');
 	sent(SENDER, 'g');
 	received(WITH_SRQ, SENDER, 2, 'g');
+	NEED(!close(joined));
 	use_new();
 	check_uc();
 }
