@@ -3,20 +3,22 @@
  * contexts: verbs objects to move, without traffic while they move.
  *
  *	contexts [-C] [-c CONTEXTS] [-p PROCESSES] [-e EXTRA]
- *		 [-d DEVICE] [-g GID_INDEX]
+ *		 [-d DEVICE]... [-g GID_INDEX]
  *
  * Each process opens some contexts and makes a PD, an MR, a CQ and two QPs in
- * each. On SIGUSR1 it connects the two QPs of a context to each other, writes
- * to the peer's memory and reads it back, with what it made before. With -C all
- * contexts of all processes are connected at the start: a ring, in which the
- * second QP of a context is the peer of the first one of the next. They have
- * had events by then, of which the last one is acknowledged only afterwards.
- * "ready" and "PASS" or "FAIL: reason" go to stdout, one line per process.
+ * each, of the devices by turns. On SIGUSR1 it connects the two QPs of a context to
+ * each other, writes to the peer's memory and reads it back, with what it made
+ * before. With -C all contexts of all processes are connected at the start: a ring
+ * for each device, in which the second QP of a context is the peer of the first one
+ * of the next. They have had events by then, of which the last one is acknowledged
+ * only afterwards. "ready" and "PASS" or "FAIL: reason" go to stdout, one line
+ * per process.
  *
  * EXTRA is something that cannot be moved: "events" (a second asynchronous event
  * file), "second" (the same, and the first one is closed), "shared" (a context that
  * a child has, too, as it has the memory), "orphan" (a child that has only the
- * mapping), "bare" (the device is open once more, and has no context there), or
+ * mapping), "executed" (another program, this one again, has the context, and not the
+ * memory), "bare" (the device is open once more, and has no context there), or
  * another MR, which a child has "registered", or one page of which is "unmapped",
  * "readonly", "dontneed" or "replaced" by now.
  */
@@ -27,16 +29,13 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "loop.h"
 
 #define SIZE 8192
 #define MAX 16	  /* contexts of a process */
@@ -58,7 +57,8 @@ struct ctx {
 	char *mem;
 };
 
-static const char *device;
+static const char *devices[8]; /* none: the first there is */
+static int nr_devices;
 static int gid_index = 1;
 static int connected;
 static int memory = MAP_PRIVATE;
@@ -73,14 +73,6 @@ static struct shared {
 	atomic_int made, linked, used; /* processes */
 } *shared;
 
-#define NEED(what)                                                        \
-	do {                                                              \
-		if (!(what)) {                                            \
-			printf("FAIL: %s: %s\n", #what, strerror(errno)); \
-			exit(1);                                          \
-		}                                                         \
-	} while (0)
-
 static void all_are(atomic_int *step)
 {
 	atomic_fetch_add(step, 1);
@@ -88,19 +80,23 @@ static void all_are(atomic_int *step)
 		usleep(1000);
 }
 
-/* of QP `i` of context `n` of all: QP !i of the next, the previous, or its own */
+/*
+ * of QP `i` of context `n` of all: QP !i of the next one on the device, the previous,
+ * or its own
+ */
 static const struct peer *peer_of(int n, int i)
 {
-	int all = contexts * processes;
+	int all = contexts * processes, step = nr_devices ? nr_devices : 1;
 
 	if (connected)
-		n = (i ? n + 1 : n + all - 1) % all;
+		n = (i ? n + step : n + all - step) % all;
 	return &shared->ctx[n];
 }
 
-static void make(struct ctx *c, struct peer *self)
+/* context `n` of all */
+static void make(struct ctx *c, int n)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct peer *self = &shared->ctx[n];
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
@@ -116,11 +112,7 @@ static void make(struct ctx *c, struct peer *self)
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 	};
 
-	NEED(list && list[0]);
-	while (device && *list && strcmp(ibv_get_device_name(*list), device))
-		list++;
-	NEED(*list);
-	NEED(c->verbs = ibv_open_device(*list));
+	c->verbs = loop_open(nr_devices ? devices[n % nr_devices] : NULL);
 	NEED(c->pd = ibv_alloc_pd(c->verbs));
 	c->mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 		      memory | MAP_ANONYMOUS, -1, 0);
@@ -345,6 +337,14 @@ static int open_bare(const struct ibv_context *verbs)
 	return open(path, O_RDWR);
 }
 
+static void execute(struct ctx *c)
+{
+	NEED(!fcntl(c->verbs->cmd_fd, F_SETFD, 0));
+	NEED(!fcntl(c->verbs->async_fd, F_SETFD, 0));
+	execlp("contexts", "contexts", "-E", NULL);
+	NEED(!"contexts is to be found");
+}
+
 static void make_extra(const char *extra, struct ctx *c)
 {
 	if (!strcmp(extra, "events")) {
@@ -363,6 +363,8 @@ static void make_extra(const char *extra, struct ctx *c)
 		}
 	} else if (!strcmp(extra, "bare")) {
 		NEED(open_bare(c->verbs) >= 0);
+	} else if (!strcmp(extra, "executed")) {
+		execute(c);
 	} else if (!strcmp(extra, "registered")) {
 		register_in_child(c);
 	} else if (!spoil(extra, c)) {
@@ -371,18 +373,21 @@ static void make_extra(const char *extra, struct ctx *c)
 	}
 }
 
+/* -E, for "executed": SIGUSR1 is blocked, and the context somewhere */
+static int be_executed(void)
+{
+	loop_wait();
+	puts("PASS");
+	return 0;
+}
+
 static int process(int number, const char *extra)
 {
 	struct ctx c[MAX] = { { .mem = NULL } };
 	int first = number * contexts;
-	sigset_t set;
-	int sig;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (int i = 0; i < contexts; i++)
-		make(c + i, &shared->ctx[first + i]);
+		make(c + i, first + i);
 	all_are(&shared->made);
 	for (int i = 0; i < 2 * contexts && connected; i++)
 		connect_qp(c + i / 2, first + i / 2, i % 2);
@@ -391,8 +396,7 @@ static int process(int number, const char *extra)
 	all_are(&shared->linked);
 	if (extra)
 		make_extra(extra, c);
-	puts("ready");
-	sigwait(&set, &sig);
+	loop_wait();
 	for (int i = 0; i < contexts; i++)
 		use(c + i, first + i);
 	all_are(&shared->used);
@@ -410,7 +414,9 @@ int main(int argc, char **argv)
 	int opt, status, ret = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while ((opt = getopt(argc, argv, "Cc:p:e:d:g:")) != -1) {
+	while ((opt = getopt(argc, argv, "Cc:p:e:d:g:E")) != -1) {
+		if (opt == 'E')
+			return be_executed();
 		if (opt == 'C')
 			connected = 1;
 		else if (opt == 'c')
@@ -419,15 +425,16 @@ int main(int argc, char **argv)
 			processes = atoi(optarg);
 		else if (opt == 'e')
 			extra = optarg;
-		else if (opt == 'd')
-			device = optarg;
+		else if (opt == 'd' && nr_devices < 8)
+			devices[nr_devices++] = optarg;
 		else if (opt == 'g')
 			gid_index = atoi(optarg);
 		else
 			return 2;
 	}
 	if (contexts < 1 || contexts > MAX || processes < 1 ||
-	    processes > ALL / contexts)
+	    processes > ALL / contexts ||
+	    (nr_devices && contexts * processes % nr_devices))
 		return 2;
 	if (extra && !strcmp(extra, "shared"))
 		memory = MAP_SHARED;

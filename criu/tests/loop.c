@@ -8,17 +8,23 @@
 #include "../../tests/connect.h"
 #include "loop.h"
 
-static sigset_t usr1;
+static sigset_t usr1(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return set;
+}
 
 struct ibv_context *loop_open(const char *device)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL), **d = list;
+	const sigset_t set = usr1();
 	struct ibv_context *verbs;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
-	NEED(!sigprocmask(SIG_BLOCK, &usr1, NULL));
+	NEED(!sigprocmask(SIG_BLOCK, &set, NULL));
 	NEED(list);
 	while (*d && device && strcmp(ibv_get_device_name(*d), device))
 		d++;
@@ -68,10 +74,11 @@ int loop_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, int access)
 
 void loop_wait(void)
 {
+	const sigset_t set = usr1();
 	int sig;
 
 	puts("ready");
-	NEED(!sigwait(&usr1, &sig));
+	NEED(!sigwait(&set, &sig));
 }
 
 struct watched loop_watch(int fd)
