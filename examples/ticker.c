@@ -12,6 +12,7 @@
  */
 #include <arpa/inet.h>
 #include <err.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <netdb.h>
 #include <signal.h>
@@ -73,14 +74,18 @@ static int meet(void)
 				  .ai_socktype = SOCK_STREAM,
 				  .ai_flags = AI_PASSIVE },
 			*ai;
-	int on = 1, fd, code;
+	int on = 1, tries = 100, fd, code;
 
 	code = getaddrinfo(server, PORT, &hints, &ai);
 	if (code)
 		errx(1, "%s: %s", server, gai_strerror(code));
 	NEED((fd = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
 	if (server) {
-		NEED(!connect(fd, ai->ai_addr, ai->ai_addrlen));
+		while (connect(fd, ai->ai_addr, ai->ai_addrlen)) {
+			if (errno != ECONNREFUSED || !tries--)
+				err(1, "%s", server);
+			usleep(100000); /* it may just be starting */
+		}
 		return fd;
 	}
 	NEED(!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
