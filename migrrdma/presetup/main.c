@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -121,21 +122,26 @@ static int send_files(int sock, const int *fds, unsigned int n)
 	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 ? 0 : -1;
 }
 
+/* The folder is the process' own, and a link there may lead to anybody's socket. */
 static int dial(const char *path)
 {
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS,
+	};
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd;
+	int fd, at = (int)syscall(SYS_openat2, AT_FDCWD, path, &how,
+				  sizeof(how));
 
-	if (strlen(path) >= sizeof(addr.sun_path)) {
-		errno = ENAMETOOLONG;
+	if (at < 0)
 		return -1;
-	}
-	strcpy(addr.sun_path, path);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", at);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
 		close(fd);
 		fd = -1;
 	}
+	close(at);
 	return fd;
 }
 
