@@ -4,6 +4,7 @@
  */
 #include <sched.h>
 
+#include "gate.h"
 #include "names.h"
 #include "section.h"
 #include "slots.h"
@@ -40,6 +41,8 @@ static int start_slow(struct shadow_cq *s, struct ibv_poll_cq_attr *attr)
 		taken_settle(s);
 	if (err)
 		pthread_mutex_unlock(&s->lock);
+	else
+		gate_begin_batch();
 	return err;
 }
 

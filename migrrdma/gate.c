@@ -6,6 +6,7 @@
 #include "cancel.h"
 #include "clock.h"
 #include "control.h"
+#include "section.h"
 
 #define SOON 5000000	    /* ns */
 #define PATIENCE 1000000000 /* ns */
@@ -20,13 +21,14 @@ static struct {
 	pthread_cond_t changed;
 	unsigned int within;
 	bool closed;
-	bool yields; /* to who waits for a suspended QP */
+	bool yields; /* to who waits for a suspended QP, and may have what others wait for */
 } gate = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .changed = PTHREAD_COND_INITIALIZER };
 
 /* Nor is a thread cancelled there. */
 static _Thread_local struct {
 	unsigned int depth;
+	unsigned int batches; /* with a lock of the layer's */
 	int cancel;
 } own;
 
@@ -86,6 +88,22 @@ bool gate_is_unplugged(int cmd_fd)
 	return is;
 }
 
+void gate_begin_batch(void)
+{
+	own.batches++;
+}
+
+void gate_end_batch(void)
+{
+	own.batches--;
+}
+
+/* A batch of the provider's is a section. */
+static bool is_waited_for(void)
+{
+	return own.depth > 1 || own.batches || own_section.depth > 0;
+}
+
 void gate_enter_with(const bool *suspended)
 {
 	if (!control_is_on())
@@ -93,7 +111,7 @@ void gate_enter_with(const bool *suspended)
 	if (!own.depth++)
 		own.cancel = cancel_off();
 	pthread_mutex_lock(&gate.lock);
-	while (gate.closed || (*suspended && !gate.yields))
+	while (gate.closed || (*suspended && !(gate.yields && is_waited_for())))
 		pthread_cond_wait(&gate.changed, &gate.lock);
 	gate.within++;
 	pthread_mutex_unlock(&gate.lock);

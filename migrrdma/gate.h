@@ -43,6 +43,10 @@ void gate_leave(void);
  */
 void gate_enter_with(const bool *suspended);
 
+/* from its start to its end a batch may have a lock of the layer's */
+void gate_begin_batch(void);
+void gate_end_batch(void);
+
 /* in the list of the context, or not any more */
 #define LINK(ctx, list, obj)                                   \
 	do {                                                   \
@@ -83,8 +87,8 @@ void gate_open(void);
 /**
  * gate_close_surely - the same, while QPs are suspended and the gate was open
  *
- * Who is within may wait for a CQ that a thread has, which waits for a suspended QP
- * itself: after a second that one waits no more.
+ * Who is within may wait for a CQ that a thread has in a batch, which waits for a suspended
+ * QP itself: after a second that one waits no more. Threads that have none wait on.
  */
 void gate_close_surely(void);
 

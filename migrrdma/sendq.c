@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "gate.h"
 #include "post.h"
 #include "sendq.h"
 #include "taken.h"
@@ -349,6 +350,7 @@ static void end_batch(struct shadow_qp *qp)
 		free(p);
 	}
 	shadow_qp_ex_init(qp, &qp->ex); /* what there is a function for */
+	gate_end_batch();
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -382,6 +384,7 @@ void sendq_start_batch(struct shadow_qp *qp)
 {
 	struct ibv_qp_ex *ex = &qp->ex;
 
+	gate_begin_batch();
 	STAILQ_INIT(&qp->batch.all);
 	qp->batch.last = NULL;
 	qp->batch.n = 0;

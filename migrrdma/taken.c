@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "gate.h"
 #include "stop.h"
 #include "suspend.h"
 
@@ -244,6 +245,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 
 	shadow_cq_ex_init(cq, (struct ibv_cq_ex *)cq->real);
 	taken_settle(cq);
+	gate_end_batch();
 	pthread_mutex_unlock(&cq->lock);
 }
 

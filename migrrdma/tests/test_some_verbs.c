@@ -169,7 +169,7 @@ static int query_with_cq(void)
 static void test_yields(bool replaced)
 {
 	const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
-	struct verb has_cq, within;
+	struct verb has_cq, within, waits;
 	struct swap swapped;
 	struct ibv_cq *cq;
 	uint32_t qpn;
@@ -195,17 +195,25 @@ static void test_yields(bool replaced)
 	}
 	verb_begin(&has_cq, query_with_cq);
 	WAIT(holder.has);
+	if (replaced) {
+		verb_begin(&waits, modify_a);
+		WAIT(waits.begun);
+	}
 	verb_begin(&within, destroy_b);
 	WAIT(fake_alive(FAKE_QP) == 1);
 	holder.go = true;
 	if (replaced) {
 		CHECK(!layer_set_peer(qpn, 1, &gid, "peer", &swapped));
+		WAIT(has_cq.done);
+		CHECK(!waits.done && two.real_a->state == IBV_QPS_INIT);
 		CHECK(!layer_connect(&swapped));
 		CHECK(two.real_a->state == IBV_QPS_RTS);
 	}
 	resume();
 	verb_end(&has_cq);
 	verb_end(&within);
+	if (replaced)
+		verb_end(&waits);
 	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(cq));
 }
 
