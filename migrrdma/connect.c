@@ -25,7 +25,7 @@ static int set_peer(struct shadow_qp *qp, uint32_t peer_num,
 				   qp->qp.qp_num);
 	if (!peer)
 		return swap_refuse(s, ENOMEM, "no memory for another peer");
-	qp->peer = peer;
+	peer_lead(&qp->peer, peer);
 	atomic_fetch_or(&qp->slow, SLOW_NAMES);
 	qp->swap.peer_num = peer_num;
 	qp->swap.peer_gid = *gid;

@@ -7,12 +7,13 @@
 
 struct peer {
 	struct names *_Atomic keys;
+	atomic_uint leading; /* QPs */
 	char id[PEER_ID_BYTES];
 	LIST_ENTRY(peer) entry;
 };
 
-/* of the thread that is told of them */
-static LIST_HEAD(, peer) peers;
+/* of the thread that is told of them; of those in the other list nobody is told any more */
+static LIST_HEAD(, peer) peers, unused;
 
 struct peer *peer_find(const char *id)
 {
@@ -36,6 +37,33 @@ struct peer *peer_get(const char *id)
 	strncpy(p->id, id, sizeof(p->id) - 1);
 	LIST_INSERT_HEAD(&peers, p, entry);
 	return p;
+}
+
+void peer_lead(struct peer **from, struct peer *to)
+{
+	if (to)
+		atomic_fetch_add(&to->leading, 1);
+	if (*from)
+		atomic_fetch_sub(&(*from)->leading, 1);
+	*from = to;
+}
+
+void peers_drop_unused(void)
+{
+	struct peer *p, *next;
+
+	while ((p = LIST_FIRST(&unused))) {
+		LIST_REMOVE(p, entry);
+		names_free(p->keys);
+		free(p);
+	}
+	for (p = LIST_FIRST(&peers); p; p = next) {
+		next = LIST_NEXT(p, entry);
+		if (atomic_load(&p->leading))
+			continue;
+		LIST_REMOVE(p, entry);
+		LIST_INSERT_HEAD(&unused, p, entry);
+	}
 }
 
 const struct names *peer_keys(const struct peer *p)

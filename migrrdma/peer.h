@@ -21,6 +21,17 @@ struct peer *peer_get(const char *id);
 /** peer_find - the same; NULL if it is new */
 struct peer *peer_find(const char *id);
 
+/** peer_lead - a QP leads there from now on, no more to where it did; either may be NULL */
+void peer_lead(struct peer **from, struct peer *to);
+
+/**
+ * peers_drop_unused - forget those to whom no QP leads
+ *
+ * Context: all sections have ended that had begun when this was called the last time.
+ * What is freed is what was found then, which a post may have had in hand.
+ */
+void peers_drop_unused(void);
+
 /** peer_keys - its keys, or NULL if they are the real ones */
 const struct names *peer_keys(const struct peer *peer);
 

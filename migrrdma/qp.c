@@ -8,6 +8,7 @@
 #include "events.h"
 #include "gate.h"
 #include "names.h"
+#include "peer.h"
 #include "record.h"
 #include "recvq.h"
 #include "sendq.h"
@@ -80,6 +81,7 @@ static struct shadow_qp *new_qp(struct ibv_context *ctx)
 
 static void free_qp(struct shadow_qp *s)
 {
+	peer_lead(&s->peer, NULL);
 	recvq_free(s->recvq);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->qp.cond);

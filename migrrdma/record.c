@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "peer.h"
+
 /* F(bit of a mask without IBV_QP_, member of struct ibv_qp_attr) */
 #define ATTRIBUTES(F)                               \
 	F(EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify) \
@@ -32,7 +34,7 @@ void record_modify(struct shadow_qp *qp, const struct ibv_qp_attr *attr,
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
 		memset(to, 0, sizeof(*to));
 		qp->attr_mask = 0;
-		qp->peer = NULL;
+		peer_lead(&qp->peer, NULL);
 		qp->swap.told = qp->swap.dead = false;
 		return;
 	}

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "control.h"
 #include "gate.h"
+#include "peer.h"
 #include "resume.h"
 #include "section.h"
 #include "swap.h"
@@ -342,6 +343,7 @@ static int do_suspend(const uint32_t *qpns, unsigned int n, uint64_t deadline,
 			      "a thread is within a batch of verbs");
 	}
 	let_batches();
+	peers_drop_unused();
 	s->wait_ns = clock_ns() - begin;
 	err = drain(deadline, s);
 	s->drain_ns = clock_ns() - begin - s->wait_ns;

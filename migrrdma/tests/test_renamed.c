@@ -26,6 +26,7 @@ static void replace_one(struct ibv_qp *qp, struct ibv_qp **real,
 	/* it was in RTS without a peer's address, but has one */
 	CHECK(!layer_set_peer(qp->qp_num, 5, &(union ibv_gid){}, "moved",
 			      &swapped));
+	CHECK(!layer_set_key("moved", 0x7701, 0x8802, &swapped));
 	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
 	resume();
 }
@@ -48,7 +49,6 @@ static void test_ex(uint64_t flags)
 	mr = ibv_reg_mr(pd, memory, sizeof(memory), 0);
 	MUST(mr);
 	w.mr = mr;
-	CHECK(!peer_set_key(peer_get("moved"), 0x7701, 0x8802));
 	for (uint64_t i = 0; i < 3; i++) {
 		CHECK(!recv_one(qp, 10 * i + 1) && !recv_one(qp, 10 * i + 2));
 		fake_receive(real, 1);

@@ -69,6 +69,17 @@ static void test_replace(void)
 	POLLED(w.cq, 4, 1, 2);
 	CHECK(real_b->state == IBV_QPS_RTS && !send_one(b, 7, 0));
 	CHECK(layer_resume(&found) == EINVAL);
+
+	puts("processes that no QP leads to");
+	CHECK(!suspend_one(b, LONG));
+	CHECK(peer_find("mover") && !peer_find("another"));
+	resume();
+	set_state(w.qp, IBV_QPS_RESET);
+	for (int i = 0; i < 2; i++) {
+		CHECK(!suspend_one(b, LONG));
+		CHECK(!peer_find("mover"));
+		resume();
+	}
 	CHECK(!ibv_destroy_qp(b));
 	world_destroy();
 }
