@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "note.h"
+#include "refusals.h"
 
 enum {
 	QUEUE = 64,
@@ -155,7 +156,8 @@ static void begin(struct server *s, const struct waiting *w, int place)
 		in_child(s, place, w->fd, parent);
 	}
 	if (s->children[place].pid < 0) {
-		note("%s: refused: fork: %s", w->text, strerror(errno));
+		if (refusals_tell())
+			note("%s: refused: fork: %s", w->text, strerror(errno));
 		s->children[place].pid = 0;
 	}
 	s->children[place].addr = w->addr;
@@ -164,7 +166,8 @@ static void begin(struct server *s, const struct waiting *w, int place)
 
 static void refuse(const struct waiting *w, const char *reason)
 {
-	note("%s: refused: %s", w->text, reason);
+	if (refusals_tell())
+		note("%s: refused: %s", w->text, reason);
 	close(w->fd);
 }
 
