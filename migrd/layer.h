@@ -21,6 +21,7 @@ enum {
 	MOST_ID = 64,
 	MOST_PROCS = 48,     /* a daemon has 64 connections */
 	PATIENCE_MS = 30000, /* beyond what a word is given */
+	LINE_MS = 1,	     /* and for each line, of which there may be many */
 };
 
 struct layer_proc;
@@ -107,6 +108,9 @@ void layer_unsay(struct layer_proc *p);
  * Return: false if one of them has failed
  */
 bool layer_round(struct layer *l);
+
+/* until when: whoever has most to hear has time for that */
+long long layer_deadline(const struct layer *l);
 
 /* an answer of a daemon or a process, to be freed; NULL, and the reason in @reason */
 json_t *layer_ask(struct conn *c, const char *line, long long deadline,

@@ -229,9 +229,19 @@ static bool round_ends(struct layer *l)
 	return good;
 }
 
+long long layer_deadline(const struct layer *l)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->procs[i]->lines > most)
+			most = l->procs[i]->lines;
+	return now_ms() + l->budget + PATIENCE_MS + (long long)most * LINE_MS;
+}
+
 bool layer_round(struct layer *l)
 {
-	long long deadline = now_ms() + l->budget + PATIENCE_MS;
+	long long deadline = layer_deadline(l);
 	struct cursor cursors[MOST_PROCS];
 	bool more = true;
 

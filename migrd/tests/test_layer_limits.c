@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How many queue pairs may lead from one process to another, as their numbers are said in one
+ * line; and how long processes have for many lines
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "layer.h"
+
+enum {
+	MOST = 4096,
+};
+
+static void connect_to(struct layer_proc *p, struct layer_proc *peer, size_t n)
+{
+	p->names.n_qps = n;
+	for (size_t i = 0; i < n; i++) {
+		struct layer_qp *qp = &p->names.qps[i];
+
+		*qp = (struct layer_qp){ .connected = true, .to = peer };
+		qp->qpn = qp->real = (uint32_t)(0xffffff - n + i);
+		qp->peer_qpn = qp->at_qpn = qp->qpn;
+	}
+}
+
+static bool match(size_t n)
+{
+	static struct layer_proc mover = { .host = "a", .id = "a:1:1" },
+				 partner = { .host = "b", .id = "b:1:1" };
+	static struct layer l = { .procs = { &mover, &partner },
+				  .n = 2,
+				  .movers = 1 };
+	bool good;
+
+	mover.names.qps = calloc(n, sizeof(*mover.names.qps));
+	partner.names.qps = calloc(n, sizeof(*partner.names.qps));
+	MUST(mover.names.qps && partner.names.qps);
+	connect_to(&mover, &partner, n);
+	connect_to(&partner, &mover, n);
+	*l.reason = 0;
+	good = layer_match(&l);
+	CHECK(layer_replaced(&partner) == n);
+	CHECK(good == !*l.reason);
+	CHECK(good || !strcmp(l.reason, "a: process a:1:1: "
+					"too many QPs lead there"),
+	      "%s", l.reason);
+	layer_names_free(&mover.names);
+	layer_names_free(&partner.names);
+	return good;
+}
+
+static void test_deadline(void)
+{
+	struct layer_proc one = { .lines = 3 }, other = { .lines = 1 << 19 };
+	struct layer l = { .budget = 1000, .procs = { &one, &other }, .n = 1 };
+	long long before = now_ms(), deadline = layer_deadline(&l);
+
+	/* that is at the same time in all processes */
+	CHECK(deadline >= before + 31003 && deadline <= now_ms() + 31003);
+	l.n = 2;
+	before = now_ms();
+	CHECK(layer_deadline(&l) >= before + 31000 + (1 << 19));
+}
+
+int main(void)
+{
+	test_deadline();
+	CHECK(match(1));
+	CHECK(match(MOST));
+	CHECK(!match(MOST + 1));
+	return check_result();
+}
