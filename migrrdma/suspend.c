@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "control.h"
+#include "flags.h"
 #include "gate.h"
 #include "peer.h"
 #include "resume.h"
@@ -151,57 +152,6 @@ static int choose(const uint32_t *qpns, unsigned int n, struct suspension *s)
 	return err;
 }
 
-static bool flag_cq(struct ibv_cq *cq)
-{
-	struct shadow_cq *s = cq ? to_cq(cq) : NULL;
-
-	if (!s || s->draining)
-		return true;
-	if (pthread_mutex_trylock(&s->lock))
-		return false;
-	s->draining = true;
-	atomic_fetch_or(&s->slow, CQ_SLOW);
-	pthread_mutex_unlock(&s->lock);
-	return true;
-}
-
-/*
- * Polls look at what the layer has from now on. An application may hold a CQ between
- * ibv_start_poll() and its end, if it was flagged before, and may wait for us there.
- */
-static bool flag_cqs(void)
-{
-	struct shadow_context *c;
-	struct shadow_qp *qp;
-	struct shadow_cq *cq;
-	bool all = true;
-
-	EACH (c, cq, cqs)
-		if (suspended == ALL)
-			all &= flag_cq(&cq->cq);
-	EACH (c, qp, qps)
-		if (qp->suspended) {
-			all &= flag_cq(qp->qp.send_cq);
-			all &= flag_cq(qp->qp.recv_cq);
-		}
-	return all;
-}
-
-/* All that are connected and can send */
-static void flag_qps(struct suspension *s)
-{
-	struct shadow_context *c;
-	struct shadow_qp *qp;
-
-	EACH (c, qp, qps)
-		if (qp->suspended && qp->real->state == IBV_QPS_RTS &&
-		    qp_has_sends(qp)) {
-			atomic_fetch_or(&qp->slow, SLOW_SUSPENDED);
-			qp->was_marked = false;
-			s->qps++;
-		}
-}
-
 /* before it is tried again. Return: false if that is in vain */
 static bool breathe(uint64_t deadline)
 {
@@ -215,30 +165,15 @@ static bool breathe(uint64_t deadline)
 
 static bool set_flags(uint64_t deadline, struct suspension *s)
 {
-	while (!flag_cqs())
+	while (!flags_set_cqs())
 		if (!breathe(deadline))
 			return false;
-	flag_qps(s);
+	s->qps = flags_set_qps();
 	sections_begin_wait();
 	while (!sections_have_ended())
 		if (!breathe(deadline))
 			return false;
 	return true;
-}
-
-/* No thread is in a batch of the provider's any more: batches of ours may begin. */
-static void let_batches(void)
-{
-	struct shadow_context *c;
-	struct shadow_qp *qp;
-	struct shadow_cq *cq;
-
-	EACH (c, cq, cqs)
-		if (cq->draining)
-			atomic_fetch_or(&cq->slow, CQ_BATCHES);
-	EACH (c, qp, qps)
-		if (qp->slow & SLOW_SUSPENDED)
-			atomic_fetch_or(&qp->slow, SLOW_BATCHES);
 }
 
 /* Post a marker where there is none yet. Is there more to do? */
@@ -342,7 +277,7 @@ static int do_suspend(const uint32_t *qpns, unsigned int n, uint64_t deadline,
 		return refuse(s, ETIMEDOUT,
 			      "a thread is within a batch of verbs");
 	}
-	let_batches();
+	flags_let_batches();
 	peers_drop_unused();
 	s->wait_ns = clock_ns() - begin;
 	err = drain(deadline, s);
