@@ -42,11 +42,22 @@ static void tell_timing(const struct layer *l)
 	       l->exchange, l->connect, l->resume, l->taped);
 }
 
+/* One of its processes has done there what it was told. */
+static void tell_where(const struct layer *l)
+{
+	for (size_t i = 0; i < l->movers; i++)
+		if (l->procs[i]->open) {
+			printf("at %s\n", l->procs[i]->host);
+			return;
+		}
+}
+
 static bool start(struct layer *l, bool timing)
 {
 	char text[MOST_HOST + 16];
 	const char *line = hear(text, sizeof(text)), *host = l->local;
 	const char *other = NULL;
+	bool good;
 
 	if (!line)
 		other = l->target;
@@ -55,7 +66,10 @@ static bool start(struct layer *l, bool timing)
 	else if (strcmp(line, "aborted"))
 		fprintf(stderr, "migr-layer: '%s' is taken for aborted\n",
 			line);
-	if (!layer_start(l, host, other, ARRIVE_MS))
+	good = layer_start(l, host, other, ARRIVE_MS);
+	if (!line)
+		tell_where(l);
+	if (!good)
 		return false;
 	if (timing)
 		tell_timing(l);

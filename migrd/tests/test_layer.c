@@ -93,6 +93,7 @@ static void test_move(const char *line)
 		layer_tell(line);
 	else
 		layer_hang_up();
+	CHECK(*line || layer_says("at n2"), "%s", heard);
 	CHECK(layer_says("{\"check_ms\": "), "%s", heard);
 	CHECK(layer_says("done"), "%s", heard);
 	CHECK(!layer_ends());
