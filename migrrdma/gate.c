@@ -8,8 +8,10 @@
 #include "control.h"
 #include "section.h"
 
-#define SOON 5000000	    /* ns */
-#define PATIENCE 1000000000 /* ns */
+#define SOON 5000000		   /* ns */
+#define PATIENCE 1000000000	   /* ns */
+#define MORE_PATIENCE 10000000000L /* a part of what migr-layer waits for us */
+#define FOREVER (UINT64_MAX / 2)   /* of a deadline */
 
 struct contexts contexts = TAILQ_HEAD_INITIALIZER(contexts);
 static struct contexts put_away = TAILQ_HEAD_INITIALIZER(put_away);
@@ -21,7 +23,11 @@ static struct {
 	pthread_cond_t changed;
 	unsigned int within;
 	bool closed;
-	bool yields; /* to who waits for a suspended QP, and may have what others wait for */
+	enum {
+		TO_NOBODY,
+		TO_WAITED_FOR, /* who may have what others wait for */
+		TO_ALL,
+	} yields; /* to who waits for a suspended QP */
 } gate = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .changed = PTHREAD_COND_INITIALIZER };
 
@@ -104,6 +110,12 @@ static bool is_waited_for(void)
 	return own.depth > 1 || own.batches || own_section.depth > 0;
 }
 
+static bool yields_to_us(void)
+{
+	return gate.yields == TO_ALL ||
+	       (gate.yields == TO_WAITED_FOR && is_waited_for());
+}
+
 void gate_enter_with(const bool *suspended)
 {
 	if (!control_is_on())
@@ -111,7 +123,7 @@ void gate_enter_with(const bool *suspended)
 	if (!own.depth++)
 		own.cancel = cancel_off();
 	pthread_mutex_lock(&gate.lock);
-	while (gate.closed || (*suspended && !(gate.yields && is_waited_for())))
+	while (gate.closed || (*suspended && !yields_to_us()))
 		pthread_cond_wait(&gate.changed, &gate.lock);
 	gate.within++;
 	pthread_mutex_unlock(&gate.lock);
@@ -163,21 +175,25 @@ void gate_open(void)
 	pthread_mutex_unlock(&gate.lock);
 }
 
-static void yield(bool does)
+static void yield(int to)
 {
 	pthread_mutex_lock(&gate.lock);
-	gate.yields = does;
+	gate.yields = to;
 	pthread_cond_broadcast(&gate.changed);
 	pthread_mutex_unlock(&gate.lock);
 }
 
+/* Nobody knows of the application's locks: who has one may be waited for, too. */
 void gate_close_surely(void)
 {
 	if (gate_close(clock_ns() + PATIENCE))
 		return;
-	yield(true);
-	gate_close(UINT64_MAX / 2);
-	yield(false);
+	yield(TO_WAITED_FOR);
+	if (!gate_close(clock_ns() + MORE_PATIENCE)) {
+		yield(TO_ALL);
+		gate_close(FOREVER);
+	}
+	yield(TO_NOBODY);
 }
 
 /* All locks are to be made anew. */

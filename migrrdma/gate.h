@@ -88,7 +88,10 @@ void gate_open(void);
  * gate_close_surely - the same, while QPs are suspended and the gate was open
  *
  * Who is within may wait for a CQ that a thread has in a batch, which waits for a suspended
- * QP itself: after a second that one waits no more. Threads that have none wait on.
+ * QP itself: after a second that one waits no more. Threads that have none wait on, but
+ * not for ever, as one of them may have a lock of the application's that is waited for:
+ * after ten more nobody waits. What a verb does to a QP then is found when that is resumed
+ * or connected.
  */
 void gate_close_surely(void);
 

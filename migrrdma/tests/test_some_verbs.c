@@ -2,8 +2,22 @@
 /*
  * Verbs while some QPs are suspended: those of others do not wait
  */
+#include <sys/syscall.h>
+
 #include "suspend_rig.h"
 #include "swap.h"
+
+static _Thread_local bool
+	is_late; /* whatever this thread waits for has taken long */
+
+int clock_gettime(clockid_t which, struct timespec *t)
+{
+	long err = syscall(SYS_clock_gettime, which, t);
+
+	if (is_late)
+		t->tv_sec -= 60;
+	return (int)err;
+}
 
 /* a thread with a verb */
 struct verb {
@@ -165,6 +179,24 @@ static int query_with_cq(void)
 	return err;
 }
 
+static struct ibv_cq *holder_make(void)
+{
+	struct ibv_cq *cq;
+
+	holder.ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &two.real_cq);
+	holder.has = holder.go = false;
+	cq = ibv_cq_ex_to_cq(holder.ex);
+	two.a = new_qp(IBV_QPT_RC, cq, &two.real_a);
+	two.b = new_qp(IBV_QPT_RC, cq, &two.real_b);
+	prompt = false; /* so that b has a marker on its way */
+	CHECK(suspend_one(two.b, 2) == ETIMEDOUT);
+	prompt = true;
+	CHECK(!send_one(two.a, 1, IBV_SEND_SIGNALED));
+	fake_finish(two.real_a, 1, IBV_WC_SUCCESS);
+	suspend_a();
+	return cq;
+}
+
 /* @replaced: it is, and has yet to be connected */
 static void test_yields(bool replaced)
 {
@@ -177,17 +209,7 @@ static void test_yields(bool replaced)
 	puts(replaced
 		     ? "and when that has been replaced"
 		     : "a verb waits for a CQ of which the owner waits for a suspended QP");
-	holder.ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &two.real_cq);
-	holder.has = holder.go = false;
-	cq = ibv_cq_ex_to_cq(holder.ex);
-	two.a = new_qp(IBV_QPT_RC, cq, &two.real_a);
-	two.b = new_qp(IBV_QPT_RC, cq, &two.real_b);
-	prompt = false; /* so that b has a marker on its way */
-	CHECK(suspend_one(two.b, 2) == ETIMEDOUT);
-	prompt = true;
-	CHECK(!send_one(two.a, 1, IBV_SEND_SIGNALED));
-	fake_finish(two.real_a, 1, IBV_WC_SUCCESS);
-	suspend_a();
+	cq = holder_make();
 	qpn = two.a->qp_num;
 	if (replaced) {
 		CHECK(!layer_replace(&qpn, 1, LONG, &swapped));
@@ -217,6 +239,57 @@ static void test_yields(bool replaced)
 	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(cq));
 }
 
+/* of the application's */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool locked;
+
+static int query_with_lock(void)
+{
+	int err;
+
+	MUST(!pthread_mutex_lock(&lock));
+	locked = true;
+	err = query_a();
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static int lock_with_cq(void)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+
+	MUST(!ibv_start_poll(holder.ex, &attr));
+	holder.has = true;
+	MUST(!pthread_mutex_lock(&lock));
+	pthread_mutex_unlock(&lock);
+	ibv_end_poll(holder.ex);
+	return 0;
+}
+
+/* The layer knows nothing of what the owner of the CQ waits for. */
+static void test_yields_to_all(void)
+{
+	struct verb has_lock, has_cq, within;
+	struct ibv_cq *cq;
+
+	puts("and when that waits for a lock, of which the owner does");
+	cq = holder_make();
+	locked = false;
+	verb_begin(&has_lock, query_with_lock);
+	WAIT(locked);
+	verb_begin(&has_cq, lock_with_cq);
+	WAIT(holder.has);
+	verb_begin(&within, destroy_b);
+	WAIT(fake_alive(FAKE_QP) == 1);
+	is_late = true;
+	resume();
+	is_late = false;
+	verb_end(&has_lock);
+	verb_end(&has_cq);
+	verb_end(&within);
+	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(cq));
+}
+
 int main(void)
 {
 	rig_open();
@@ -224,5 +297,6 @@ int main(void)
 	test_batches();
 	test_yields(false);
 	test_yields(true);
+	test_yields_to_all();
 	return rig_close();
 }
