@@ -21,7 +21,7 @@ enum {
 	MOST_ID = 64,
 	MOST_PROCS = 48,     /* a daemon has 64 connections */
 	PATIENCE_MS = 30000, /* beyond what a word is given */
-	LINE_MS = 1,	     /* and for each line, of which there may be many */
+	LINE_MS = 1,	     /* and in a round for each line of many */
 };
 
 struct layer_proc;
@@ -103,14 +103,13 @@ void layer_unsay(struct layer_proc *p);
  * layer_round - say to all what they are to be told, and hear what they answer
  *
  * They do it at the same time. Who fails hears no more. The connection is closed if
- * nobody can tell any more what an answer belongs to.
+ * nobody can tell any more what an answer belongs to; so it is of who answers nothing for
+ * PATIENCE_MS and the budget, or answers so slowly that the round would take that, and
+ * LINE_MS for each line.
  *
  * Return: false if one of them has failed
  */
 bool layer_round(struct layer *l);
-
-/* until when: whoever has most to hear has time for that */
-long long layer_deadline(const struct layer *l);
 
 /* an answer of a daemon or a process, to be freed; NULL, and the reason in @reason */
 json_t *layer_ask(struct conn *c, const char *line, long long deadline,

@@ -181,9 +181,17 @@ static bool send_some(struct layer *l, struct layer_proc *p, struct cursor *c,
 	return true;
 }
 
+/* A line takes no longer. */
+static long long line_until(const struct layer *l, long long deadline)
+{
+	long long until = now_ms() + l->budget + PATIENCE_MS;
+
+	return until < deadline ? until : deadline;
+}
+
 /* Also if one of them is a refusal: who says it goes on with the next line. */
 static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c,
-		      long long deadline)
+		      long long until, long long deadline)
 {
 	char *answer, reason[512];
 	size_t length;
@@ -191,7 +199,7 @@ static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c,
 	while (p->open && c->heard < c->sent) {
 		json_decref(p->answer);
 		p->answer = NULL;
-		answer = client_hear(&p->conn, &length, deadline);
+		answer = client_hear(&p->conn, &length, until);
 		if (!answer) {
 			broken(l, p, c->heard);
 			return;
@@ -200,6 +208,7 @@ static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c,
 		if (!p->answer)
 			failed(l, p, c->heard, reason);
 		c->heard = behind(c->heard);
+		until = line_until(l, deadline);
 	}
 }
 
@@ -229,7 +238,8 @@ static bool round_ends(struct layer *l)
 	return good;
 }
 
-long long layer_deadline(const struct layer *l)
+/* Whoever has most to hear has time for that. */
+static long long round_until(const struct layer *l)
 {
 	size_t most = 0;
 
@@ -241,20 +251,23 @@ long long layer_deadline(const struct layer *l)
 
 bool layer_round(struct layer *l)
 {
-	long long deadline = layer_deadline(l);
+	long long deadline = round_until(l), until;
 	struct cursor cursors[MOST_PROCS];
 	bool more = true;
 
 	round_begins(l, cursors);
 	while (more) {
 		more = false;
+		until = line_until(l, deadline);
 		for (size_t i = 0; i < l->n; i++)
 			if (l->procs[i]->lines && !l->procs[i]->failed)
 				more |= send_some(l, l->procs[i], &cursors[i],
-						  deadline);
+						  until);
+		/* at the same time for all: what has come meanwhile is heard */
+		until = line_until(l, deadline);
 		for (size_t i = 0; i < l->n; i++)
 			if (l->procs[i]->lines)
-				hear_some(l, l->procs[i], &cursors[i],
+				hear_some(l, l->procs[i], &cursors[i], until,
 					  deadline);
 	}
 	return round_ends(l);

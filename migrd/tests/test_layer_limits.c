@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How many queue pairs may lead from one process to another, as their numbers are said in one
- * line; and how long processes have for many lines
+ * line
  */
 #include <stdlib.h>
 
@@ -50,22 +50,8 @@ static bool match(size_t n)
 	return good;
 }
 
-static void test_deadline(void)
-{
-	struct layer_proc one = { .lines = 3 }, other = { .lines = 1 << 19 };
-	struct layer l = { .budget = 1000, .procs = { &one, &other }, .n = 1 };
-	long long before = now_ms(), deadline = layer_deadline(&l);
-
-	/* that is at the same time in all processes */
-	CHECK(deadline >= before + 31003 && deadline <= now_ms() + 31003);
-	l.n = 2;
-	before = now_ms();
-	CHECK(layer_deadline(&l) >= before + 31000 + (1 << 19));
-}
-
 int main(void)
 {
-	test_deadline();
 	CHECK(match(1));
 	CHECK(match(MOST));
 	CHECK(!match(MOST + 1));

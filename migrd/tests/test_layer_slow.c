@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How long processes have for their lines: who answers none holds nobody up for longer than
+ * for one, and who answers has time for many.
+ */
+#include "check.h"
+#include "layer.h"
+
+enum {
+	BUDGET_MS = 1000,
+	ONE_MS = BUDGET_MS + 30000, /* for an answer */
+	AT_ONCE = 64,		    /* lines, before all are waited for */
+	NEVER = -1,
+};
+
+/* a process answers a line so much later, or when it has answered the one before */
+static struct side {
+	struct layer_proc proc;
+	size_t answered;
+	long long sent, free;
+	int ms;
+} sides[3];
+
+static long long now;
+
+long long now_ms(void)
+{
+	return now;
+}
+
+static struct side *side_of(const struct conn *c)
+{
+	for (size_t i = 0; i < 3; i++)
+		if (&sides[i].proc.conn == c)
+			return &sides[i];
+	abort();
+}
+
+bool conn_send(struct conn *c, const char *text, size_t bytes,
+	       long long deadline)
+{
+	(void)text, (void)bytes, (void)deadline;
+	side_of(c)->sent = now;
+	return true;
+}
+
+char *client_hear(struct conn *c, size_t *bytes, long long deadline)
+{
+	static char line[] = "{\"ok\": true}";
+	struct side *s = side_of(c);
+	long long at = (s->free > s->sent ? s->free : s->sent) + s->ms;
+
+	if (s->ms == NEVER || (at > now && at > deadline)) {
+		if (now < deadline)
+			now = deadline;
+		return NULL;
+	}
+	if (now < at)
+		now = at;
+	s->free = at;
+	s->answered++;
+	*bytes = strlen(line);
+	return line;
+}
+
+bool client_open(struct conn *c, SSL_CTX *ctx, const char *host,
+		 const char *port, const char *name, long long deadline,
+		 char *reason, size_t bytes)
+{
+	(void)c, (void)ctx, (void)host, (void)port, (void)name;
+	(void)deadline, (void)reason, (void)bytes;
+	abort();
+}
+
+void conn_free(struct conn *c)
+{
+	(void)c;
+}
+
+static void side_has(struct side *s, size_t lines, int ms)
+{
+	*s = (struct side){ .proc.open = true, .ms = ms };
+	while (lines--)
+		layer_tell(&s->proc, "key");
+}
+
+/* how long it takes; the first @good of them have answered all */
+static long long round_of(size_t n, size_t good)
+{
+	struct layer l = { .budget = BUDGET_MS, .n = n };
+	size_t lines[3];
+
+	now = 0;
+	for (size_t i = 0; i < n; i++) {
+		l.procs[i] = &sides[i].proc;
+		lines[i] = sides[i].proc.lines;
+	}
+	CHECK(layer_round(&l) == (n == good));
+	for (size_t i = 0; i < n; i++) {
+		CHECK(sides[i].proc.open == (i < good));
+		CHECK((sides[i].answered == lines[i]) == (i < good),
+		      "%zu of %zu", sides[i].answered, lines[i]);
+		json_decref(sides[i].proc.answer);
+		free(sides[i].proc.text);
+	}
+	return now;
+}
+
+static void check_round(size_t n, size_t good, long long ms)
+{
+	long long took = round_of(n, good);
+
+	CHECK(took == ms, "%lld ms, not %lld", took, ms);
+}
+
+int main(void)
+{
+	puts("one answers slowly, but it does");
+	side_has(&sides[0], 100000, 1);
+	check_round(1, 1, 100000);
+
+	puts("others answer nothing");
+	side_has(&sides[0], 100000, 0);
+	side_has(&sides[1], 1, NEVER);
+	side_has(&sides[2], 100000, NEVER);
+	check_round(3, 1, ONE_MS);
+
+	puts("one is much too slow");
+	side_has(&sides[0], 10, 20000);
+	side_has(&sides[1], 10, NEVER);
+	check_round(2, 0, ONE_MS + 10);
+
+	puts("one answers slowly, and another one nothing");
+	side_has(&sides[0], 100000, 1);
+	side_has(&sides[1], 1, NEVER);
+	check_round(2, 1, ONE_MS + 100000 - AT_ONCE);
+	return check_result();
+}
