@@ -180,10 +180,9 @@ static struct conn *daemon_of(struct layer *l, struct hosts *hosts,
 	for (size_t i = 0; i < hosts->n; i++)
 		if (!strcmp(hosts->all[i].name, name))
 			return &hosts->all[i].conn;
-	if (hosts->n == MOST_HOSTS) {
-		snprintf(reason, bytes, "too many hosts");
-		return NULL;
-	}
+	/* as many as there are: a host may have one for each of its processes */
+	if (hosts->n == MOST_HOSTS)
+		conn_free(&hosts->all[--hosts->n].conn);
 	c = &hosts->all[hosts->n].conn;
 	if (!client_open(c, l->ctx, name, l->port, name, now_ms() + PATIENCE_MS,
 			 reason, bytes))
