@@ -12,7 +12,6 @@
 #include "folders.h"
 #include "note.h"
 #include "process.h"
-#include "refusals.h"
 #include "server.h"
 #include "shared.h"
 
@@ -130,8 +129,8 @@ int main(int argc, char **argv)
 			     argv[i]);
 			return 2;
 		}
-	if (gethostname(host, sizeof(host) - 1) || !refusals_init() ||
-	    !shared_init() || !server_init(&s) || !hold_signals(&s)) {
+	if (gethostname(host, sizeof(host) - 1) || !shared_init() ||
+	    !server_init(&s) || !hold_signals(&s)) {
 		note("%s", strerror(errno));
 		return 1;
 	}

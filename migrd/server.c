@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "note.h"
-#include "refusals.h"
 
 enum {
 	QUEUE = 64,
@@ -156,8 +155,7 @@ static void begin(struct server *s, const struct waiting *w, int place)
 		in_child(s, place, w->fd, parent);
 	}
 	if (s->children[place].pid < 0) {
-		if (refusals_tell())
-			note("%s: refused: fork: %s", w->text, strerror(errno));
+		note("%s: refused: fork: %s", w->text, strerror(errno));
 		s->children[place].pid = 0;
 	}
 	s->children[place].addr = w->addr;
@@ -166,8 +164,7 @@ static void begin(struct server *s, const struct waiting *w, int place)
 
 static void refuse(const struct waiting *w, const char *reason)
 {
-	if (refusals_tell())
-		note("%s: refused: %s", w->text, reason);
+	note("%s: refused: %s", w->text, reason);
 	close(w->fd);
 }
 

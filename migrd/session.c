@@ -16,7 +16,6 @@
 #include "note.h"
 #include "proc.h"
 #include "rdma.h"
-#include "refusals.h"
 
 enum {
 	HANDSHAKE_MS = 5000,
@@ -204,8 +203,7 @@ void session_run(const struct session *s, int fd)
 	if (!conn_init(&c, s->ctx, fd, LINE_BYTES)) {
 		note("no memory");
 	} else if (!conn_handshake(&c, true, now_ms() + HANDSHAKE_MS)) {
-		if (refusals_tell())
-			note("refused: %s", c.reason);
+		note("refused: %s", c.reason);
 	} else {
 		atomic_store(s->known, true);
 		eventfd_write(s->woken, 1);

@@ -241,41 +241,6 @@ static void test_new_files(void)
 	ca_free(&other);
 }
 
-static int lines_with(const char *text)
-{
-	char path[128], line[2048];
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/log", dir);
-	f = fopen(path, "r");
-	MUST(f);
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, text) != NULL;
-	fclose(f);
-	return n;
-}
-
-/* 100 in a minute are told, and one may end meanwhile. */
-static void test_flood(void)
-{
-	enum {
-		MANY = 250
-	};
-	struct client c;
-
-	puts("many who are refused");
-	daemon_forget_log();
-	for (int i = 0; i < MANY; i++)
-		close(dial());
-	/* it comes behind them */
-	CHECK(SOME_TIME(client_try(&c, "n1", "ca", TLS1_3_VERSION)));
-	client_close(&c);
-	CHECK(SOME_TIME(!daemon_children()));
-	CHECK(lines_with("refused: ") <= 200, "%d lines",
-	      lines_with("refused: "));
-}
-
 int main(void)
 {
 	rig_begin();
@@ -287,7 +252,6 @@ int main(void)
 	test_many();
 	test_new_files();
 	test_signal();
-	test_flood();
 	CHECK(!daemon_end());
 	CHECK(!daemon_logged_now("child"));
 	rig_end();
