@@ -71,27 +71,42 @@ void gate_put_away(struct shadow_context *ctx)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
-static bool is_of(const struct contexts *list, int cmd_fd)
+static const struct shadow_context *find_in(const struct contexts *list,
+					    int cmd_fd)
 {
-	struct shadow_context *c;
+	const struct shadow_context *c;
 
 	TAILQ_FOREACH (c, list, entry)
-		if (c->real->cmd_fd == cmd_fd && c->unplugged)
-			return true;
-	return false;
+		if (c->real->cmd_fd == cmd_fd)
+			break;
+	return c;
 }
 
-bool gate_is_unplugged(int cmd_fd)
+static bool is_context(int cmd_fd, bool unplugged)
 {
-	bool is;
+	const struct shadow_context *c;
 
 	/* nor is there the lock, in a child */
 	if (!control_is_on())
 		return false;
 	pthread_mutex_lock(&contexts_lock);
-	is = is_of(&contexts, cmd_fd) || is_of(&put_away, cmd_fd);
+	c = find_in(&contexts, cmd_fd);
+	if (!c)
+		c = find_in(&put_away, cmd_fd);
+	if (c && unplugged && !c->unplugged)
+		c = NULL;
 	pthread_mutex_unlock(&contexts_lock);
-	return is;
+	return c;
+}
+
+bool gate_is_context(int cmd_fd)
+{
+	return is_context(cmd_fd, false);
+}
+
+bool gate_is_unplugged(int cmd_fd)
+{
+	return is_context(cmd_fd, true);
 }
 
 void gate_begin_batch(void)

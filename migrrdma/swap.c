@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "build.h"
+#include "doorbell.h"
 #include "events.h"
 #include "gate.h"
 #include "names.h"
@@ -205,8 +206,10 @@ int swap_objects(bool all, struct swap *s)
 	TAILQ_FOREACH (c, &contexts, entry)
 		if (all)
 			swap_all_of(c);
-	if (all)
+	if (all) {
 		take_last_events();
+		doorbell_moved();
+	}
 	err = swap_post_held(s);
 	TAILQ_FOREACH (c, &contexts, entry) {
 		if (all && !err)

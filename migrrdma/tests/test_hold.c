@@ -2,7 +2,10 @@
 /*
  * A process lets go of its device, comes to another host, and gets other objects there.
  */
+#include <fcntl.h>
 #include <sys/ioctl.h>
+
+#include <rdma/ib_user_verbs.h>
 
 #include "bury.h"
 #include "replace_rig.h"
@@ -37,6 +40,52 @@ static void test_bury(void)
 	CHECK(ioctl(fd, 0xc0181b01, NULL) == -1 && errno == ENOTTY);
 	close(fd);
 	close(other);
+	world_destroy();
+}
+
+/* What is written to a device's file, and is one of so many bytes: the pipe is the file. */
+static ssize_t rings(const int pipe[2], uint32_t command, uint32_t requests,
+		     size_t bytes)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_post_send cmd;
+		char more;
+	} bell = { .hdr.command = command, .cmd.wr_count = requests };
+	char sink[sizeof(bell)];
+	ssize_t written = write(real_ctx->cmd_fd, &bell, bytes);
+
+	CHECK(written < 0 || read(pipe[0], sink, sizeof(sink)) == written);
+	return written;
+}
+
+/* A device would take it; a pipe has no such ioctl(). */
+static void test_doorbell(void)
+{
+	const size_t bytes = sizeof(struct ib_uverbs_cmd_hdr) +
+			     sizeof(struct ib_uverbs_post_send);
+	const uint32_t post = IB_USER_VERBS_CMD_POST_SEND;
+	int pipes[2];
+
+	puts("a doorbell that is a write()");
+	MUST(!pipe2(pipes, O_NONBLOCK));
+	world_make();
+	MUST(dup2(pipes[1], real_ctx->cmd_fd) >= 0);
+	CHECK(rings(pipes, post, 0, bytes) == (ssize_t)bytes);
+	suspend();
+	replace_all();
+	MUST(dup2(pipes[1], real_ctx->cmd_fd) >= 0);
+	errno = 0;
+	CHECK(rings(pipes, post, 0, bytes) == -1 && errno == ENOTTY);
+	CHECK(rings(pipes, post, 1, bytes) == (ssize_t)bytes);
+	CHECK(rings(pipes, post + 1, 0, bytes) == (ssize_t)bytes);
+	CHECK(rings(pipes, post, 0, bytes + 1) == (ssize_t)bytes + 1);
+	close(real_ctx->cmd_fd);
+	CHECK(rings(pipes, post, 0, bytes) == -1 && errno == EBADF);
+	connect_all();
+	resume();
+	close(pipes[0]);
+	close(pipes[1]);
 	world_destroy();
 }
 
@@ -336,6 +385,7 @@ int main(void)
 {
 	rig_open();
 	fake_work();
+	test_doorbell();
 	test_bury();
 	test_moved();
 	test_rtr();
