@@ -255,12 +255,24 @@ static int make_objects(struct shadow_context *c, struct swap *s)
 	return err;
 }
 
+static bool has_moved(void)
+{
+	struct shadow_context *c;
+
+	TAILQ_FOREACH (c, &contexts, entry)
+		if (bury_is_dead(c->real))
+			return true;
+	return false;
+}
+
 int build_make(bool all, struct swap *s)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 	int err = 0;
 
+	if (all && has_moved())
+		device_forget_all();
 	errno = 0;
 	TAILQ_FOREACH (c, &contexts, entry) {
 		if (all && !err)

@@ -32,11 +32,17 @@ enum {
 };
 
 /**
+ * device_forget_all - the process has come to another host, and libibverbs looks at its
+ * devices: it tells them from those of the host before by the numbers of their files only,
+ * and would take one for another, and for the provider of that
+ */
+void device_forget_all(void);
+
+/**
  * device_open_again - open the same device anew; after the process has come to another
  * host, the one of the same name there, or the only one
  * @dead: the context that there was is of the host before
- * @why: receives the reason if it is not what libibverbs takes it for: that tells devices
- *	of a host from those of the one before by the numbers of their files only
+ * @why: receives the reason if it is not what libibverbs takes it for
  *
  * Return: a real context, or NULL and errno
  */

@@ -89,7 +89,7 @@ static void free_qp(struct shadow_qp *s)
 	free(s);
 }
 
-/* of what was asked for; *@cap receives what it has become */
+/* *@cap is what is asked for, and receives what it has become */
 static struct ibv_qp *make(struct shadow_qp *s, struct ibv_qp_cap *cap)
 {
 	struct ibv_context *ctx = coming_context(s->qp.context);
@@ -97,6 +97,7 @@ static struct ibv_qp *make(struct shadow_qp *s, struct ibv_qp_cap *cap)
 	struct ibv_qp_init_attr *plain = (struct ibv_qp_init_attr *)&a;
 	struct ibv_qp *qp;
 
+	a.cap = *cap;
 	a.qp_context = s;
 	a.send_cq = coming_cq(a.send_cq);
 	a.recv_cq = coming_cq(a.recv_cq);
@@ -121,18 +122,23 @@ static bool has_less(const struct ibv_qp_cap *cap,
 	       cap->max_inline_data < than->max_inline_data;
 }
 
-/* another device may give less for the same */
-struct ibv_qp *qp_make(struct shadow_qp *s)
+static struct ibv_qp *make_no_less(struct shadow_qp *s, struct ibv_qp_cap cap)
 {
-	struct ibv_qp_cap cap;
 	struct ibv_qp *qp = make(s, &cap);
 
-	if (qp && has_less(&cap, &s->cap)) {
-		real()->ibv_destroy_qp(qp);
-		qp = NULL;
-		errno = ENOSPC;
-	}
-	return qp;
+	if (!qp || !has_less(&cap, &s->cap))
+		return qp;
+	real()->ibv_destroy_qp(qp);
+	errno = ENOSPC;
+	return NULL;
+}
+
+/* Another device may give less for the same: then it is asked for what there was. */
+struct ibv_qp *qp_make(struct shadow_qp *s)
+{
+	struct ibv_qp *qp = make_no_less(s, s->init.cap);
+
+	return qp || errno != ENOSPC ? qp : make_no_less(s, s->cap);
 }
 
 void qp_use(struct shadow_qp *s, struct ibv_qp *qp)
@@ -212,6 +218,7 @@ static struct ibv_qp *create_qp(struct ibv_context *ctx,
 		s->unqueueable = attr->send_ops_flags &
 				 (IBV_QP_EX_WITH_TSO | IBV_QP_EX_WITH_FLUSH |
 				  IBV_QP_EX_WITH_ATOMIC_WRITE);
+	*cap = attr->cap;
 	qp = make(s, cap);
 	s->cap = *cap;
 	return made_qp(s, qp);

@@ -105,12 +105,19 @@ struct fake_last {
 	uint32_t mw_rkey; /* of the window, as it is bound */
 	struct ibv_qp_attr modify;
 	struct ibv_moderate_cq moderate;
-	unsigned int cqs, qps; /* that were tried to be made */
+	unsigned int cqs, qps;	/* that were tried to be made */
+	unsigned int forgotten; /* how often there were no devices */
 };
 extern struct fake_last fake_last;
 
 /* as of mlx5: a QP that has not been in RTS since RESET takes no requests, even in ERR */
 extern bool fake_needs_rts;
+
+/* it gives no more than it is asked for, and so many SGEs at most */
+extern bool fake_exact;
+enum {
+	FAKE_MOST_SGES = 40
+};
 
 /* What names of devices begin with, when they appear; "fake" */
 extern const char *fake_prefix;

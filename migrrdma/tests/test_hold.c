@@ -114,8 +114,10 @@ static void test_moved(void)
 	CHECK(layer_is_held() && !shows_sign()); /* it cannot move on so */
 	CHECK(layer_connect(&swapped) == EINVAL);
 	CHECK(strstr(swapped.reason, "held"), "%s", swapped.reason);
+	fake_last.forgotten = 0;
 	replace_all();
 	CHECK(!shows_sign() && !layer_is_held());
+	CHECK(fake_last.forgotten == 1, "%u", fake_last.forgotten);
 	CHECK(fake_alive(FAKE_CONTEXT) == 1);
 	world_is_back();
 	connect_all();
@@ -374,7 +376,9 @@ static void test_here(void)
 	puts("where it was");
 	begin();
 	hold(100);
+	fake_last.forgotten = 0;
 	replace_all();
+	CHECK(!fake_last.forgotten);
 	connect_all();
 	resume();
 	RECVS(w.real, 1, 2, 3);

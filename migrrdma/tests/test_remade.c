@@ -4,13 +4,18 @@
  */
 #include "replace_rig.h"
 
-static void again(void)
+static void again_suspended(void)
 {
-	suspend();
 	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
 	real_ctx = fake_newest(FAKE_CONTEXT);
 	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
 	resume();
+}
+
+static void again(void)
+{
+	suspend();
+	again_suspended();
 }
 
 static void test_regions(void)
@@ -175,6 +180,39 @@ static void test_qps(void)
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
+static void test_caps(void)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+
+	puts("on a device that gives no more than it is asked for");
+	MUST(cq = ibv_create_cq(ctx, 100, NULL, NULL, 0));
+	init.send_cq = init.recv_cq = cq;
+	init.cap = (struct ibv_qp_cap){ .max_send_wr = 5, .max_send_sge = 3 };
+	qp = ibv_create_qp(pd, &init);
+	MUST(qp && init.cap.max_send_wr > 5 && init.cap.max_send_sge == 33);
+	fake_exact = true;
+	again();
+	CHECK(fake_last.qp.cap.max_send_wr == init.cap.max_send_wr);
+	CHECK(fake_last.qp.cap.max_inline_data == init.cap.max_inline_data);
+	again();
+	CHECK(!ibv_destroy_qp(qp));
+
+	puts("or less than there was");
+	fake_exact = false;
+	init.cap = (struct ibv_qp_cap){ .max_send_wr = 5,
+					.max_send_sge = FAKE_MOST_SGES - 29 };
+	qp = ibv_create_qp(pd, &init);
+	MUST(qp && init.cap.max_send_sge > FAKE_MOST_SGES);
+	fake_exact = true;
+	suspend();
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENOSPC);
+	fake_exact = false;
+	again_suspended();
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+}
+
 int main(void)
 {
 	rig_open();
@@ -182,5 +220,6 @@ int main(void)
 	test_queues();
 	test_domains();
 	test_qps();
+	test_caps();
 	return rig_close();
 }

@@ -3,6 +3,7 @@
 #include "inner.h"
 
 #include <errno.h>
+#include <sys/param.h>
 
 static struct fake_qp *new_qp(struct ibv_context *ctx,
 			      const struct ibv_qp_init_attr_ex *attr)
@@ -37,8 +38,14 @@ static void own_attr(const struct ibv_qp_init_attr *attr, const char *call)
 		own(FAKE_SRQ, attr->srq, call);
 }
 
+bool fake_exact;
+
 static void grow_cap(struct ibv_qp_cap *cap)
 {
+	if (fake_exact) {
+		cap->max_send_sge = MIN(cap->max_send_sge, FAKE_MOST_SGES);
+		return;
+	}
 	cap->max_send_wr += 10;
 	cap->max_recv_wr += 20;
 	cap->max_send_sge += 30;
