@@ -128,7 +128,8 @@ bool client_open(struct conn *c, SSL_CTX *ctx, const char *host,
 
 	if (fd < 0)
 		return false;
-	if (!conn_init(c, ctx, fd, ANSWER_BYTES) || !tls_expect(c->ssl, name)) {
+	if (!conn_init(c, ctx, fd, ANSWER_BYTES) ||
+	    (name && !tls_expect(c->ssl, name))) {
 		snprintf(reason, bytes, "'%s' is not a name", name);
 	} else if (conn_handshake(c, false, deadline) && greet(c, deadline)) {
 		return true;

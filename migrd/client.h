@@ -9,7 +9,7 @@
 
 /**
  * client_open - connect to a daemon, and hear who it is
- * @name: what its certificate has to be for
+ * @name: what its certificate has to be for; NULL: it is any host's of the cluster
  * @reason: why that was not possible; nothing is to be freed then
  */
 bool client_open(struct conn *c, SSL_CTX *ctx, const char *host,

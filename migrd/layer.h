@@ -52,6 +52,7 @@ struct layer_proc {
 	struct conn conn;
 	bool open;
 	char host[MOST_HOST], id[MOST_ID];
+	bool by_gid; /* that is an address of its QPs, which may be a container's */
 	bool is_mover;
 	int inner; /* its number in the container */
 	struct layer_names names;

@@ -107,8 +107,8 @@ bool layer_processes(struct layer *l, const char *host, long long deadline,
 }
 
 /* one that is open */
-static struct layer_proc *add(struct layer *l, const char *host, const char *id,
-			      char *reason, size_t bytes)
+static struct layer_proc *add(struct layer *l, const char *host, bool by_gid,
+			      const char *id, char *reason, size_t bytes)
 {
 	struct layer_proc *p = calloc(1, sizeof(*p));
 
@@ -119,6 +119,7 @@ static struct layer_proc *add(struct layer *l, const char *host, const char *id,
 	}
 	snprintf(p->host, sizeof(p->host), "%s", host);
 	snprintf(p->id, sizeof(p->id), "%s", id);
+	p->by_gid = by_gid;
 	if (!layer_open(l, p, now_ms() + PATIENCE_MS, reason, bytes)) {
 		free(p);
 		return NULL;
@@ -152,7 +153,8 @@ static bool add_movers(struct layer *l)
 			     reason, sizeof(reason)))
 		return layer_fail(l, "%s: %s", l->local, reason);
 	for (size_t i = 0; i < n; i++) {
-		p = add(l, l->local, found[i].id, reason, sizeof(reason));
+		p = add(l, l->local, false, found[i].id, reason,
+			sizeof(reason));
 		if (!p || !names_of(p, reason, sizeof(reason)))
 			return layer_fail(l, "%s: %s", l->local, reason);
 		p->is_mover = true;
@@ -184,7 +186,7 @@ static struct conn *daemon_of(struct layer *l, struct hosts *hosts,
 	if (hosts->n == MOST_HOSTS)
 		conn_free(&hosts->all[--hosts->n].conn);
 	c = &hosts->all[hosts->n].conn;
-	if (!client_open(c, l->ctx, name, l->port, name, now_ms() + PATIENCE_MS,
+	if (!client_open(c, l->ctx, name, l->port, NULL, now_ms() + PATIENCE_MS,
 			 reason, bytes))
 		return NULL;
 	strcpy(hosts->all[hosts->n++].name, name);
@@ -230,7 +232,7 @@ static bool find_peer(struct layer *l, struct hosts *hosts, struct layer_qp *qp)
 	if (c && find(c, qp, id, reason, sizeof(reason))) {
 		qp->to = known(l, id);
 		if (!qp->to) {
-			qp->to = add(l, host, id, reason, sizeof(reason));
+			qp->to = add(l, host, true, id, reason, sizeof(reason));
 			if (qp->to && !names_of(qp->to, reason, sizeof(reason)))
 				qp->to = NULL;
 		}

@@ -119,8 +119,8 @@ bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
 	char line[MOST_ID + 8];
 	json_t *answer;
 
-	if (!client_open(&p->conn, l->ctx, p->host, l->port, p->host, deadline,
-			 reason, bytes))
+	if (!client_open(&p->conn, l->ctx, p->host, l->port,
+			 p->by_gid ? NULL : p->host, deadline, reason, bytes))
 		return false;
 	snprintf(line, sizeof(line), "open %s", p->id);
 	answer = layer_ask(&p->conn, line, deadline, reason, bytes);

@@ -100,8 +100,8 @@ void cert_new(const struct ca *ca, const char *folder, const char *file,
 	cert = begin(key, cn, X509_get_subject_name(ca->cert), days);
 	extend(cert, ca->cert, NID_basic_constraints, "critical,CA:FALSE");
 	extend(cert, ca->cert, NID_ext_key_usage, usage);
-	/* and where the file of queue pairs has them */
-	snprintf(names, sizeof(names), "DNS:%s,IP:10.10.0.2", cn);
+	/* not where the file of queue pairs has them: that may be a container's address */
+	snprintf(names, sizeof(names), "DNS:%s,IP:10.20.0.2", cn);
 	extend(cert, ca->cert, NID_subject_alt_name, names);
 	MUST(X509_sign(cert, ca->key, EVP_sha256()));
 	save(cert, key, folder, file);

@@ -231,7 +231,7 @@ static void test_nobody_says(void)
 {
 	puts("the end of the input, and it is elsewhere");
 	forget();
-	layer_begin("10.10.0.2");
+	layer_begin("10.20.0.2");
 	CHECK(layer_says("checked"), "%s", heard);
 	layer_tell("stop\n");
 	CHECK(layer_says("stopped"), "%s", heard);
