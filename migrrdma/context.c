@@ -223,7 +223,7 @@ static int open_real(struct shadow_context *s, struct ibv_device *device)
 	struct ibv_context *ctx = &s->verbs.context;
 	int err = 0;
 
-	s->real = real()->ibv_open_device(real_device(device));
+	s->real = device_open(device);
 	if (!s->real)
 		return errno;
 	ctx->device = device;

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "gate.h"
+
 /* more than libibverbs' struct verbs_device has behind struct ibv_device */
 #define HIDDEN_BYTES 256
 
@@ -24,13 +26,16 @@ struct shadow_device {
 	struct ibv_device device;
 	char hidden[HIDDEN_BYTES]; /* zeros */
 	struct ibv_device *real;
+	/* of another host than when it was listed: lists that keep @real, and the next */
+	struct ibv_device **kept, **coming;
+	bool stale; /* @real is of the host before */
 	atomic_uint refs;
 	struct shadow_device *next;
 };
 
 /*
- * Those there are, each real one once. A real device stays in libibverbs' list while a
- * list of ours has it, or a context; and so does its shadow.
+ * Those there are, each real one once. A real device is there while a list of libibverbs'
+ * has it that we hold, or a context; and its shadow, while a list or context of ours has it.
  */
 static struct shadow_device *devices;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -90,7 +95,12 @@ static _Thread_local bool blind;
 void device_forget_all(void)
 {
 	struct ibv_device **list;
+	struct shadow_device *d;
 
+	pthread_mutex_lock(&lock);
+	for (d = devices; d; d = d->next)
+		d->stale = true;
+	pthread_mutex_unlock(&lock);
 	blind = true;
 	list = real()->ibv_get_device_list(NULL);
 	blind = false;
@@ -149,10 +159,17 @@ static struct ibv_context *open_one_of(struct ibv_device **list, int n,
 	return NULL;
 }
 
+static void free_real_list(struct ibv_device **list)
+{
+	if (list)
+		real()->ibv_free_device_list(list);
+}
+
 struct ibv_context *device_open_again(struct ibv_device *device, bool dead,
 				      char why[DEVICE_WHY])
 {
-	struct ibv_device **list;
+	struct shadow_device *d = to_device(device);
+	struct ibv_device **list, **unused;
 	struct ibv_context *ctx;
 	int n, err;
 
@@ -164,18 +181,42 @@ struct ibv_context *device_open_again(struct ibv_device *device, bool dead,
 		return NULL;
 	ctx = open_one_of(list, n, device->name, why);
 	err = errno;
-	real()->ibv_free_device_list(list);
+	unused = ctx ? d->coming : list;
+	if (ctx)
+		d->coming = list;
+	free_real_list(unused);
 	errno = err;
+	return ctx;
+}
+
+struct ibv_context *device_open(struct ibv_device *device)
+{
+	struct ibv_context *ctx;
+	char why[DEVICE_WHY];
+
+	if (!to_device(device)->stale)
+		return real()->ibv_open_device(real_device(device));
+	ctx = device_open_again(device, true, why);
+	if (ctx)
+		device_is_now(device, ctx);
 	return ctx;
 }
 
 void device_is_now(struct ibv_device *device, const struct ibv_context *real)
 {
 	struct shadow_device *d = to_device(device);
+	struct ibv_device **before = NULL;
 
 	pthread_mutex_lock(&lock);
 	d->real = real->device;
+	d->stale = false;
+	if (d->coming) {
+		before = d->kept;
+		d->kept = d->coming;
+		d->coming = NULL;
+	}
 	pthread_mutex_unlock(&lock);
+	free_real_list(before);
 }
 
 struct shadow_device *shadow_device_get(struct shadow_device *device)
@@ -193,6 +234,8 @@ void shadow_device_put(struct shadow_device *device)
 		for (d = &devices; *d != device; d = &(*d)->next)
 			;
 		*d = device->next;
+		free_real_list(device->kept);
+		free_real_list(device->coming);
 		free(device);
 	}
 	pthread_mutex_unlock(&lock);
@@ -230,15 +273,12 @@ static void free_list(struct list *list)
 	free(list);
 }
 
-struct ibv_device **ibv_get_device_list(int *num_devices)
+static struct ibv_device **get_list(int *num_devices)
 {
 	struct shadow_device *d;
 	struct ibv_device **dev;
 	struct list *list;
 	int n;
-
-	if (importing)
-		return real()->ibv_get_device_list(num_devices);
 
 	if (num_devices)
 		*num_devices = 0;
@@ -264,6 +304,14 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (num_devices)
 		*num_devices = n;
 	return list->device;
+}
+
+/* Not while devices are replaced: whose shadow another one will be is not known then. */
+struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	if (importing)
+		return real()->ibv_get_device_list(num_devices);
+	return GATED(get_list(num_devices));
 }
 
 void ibv_free_device_list(struct ibv_device **list)

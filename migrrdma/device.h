@@ -49,6 +49,13 @@ void device_forget_all(void);
 struct ibv_context *device_open_again(struct ibv_device *device, bool dead,
 				      char why[DEVICE_WHY]);
 
+/**
+ * device_open - a shadow's, also if it was listed on the host before
+ *
+ * Return: a real context, or NULL and errno
+ */
+struct ibv_context *device_open(struct ibv_device *device);
+
 /** device_is_now - the real device behind a shadow is that of this real context */
 void device_is_now(struct ibv_device *device, const struct ibv_context *real);
 

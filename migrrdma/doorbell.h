@@ -4,7 +4,8 @@
  * refuses with EACCES to whose credentials are not the very ones that the file was opened
  * with (ib_safe_file_access()). The threads of a process share theirs. CRIU gives each its
  * own, equal ones, and it is a thread of the layer that opens the device then. So from then
- * on the same command is said by ioctl(), of which nobody asks that.
+ * on the same command is said by ioctl(), of which nobody asks that: what a thread writes
+ * within a post (section.h).
  */
 #ifndef MIGRRDMA_DOORBELL_H
 #define MIGRRDMA_DOORBELL_H

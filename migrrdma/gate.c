@@ -71,42 +71,27 @@ void gate_put_away(struct shadow_context *ctx)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
-static const struct shadow_context *find_in(const struct contexts *list,
-					    int cmd_fd)
+static bool is_of(const struct contexts *list, int cmd_fd)
 {
-	const struct shadow_context *c;
+	struct shadow_context *c;
 
 	TAILQ_FOREACH (c, list, entry)
-		if (c->real->cmd_fd == cmd_fd)
-			break;
-	return c;
+		if (c->real->cmd_fd == cmd_fd && c->unplugged)
+			return true;
+	return false;
 }
 
-static bool is_context(int cmd_fd, bool unplugged)
+bool gate_is_unplugged(int cmd_fd)
 {
-	const struct shadow_context *c;
+	bool is;
 
 	/* nor is there the lock, in a child */
 	if (!control_is_on())
 		return false;
 	pthread_mutex_lock(&contexts_lock);
-	c = find_in(&contexts, cmd_fd);
-	if (!c)
-		c = find_in(&put_away, cmd_fd);
-	if (c && unplugged && !c->unplugged)
-		c = NULL;
+	is = is_of(&contexts, cmd_fd) || is_of(&put_away, cmd_fd);
 	pthread_mutex_unlock(&contexts_lock);
-	return c;
-}
-
-bool gate_is_context(int cmd_fd)
-{
-	return is_context(cmd_fd, false);
-}
-
-bool gate_is_unplugged(int cmd_fd)
-{
-	return is_context(cmd_fd, true);
+	return is;
 }
 
 void gate_begin_batch(void)

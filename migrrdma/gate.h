@@ -29,8 +29,7 @@ void gate_unlock_contexts(void);
 /* One that is unplugged is in the list no more; with the gate closed. */
 void gate_put_away(struct shadow_context *ctx);
 
-/* is it the file of one, and of one that is unplugged? */
-bool gate_is_context(int cmd_fd);
+/* is it the file of one that is unplugged? */
 bool gate_is_unplugged(int cmd_fd);
 
 /** gate_enter - begin a verb; it may wait while the process is suspended */

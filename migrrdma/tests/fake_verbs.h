@@ -113,6 +113,12 @@ extern struct fake_last fake_last;
 /* as of mlx5: a QP that has not been in RTS since RESET takes no requests, even in ERR */
 extern bool fake_needs_rts;
 
+/* it is told of each post by a write() of so many bytes to the context's file */
+extern bool fake_bells;
+enum {
+	FAKE_BELL = 32
+};
+
 /* it gives no more than it is asked for, and so many SGEs at most */
 extern bool fake_exact;
 enum {

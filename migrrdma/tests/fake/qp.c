@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <sys/param.h>
+#include <unistd.h>
+
+#include <rdma/ib_user_verbs.h>
 
 static struct fake_qp *new_qp(struct ibv_context *ctx,
 			      const struct ibv_qp_init_attr_ex *attr)
@@ -236,6 +239,20 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	return 0;
 }
 
+bool fake_bells;
+
+/* as rxe: what is posted is in memory that the kernel sees */
+static void ring_bell(const struct ibv_context *ctx)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_post_send cmd;
+	} bell = { .hdr.command = IB_USER_VERBS_CMD_POST_SEND };
+
+	if (fake_bells && write(ctx->cmd_fd, &bell, FAKE_BELL) != FAKE_BELL)
+		errno = EIO; /* the device is not there */
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
@@ -252,6 +269,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		if (w->opcode == IBV_WR_BIND_MW)
 			KEEP(mw_rkey, w->bind_mw.mw->rkey);
 	}
+	ring_bell(qp->context);
 	if (works)
 		return work((struct fake_qp *)qp, wr, bad_wr);
 	POST_ALL(qp, wr, bad_wr, send);
