@@ -26,7 +26,7 @@ static int add_file(struct tape *t, int fd)
 	return (int)t->n_files++;
 }
 
-/* room for one with all the memory it could have */
+/* room for one with all the memory it could have, asked and answered */
 static struct tape_entry *new_entry(struct tape *t,
 				    const struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -36,7 +36,7 @@ static struct tape_entry *new_entry(struct tape *t,
 	char *bytes;
 
 	for (unsigned int i = 0; i < hdr->num_attrs; i++)
-		most += tape_round(hdr->attrs[i].len);
+		most += 2 * tape_round(hdr->attrs[i].len);
 	if (t->n + most > t->room) {
 		bytes = realloc(t->bytes, 2 * t->room + most);
 		if (!bytes) {
@@ -49,6 +49,31 @@ static struct tape_entry *new_entry(struct tape *t,
 	e = (struct tape_entry *)(t->bytes + t->n);
 	memset(e, 0, most);
 	return e;
+}
+
+/* what is in memory as it is asked: it has its place behind all that may be kept */
+static char *asked_memory(struct tape_entry *e)
+{
+	char *memory = tape_memory(e);
+
+	for (unsigned int i = 0; i < e->hdr.num_attrs; i++)
+		memory += tape_round(e->hdr.attrs[i].len);
+	return memory;
+}
+
+/* An answer may come to the same memory, as a QP's capabilities do. */
+static void note_asked(const struct ib_uverbs_ioctl_hdr *hdr,
+		       struct tape_entry *e)
+{
+	const struct ib_uverbs_attr *a = hdr->attrs;
+	char *memory = asked_memory(e);
+
+	for (unsigned int i = 0; i < hdr->num_attrs; i++, a++) {
+		if (a->len > sizeof(a->data))
+			memcpy(memory, (const char *)(uintptr_t)a->data,
+			       a->len);
+		memory += tape_round(a->len);
+	}
 }
 
 /* What is asked, with numbers for files; and handles, which the kernel gets as well. */
@@ -83,14 +108,15 @@ static int ask(struct tape *t, struct ib_uverbs_ioctl_hdr *hdr,
 }
 
 static int note_memory(struct tape *t, const struct ib_uverbs_ioctl_hdr *hdr,
-		       const struct ib_uverbs_attr *a, char *memory,
-		       size_t bytes)
+		       const struct ib_uverbs_attr *a, const char *asked,
+		       char *memory, size_t bytes)
 {
 	size_t ignored = tape_ignored(hdr, a);
 	int fd;
 
-	memcpy(memory + ignored, (const char *)(uintptr_t)a->data + ignored,
-	       bytes - ignored);
+	if (tape_is_written(a))
+		asked = (const char *)(uintptr_t)a->data;
+	memcpy(memory + ignored, asked + ignored, bytes - ignored);
 	if (!tape_opens_channel(hdr) || tape_kind(hdr, a) != TAPE_ANSWER ||
 	    !tape_is_written(a))
 		return 0;
@@ -104,6 +130,7 @@ static int note_answer(struct tape *t, const struct ib_uverbs_ioctl_hdr *hdr,
 		       struct tape_entry *e)
 {
 	struct ib_uverbs_attr *b = tape_answered(e);
+	const char *asked = asked_memory(e);
 	char *memory = tape_memory(e);
 	size_t bytes;
 	int file;
@@ -111,8 +138,9 @@ static int note_answer(struct tape *t, const struct ib_uverbs_ioctl_hdr *hdr,
 	memcpy(b, hdr->attrs, sizeof(*b) * hdr->num_attrs);
 	for (unsigned int i = 0; i < hdr->num_attrs; i++, b++) {
 		bytes = tape_held(e, b);
-		if (bytes && note_memory(t, hdr, b, memory, bytes))
+		if (bytes && note_memory(t, hdr, b, asked, memory, bytes))
 			return -1;
+		asked += tape_round(b->len);
 		memory += tape_round(bytes);
 		if (tape_kind(hdr, b) == TAPE_OPENS && !e->result) {
 			file = add_file(t, (int)b->data_s64);
@@ -137,6 +165,7 @@ int tape_record(struct tape *t, int fd, struct ib_uverbs_ioctl_hdr *hdr)
 		file = add_file(t, fd);
 	if (file < 0 || ask(t, hdr, e))
 		return -1;
+	note_asked(hdr, e);
 	result = tape_kernel(fd, hdr);
 	err = errno;
 	e->file = (uint32_t)file;

@@ -176,15 +176,20 @@ static int make_cq(struct world *w)
 					      8, (uintptr_t)w->cq),
 				     of_value(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL,
 					      0, (uint64_t)w->channel),
+				     /* as ibv_create_qp()'s capabilities: what
+				      * is asked is where the answer comes */
 				     of_memory(UVERBS_ATTR_CREATE_CQ_RESP_CQE,
-					       &w->cqe, 4),
+					       w->buffer, 4),
 				     of_memory(UVERBS_ATTR_UHW_IN, w->buffer,
 					       sizeof(w->buffer)),
 			     } };
-	int err = say(w->device, &c, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE,
-		      5);
+	int err;
+
+	memset(w->buffer, 0, sizeof(w->cqe));
+	err = say(w->device, &c, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, 5);
 
 	w->handle = (uint32_t)c.attrs[0].data;
+	memcpy(&w->cqe, w->buffer, sizeof(w->cqe));
 	return err;
 }
 
@@ -297,7 +302,7 @@ static void test_plays(void)
 	puts("the same commands get the same answers");
 	t = record(&s);
 	MUST(played = hand_over(t, &why));
-	strcpy(p.buffer, s.buffer);
+	memcpy(p.buffer, s.buffer, sizeof(p.buffer));
 	asked = 0;
 	tape_use(played);
 	make(&p);
@@ -341,7 +346,7 @@ static void differently(void (*change)(struct world *w), const char *trouble)
 
 	t = record(&s);
 	MUST(played = hand_over(t, &why));
-	strcpy(p.buffer, s.buffer);
+	memcpy(p.buffer, s.buffer, sizeof(p.buffer));
 	asked = 0;
 	tape_use(played);
 	p.device = open_device();
