@@ -48,6 +48,15 @@ struct nlmsghdr *nldev_ask_pd(void *buf, uint32_t seq, uint32_t device,
 		   RDMA_NLDEV_ATTR_RES_PDN, pdn);
 }
 
+struct nlmsghdr *nldev_ask_mrs(void *buf, uint32_t seq, uint32_t device)
+{
+	struct nlmsghdr *h = begin(buf, seq, RDMA_NLDEV_CMD_RES_MR_GET,
+				   NLM_F_ACK | NLM_F_DUMP);
+
+	mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_DEV_INDEX, device);
+	return h;
+}
+
 static int to_table(const struct nlattr *a, void *data)
 {
 	const struct nlattr **table = data;
@@ -87,15 +96,42 @@ bool nldev_is_device(const struct nlmsghdr *h, struct nldev_device *d)
 	return true;
 }
 
-bool nldev_is_object(const struct nlmsghdr *h, struct nldev_object *o)
+static void read_object(const struct nlattr *const *table,
+			struct nldev_object *o)
 {
-	const struct nlattr *table[RDMA_NLDEV_ATTR_MAX] = { NULL };
-
 	*o = (struct nldev_object){ 0 };
-	if (!parse(h, table))
-		return false;
 	get_u32(table[RDMA_NLDEV_ATTR_RES_PID], &o->tid);
 	o->has_pdn = get_u32(table[RDMA_NLDEV_ATTR_RES_PDN], &o->pdn);
 	o->is_kernels = table[RDMA_NLDEV_ATTR_RES_KERN_NAME];
-	return true;
+}
+
+bool nldev_is_object(const struct nlmsghdr *h, struct nldev_object *o)
+{
+	const struct nlattr *table[RDMA_NLDEV_ATTR_MAX] = { NULL };
+	bool good = parse(h, table);
+
+	read_object(table, o);
+	return good;
+}
+
+void nldev_each_mr(const struct nlmsghdr *h,
+		   void (*each)(const struct nldev_object *o, void *arg),
+		   void *arg)
+{
+	const struct nlattr *all[RDMA_NLDEV_ATTR_MAX] = { NULL };
+	const struct nlattr *table[RDMA_NLDEV_ATTR_MAX];
+	const struct nlattr *entry;
+	struct nldev_object o;
+
+	if (!parse(h, all) || !all[RDMA_NLDEV_ATTR_RES_MR])
+		return;
+	mnl_attr_for_each_nested(entry, all[RDMA_NLDEV_ATTR_RES_MR])
+	{
+		memset(table, 0, sizeof(table));
+		if (mnl_attr_parse_nested(entry, to_table, (void *)table) <=
+		    MNL_CB_STOP)
+			continue;
+		read_object(table, &o);
+		each(&o, arg);
+	}
 }

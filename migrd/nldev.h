@@ -37,4 +37,10 @@ struct nlmsghdr *nldev_ask_pd(void *buf, uint32_t seq, uint32_t device,
 			      uint32_t pdn);
 bool nldev_is_object(const struct nlmsghdr *h, struct nldev_object *o);
 
+/* all MRs of a device: a dump, whose messages have some each */
+struct nlmsghdr *nldev_ask_mrs(void *buf, uint32_t seq, uint32_t device);
+void nldev_each_mr(const struct nlmsghdr *h,
+		   void (*each)(const struct nldev_object *o, void *arg),
+		   void *arg);
+
 #endif

@@ -30,6 +30,7 @@ struct query {
 	unsigned int n;
 	struct nldev_object object;
 	bool has_object;
+	pid_t maker; /* of MRs of that object's PD; -1: several */
 };
 
 /* --- GIDs --- */
@@ -145,17 +146,51 @@ static int get_pd(struct query *q, uint32_t device, uint32_t pdn)
 	return talk(q, nldev_ask_pd(buf, ++q->seq, device, pdn), on_object);
 }
 
+static void is_maker(const struct nldev_object *o, void *arg)
+{
+	struct query *q = arg;
+	pid_t pid;
+
+	if (!o->tid || !o->has_pdn || o->pdn != q->object.pdn)
+		return;
+	pid = proc_of_thread((pid_t)o->tid);
+	if (pid && q->maker && q->maker != pid)
+		q->maker = -1;
+	else if (pid)
+		q->maker = pid;
+}
+
+static int on_mrs(const struct nlmsghdr *h, void *arg)
+{
+	nldev_each_mr(h, is_maker, arg);
+	return MNL_CB_OK;
+}
+
+/* Return: the process that has registered memory with the PD of q->object, or 0 */
+static pid_t maker_of_mrs(struct query *q, uint32_t device)
+{
+	char buf[NLDEV_BYTES];
+
+	q->maker = 0;
+	if (!q->object.has_pdn ||
+	    talk(q, nldev_ask_mrs(buf, ++q->seq, device), on_mrs))
+		return 0;
+	return q->maker > 0 ? q->maker : 0;
+}
+
 /* --- who --- */
 
 /*
  * The kernel knows the thread, if that has not ended. Then the one that has made the
- * PD may still be there.
+ * PD may still be there. If a shadow process has made both, they are of who has registered
+ * memory with that PD: only its owner can.
  */
 static int owner_on(struct query *q, const struct nldev_device *d,
 		    uint32_t port, uint32_t qpn, pid_t *pid, char *reason,
 		    size_t bytes)
 {
 	int err = get_qp(q, d->index, port, qpn);
+	struct nldev_object qp = q->object;
 
 	if (err == EAGAIN) /* there is one, of another port or of none yet */
 		err = ENOENT;
@@ -172,6 +207,10 @@ static int owner_on(struct query *q, const struct nldev_device *d,
 		return err ? err : ENOENT;
 	}
 	*pid = q->object.tid ? proc_of_thread((pid_t)q->object.tid) : 0;
+	if (!*pid) {
+		q->object = qp;
+		*pid = maker_of_mrs(q, d->index);
+	}
 	if (*pid)
 		return 0;
 	snprintf(

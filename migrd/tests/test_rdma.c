@@ -24,7 +24,7 @@ static const struct object {
 	bool is_kernels;
 	uint32_t pdn;
 } *object;
-static uint32_t tid_of_qp, tid_of_pd, tid_of_third;
+static uint32_t tid_of_qp, tid_of_pd, tid_of_third, tids_of_mrs[2];
 
 static const struct object objects[] = {
 	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 1, 17, false, 5 },
@@ -136,6 +136,27 @@ static void tell_object(struct nlmsghdr *h)
 	mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_RES_PDN, object->pdn);
 }
 
+static void tell_mr(struct nlmsghdr *h, uint32_t tid, uint32_t pdn)
+{
+	struct nlattr *a = mnl_attr_nest_start(h, RDMA_NLDEV_ATTR_RES_MR_ENTRY);
+
+	if (tid)
+		mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_RES_PID, tid);
+	mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_RES_PDN, pdn);
+	mnl_attr_nest_end(h, a);
+}
+
+/* one is of another PD */
+static void tell_mrs(struct nlmsghdr *h)
+{
+	struct nlattr *a = mnl_attr_nest_start(h, RDMA_NLDEV_ATTR_RES_MR);
+
+	tell_mr(h, tids_of_mrs[0], 5);
+	tell_mr(h, (uint32_t)getppid(), 6);
+	tell_mr(h, tids_of_mrs[1], 5);
+	mnl_attr_nest_end(h, a);
+}
+
 static void tell_end(struct nlmsghdr *h, uint16_t type, int err)
 {
 	struct nlmsgerr *e;
@@ -161,7 +182,12 @@ ssize_t mnl_socket_recvfrom(const struct mnl_socket *nl, void *buf, size_t room)
 	h->nlmsg_pid = 99;
 	if (failure) {
 		tell_end(h, NLMSG_ERROR, failure);
-	} else if (is_dump && n < 4) {
+	} else if (is_dump && !n &&
+		   command_of(asked) == RDMA_NLDEV_CMD_RES_MR_GET) {
+		h->nlmsg_flags = NLM_F_MULTI;
+		tell_mrs(h);
+	} else if (is_dump && n < 4 &&
+		   command_of(asked) == RDMA_NLDEV_CMD_GET) {
 		h->nlmsg_flags = NLM_F_MULTI;
 		mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_DEV_INDEX, n + 1);
 		mnl_attr_put_strz(h, RDMA_NLDEV_ATTR_DEV_NAME, devices[n]);
@@ -286,6 +312,14 @@ static void test_threads(void)
 	CHECK(ask(17, "::ffff:10.10.0.2") == ESRCH);
 	CHECK(strstr(reason, "QP 17 of a0: who has made it is gone"), "%s",
 	      reason);
+	/* a shadow process has made both */
+	tids_of_mrs[0] = (uint32_t)getpid();
+	CHECK(!ask(17, "::ffff:10.10.0.2") && pid == getpid());
+	tids_of_mrs[1] = tids_of_mrs[0];
+	CHECK(!ask(17, "::ffff:10.10.0.2") && pid == getpid());
+	tids_of_mrs[1] = (uint32_t)getppid();
+	CHECK(ask(17, "::ffff:10.10.0.2") == ESRCH);
+	tids_of_mrs[0] = tids_of_mrs[1] = 0;
 	/* a PD that is gone meanwhile */
 	CHECK(ask(18, "fe80::3") == ENOENT);
 	/* ... or the thread */
