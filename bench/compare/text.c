@@ -38,7 +38,8 @@ static const struct figure figures[] = {
 	  times_protocol,
 	  "A container with perftest's `ib_write_bw` (messages of 4 KiB, 64 of each QP in "
 	  "flight) moves while its partner stays; the paper's figure 3. *client* and *server*: "
-	  "both ends send, and that one moves. *partner* is what "
+	  "both ends send, and that one moves. With pre-setup, where a provider can have it, "
+	  "but where it says *no_pre-setup*. *partner* is what "
 	  "counts: the time from the last packet that the partner got of the old host until "
 	  "each of its QPs had one of the new host, by the host's clock, from a capture. The "
 	  "parts are by clocks of the nodes, as `migr-ctr move --timing` tells them, and say "
@@ -49,8 +50,8 @@ static const struct figure figures[] = {
 	  "of their names.",
 	  "The parts need not add up to *partner*: the layer's suspension is before the last "
 	  "packet, and words between programs are in no part. CRIU's own part is the same "
-	  "for both ways; it is stop-and-copy, without pre-copy, and without pre-setup of "
-	  "queue pairs. It runs in an emulated processor: its share is far larger than on a "
+	  "for both ways; it is stop-and-copy, without pre-copy. "
+	  "It runs in an emulated processor: its share is far larger than on a "
 	  "real machine." },
 	{ "wait",
 	  "2. Wait before stop",
