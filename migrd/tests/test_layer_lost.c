@@ -239,7 +239,7 @@ static void test_nobody_says(void)
 	ended(&other);
 	gone("n2\n");
 	layer_hang_up();
-	CHECK(layer_says("at 10.10.0.2"), "%s", heard);
+	CHECK(layer_says("at 10.20.0.2"), "%s", heard);
 	CHECK(layer_says("{\"check_ms\""), "%s", heard);
 	CHECK(layer_says("done"), "%s", heard);
 	CHECK(!layer_ends());
