@@ -19,6 +19,10 @@
 		      "") ", {\"qpn\": 5, \"real\": 5, \"type\": \"UD\", \"state\": \"INIT\"}", \
 	      "")
 
+enum {
+	ADDRESSES = 48,
+};
+
 static struct fake mover, partner;
 
 static void begin(void)
@@ -178,6 +182,43 @@ static void test_one_less(void)
 	answers(&partner, "names", PARTNER);
 }
 
+/* "names" of QPs from @qpn on, each at an address of its own with a peer at another one */
+static const char *names_at(int net, int qpn, int peer_net, int peer)
+{
+	static char text[16384];
+	size_t n = 0;
+
+	for (int i = 0; i < ADDRESSES; i++)
+		n += (size_t)snprintf(
+			text + n, sizeof(text) - n,
+			"%s{\"qpn\": %d, \"real\": %d, \"type\": \"RC\", "
+			"\"state\": \"RTS\", \"gid\": \"::ffff:10.10.%d.%d\", "
+			"\"peer\": {\"qpn\": %d, \"gid\": \"::ffff:10.10.%d.%d\"}}",
+			i ? ", " : "{\"ok\": true, \"qps\": [", qpn + i,
+			qpn + i, net, i + 1, peer + i, peer_net, i + 1);
+	snprintf(text + n, sizeof(text) - n, "], \"keys\": []}\n");
+	return text;
+}
+
+/* as containers have them */
+static void test_addresses(void)
+{
+	char text[2048];
+	size_t n = 0;
+
+	puts("a host with many addresses");
+	for (int i = 0; i < ADDRESSES; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d %d\n",
+				      2000 + i, partner.pid);
+	qps(text);
+	answers(&mover, "names", names_at(1, 1000, 2, 2000));
+	answers(&partner, "names", names_at(2, 2000, 1, 1000));
+	begin();
+	CHECK(layer_says("checked"), "%s", heard);
+	CHECK(!layer_ends());
+	check_ended();
+}
+
 /* New QPs at both ends, and nobody is left in ERR. */
 static void test_undone(void)
 {
@@ -240,6 +281,7 @@ int main(void)
 	test_one_less();
 	test_garbage();
 	test_move("restored n2\n");
+	test_addresses();
 	fake_kill(&mover);
 	fake_kill(&partner);
 	CHECK(!daemon_end());
