@@ -67,6 +67,7 @@ struct rxe_migr_wanted {
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @dumped_alive: since it was STOPPED an image was made of it, not in ERR
+ * @ran_on: RESUMING is that of the QP which was dumped
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
  * @peer_ended: its peer was in ERR at the last STOP or DUMP, or at the dump of a
@@ -94,6 +95,7 @@ struct rxe_migr_qp {
 	u8			peer;
 	u8			before;
 	bool			dumped_alive;
+	bool			ran_on;
 	bool			probed;
 	bool			refilled;
 	bool			peer_ended;

@@ -640,6 +640,12 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 		handle_resume_ack(m, meth);
 }
 
+/*
+ * Who has only been dumped need not be accepted by its peer, which may know
+ * another key, or be dead: it runs on as it was without an answer.
+ */
+#define RUN_ON_S 30
+
 /* what a QP does from time to time. Context: m->lock held */
 static void tick(struct rxe_migr_qp *m)
 {
@@ -674,6 +680,9 @@ static void tick(struct rxe_migr_qp *m)
 		return;
 	else if (state == RXE_MIGR_PAUSED)
 		rxe_migr_send_probe(qp);
+	else if (m->ran_on &&
+		 time_after(jiffies, m->since + RUN_ON_S * HZ))
+		rxe_migr_run(qp, RXE_MIGR_RUNNING);
 	else
 		send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_RESUME,
 			    qp->comp.psn, m->epoch, m->nonce,

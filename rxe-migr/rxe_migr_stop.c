@@ -142,6 +142,7 @@ static void outdate_image(struct rxe_migr_qp *m)
 	    m->before != RXE_MIGR_RESUMING) {
 		rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
 		m->before = RXE_MIGR_RESUMING;
+		m->ran_on = true;
 	}
 }
 

@@ -113,8 +113,8 @@ static void bad_headers(struct rig *rig, int fd)
 		int want;
 	} cases[] = {
 		{ (uint32_t *)hdr->magic, 0, -EINVAL },
-		{ &hdr->version, 2, -EPROTONOSUPPORT },
-		{ &hdr->version, 4, -EPROTONOSUPPORT },
+		{ &hdr->version, RXE_MIGR_IMAGE_VERSION - 1, -EPROTONOSUPPORT },
+		{ &hdr->version, RXE_MIGR_IMAGE_VERSION + 1, -EPROTONOSUPPORT },
 		{ &hdr->hdr_length, 0, -EINVAL },
 		{ &hdr->hdr_length, sizeof(*hdr) - 8, -EINVAL },
 		{ &hdr->hdr_length, sizeof(*hdr) + 4, -EINVAL },
