@@ -158,9 +158,9 @@ void rig_take(struct rig *rig, struct side *s)
 		fprintf(stderr, "no image: %s\n", err.text);
 		exit(2);
 	}
-	close(st.guard_fd);
 	rig->mem = s->mem;
 	side_close(s);
+	close(st.guard_fd); /* nobody has run on: its peers would know */
 	rig_use_image(rig, length);
 }
 
