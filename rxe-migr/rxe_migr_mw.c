@@ -2,7 +2,7 @@
 /*
  * Memory windows. A restored one is filled while it is created, before anybody
  * can find it: so it comes after the MR and the QP to which it is bound. It has no
- * reference to its QP, whose end looks for it in the pool.
+ * reference to its QP, which has a list of its windows.
  *
  * A kernel of the cluster has signed the record, but it may have been wrong. It
  * is checked whole, by the rules of rxe_check_bind_mw(), and only then used.
@@ -158,7 +158,8 @@ static void fill_mw(struct rxe_mw *mw, const struct rxe_migr_rec_mw *rec,
 	mw->access = rec->access;
 	mw->addr = rec->addr;
 	mw->length = rec->size;
-	mw->qp = qp;
+	if (qp)
+		rxe_mw_set_qp(mw, qp);
 	mw->mr = mr;
 	if (mr)
 		atomic_inc(&mr->num_mw);
