@@ -7,63 +7,112 @@
  */
 #include <crypto/utils.h>
 #include <linux/hex.h>
+#include <linux/kref.h>
 #include <linux/module.h>
-#include <linux/rwsem.h>
 
 #include "rxe.h"
 
 #define DIGEST_BYTES	32	/* of HMAC-SHA-256 */
 
+/* who uses one has a reference: a large image takes long, and nobody waits for it */
 struct migr_key {
-	struct crypto_shash	*tfm;	/* NULL: slot is empty */
+	struct kref		ref;
+	struct crypto_shash	*tfm;
 	u8			id;
 };
 
-static struct migr_key keys[2];		/* [0] was set last */
-static DECLARE_RWSEM(key_sem);
+static struct migr_key *keys[2];	/* [0] was set last; NULL: none */
+static DEFINE_SPINLOCK(key_lock);
 
-static void key_clear(struct migr_key *key)
+static void migr_key_free(struct kref *ref)
 {
-	if (key->tfm)
-		crypto_free_shash(key->tfm);	/* wipes the key */
-	key->tfm = NULL;
+	struct migr_key *key = container_of(ref, struct migr_key, ref);
+
+	crypto_free_shash(key->tfm);	/* wipes the key */
+	kfree(key);
 }
 
-/* forget the key with this id. Context: key_sem held for writing */
-static void key_forget(u8 id)
+/* Context: process */
+static void migr_key_put(struct migr_key *key)
 {
-	if (keys[1].tfm && keys[1].id == id)
-		key_clear(&keys[1]);
-	if (keys[0].tfm && keys[0].id == id) {
-		key_clear(&keys[0]);
+	if (key)
+		kref_put(&key->ref, migr_key_free);
+}
+
+/*
+ * Forget the key with this id. Context: key_lock held
+ * Return: it, to be put without the lock, or NULL
+ */
+static struct migr_key *migr_key_forget(u8 id)
+{
+	struct migr_key *key = NULL;
+
+	if (keys[1] && keys[1]->id == id)
+		swap(key, keys[1]);
+	if (keys[0] && keys[0]->id == id) {
+		swap(key, keys[0]);
 		swap(keys[0], keys[1]);
 	}
+
+	return key;
 }
 
-static int key_set(u8 id, const u8 *raw)
+/* with a reference, the newest key, or the one with an id; or NULL */
+static struct migr_key *migr_key_get(int id)
 {
+	struct migr_key *key = NULL;
+	int i;
+
+	spin_lock(&key_lock);
+	for (i = 0; i < ARRAY_SIZE(keys) && !key; i++)
+		if (keys[i] && (id < 0 || keys[i]->id == id))
+			key = keys[i];
+	if (key)
+		kref_get(&key->ref);
+	spin_unlock(&key_lock);
+
+	return key;
+}
+
+static int migr_key_use(u8 id, const u8 *raw)
+{
+	struct migr_key *key, *same, *oldest;
 	struct crypto_shash *tfm;
 	int err;
 
+	key = kzalloc(sizeof(*key), GFP_KERNEL);
+	if (!key)
+		return -ENOMEM;
+
 	tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
-	if (IS_ERR(tfm))
-		return PTR_ERR(tfm);
-
-	err = crypto_shash_setkey(tfm, raw, MIGR_KEY_BYTES);
-	if (err) {
-		crypto_free_shash(tfm);
-		return err;
+	if (IS_ERR(tfm)) {
+		err = PTR_ERR(tfm);
+		goto err_key;
 	}
+	err = crypto_shash_setkey(tfm, raw, MIGR_KEY_BYTES);
+	if (err)
+		goto err_tfm;
 
-	down_write(&key_sem);
-	key_forget(id);
-	key_clear(&keys[1]);
+	kref_init(&key->ref);
+	key->tfm = tfm;
+	key->id = id;
+
+	spin_lock(&key_lock);
+	same = migr_key_forget(id);
+	oldest = keys[1];
 	keys[1] = keys[0];
-	keys[0].tfm = tfm;
-	keys[0].id = id;
-	up_write(&key_sem);
+	keys[0] = key;
+	spin_unlock(&key_lock);
+	migr_key_put(same);
+	migr_key_put(oldest);
 
 	return 0;
+
+err_tfm:
+	crypto_free_shash(tfm);
+err_key:
+	kfree(key);
+	return err;
 }
 
 /*
@@ -74,6 +123,7 @@ static int migr_key_set(const char *val, const struct kernel_param *kp)
 {
 	u8 raw[MIGR_KEY_BYTES];
 	const char *colon = strchr(val, ':');
+	struct migr_key *key;
 	char id_str[4];
 	size_t len;
 	u8 id;
@@ -89,9 +139,10 @@ static int migr_key_set(const char *val, const struct kernel_param *kp)
 
 	len = strcspn(colon + 1, "\n");
 	if (!len) {
-		down_write(&key_sem);
-		key_forget(id);
-		up_write(&key_sem);
+		spin_lock(&key_lock);
+		key = migr_key_forget(id);
+		spin_unlock(&key_lock);
+		migr_key_put(key);
 		return 0;
 	}
 
@@ -99,7 +150,7 @@ static int migr_key_set(const char *val, const struct kernel_param *kp)
 	    hex2bin(raw, colon + 1, MIGR_KEY_BYTES))
 		err = -EINVAL;
 	else
-		err = key_set(id, raw);
+		err = migr_key_use(id, raw);
 	memzero_explicit(raw, sizeof(raw));
 
 	return err;
@@ -119,17 +170,15 @@ MODULE_PARM_DESC(migr_key, "Cluster key, ID:64 hex digits, write-only");
  */
 int rxe_migr_key_active(void)
 {
-	int err;
+	struct migr_key *key = migr_key_get(-1);
 
-	down_read(&key_sem);
-	err = keys[0].tfm ? 0 : -ENOKEY;
-	up_read(&key_sem);
+	migr_key_put(key);
 
-	return err;
+	return key ? 0 : -ENOKEY;
 }
 
 /* the first @bytes of the digest; data can be a whole image */
-static int key_mac(struct crypto_shash *tfm, const u8 *data, size_t length,
+static int migr_key_mac(struct crypto_shash *tfm, const u8 *data, size_t length,
 		   u8 *mac, size_t bytes)
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
@@ -168,14 +217,15 @@ static int key_mac(struct crypto_shash *tfm, const u8 *data, size_t length,
 int rxe_migr_key_sign(u8 *key_id, const void *data, size_t length, u8 *mac,
 		      size_t bytes)
 {
-	int err = -ENOKEY;
+	struct migr_key *key = migr_key_get(-1);
+	int err;
 
-	down_read(&key_sem);
-	if (keys[0].tfm) {
-		*key_id = keys[0].id;
-		err = key_mac(keys[0].tfm, data, length, mac, bytes);
-	}
-	up_read(&key_sem);
+	if (!key)
+		return -ENOKEY;
+
+	*key_id = key->id;
+	err = migr_key_mac(key->tfm, data, length, mac, bytes);
+	migr_key_put(key);
 
 	return err;
 }
@@ -194,26 +244,23 @@ int rxe_migr_key_sign(u8 *key_id, const void *data, size_t length, u8 *mac,
 int rxe_migr_key_check(u8 key_id, const void *data, size_t length,
 		       const u8 *mac, size_t bytes)
 {
+	struct migr_key *key = migr_key_get(key_id);
 	u8 want[DIGEST_BYTES];
-	int err = -ENOKEY;
-	int i;
+	int err;
 
-	down_read(&key_sem);
-	for (i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (!keys[i].tfm || keys[i].id != key_id)
-			continue;
-		err = key_mac(keys[i].tfm, data, length, want, bytes);
-		if (!err && crypto_memneq(want, mac, bytes))
-			err = -EBADMSG;
-		break;
-	}
-	up_read(&key_sem);
+	if (!key)
+		return -ENOKEY;
+
+	err = migr_key_mac(key->tfm, data, length, want, bytes);
+	if (!err && crypto_memneq(want, mac, bytes))
+		err = -EBADMSG;
+	migr_key_put(key);
 
 	return err;
 }
 
 void rxe_migr_key_exit(void)
 {
-	key_clear(&keys[0]);
-	key_clear(&keys[1]);
+	migr_key_put(keys[0]);
+	migr_key_put(keys[1]);
 }
