@@ -118,6 +118,7 @@ struct rxe_migr_loaded;
  *        while it waits for memory, so nothing of another context may
  * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr.c
  * @loaded: the image that LOAD has got, until RESUME
+ * @collectors: who has collected its QPs and not released them yet
  * @stopped: STOP is done, @guard has not been closed since
  * @restored: LOAD succeeded
  * @attached: ATTACH succeeded
@@ -128,6 +129,7 @@ struct rxe_migr_uc {
 	struct mutex		lock;	/* the methods */
 	struct rxe_migr_guard	*guard;
 	struct rxe_migr_loaded	*loaded;
+	atomic_t		collectors;
 	bool			stopped;
 	bool			restored;
 	bool			attached;
@@ -215,7 +217,9 @@ struct rxe_pool_elem *rxe_migr_get(struct rxe_pool *pool, u32 index);
 void rxe_migr_set_pd(struct rxe_mr *mr, struct ib_pd *pd);
 int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
 		     unsigned int *n);
-void rxe_migr_release(struct rxe_qp **qps, unsigned int n);
+void rxe_migr_release(struct ib_ucontext *uc, struct rxe_qp **qps,
+		      unsigned int n);
+void rxe_migr_hide_qp(struct rxe_qp *qp);
 
 /* rxe_migr_state.c */
 bool __rxe_migr_change(struct rxe_qp *qp, unsigned int from,
@@ -332,6 +336,8 @@ u32 rxe_migr_get_srq_events(struct ib_srq *srq);
 void rxe_migr_set_srq_events(struct ib_srq *srq, u32 async);
 void *rxe_migr_channel(struct ib_cq *cq);
 void *rxe_migr_file_channel(struct ib_uobject *uobj);
+/* unread ones of a file, which are looked at with interrupts off */
+#define RXE_MIGR_MOST_EVENTS	65536
 int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max, u32 *crc);
 int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 			      struct rxe_migr_event *events, int max, u32 *crc);

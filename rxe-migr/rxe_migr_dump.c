@@ -16,6 +16,21 @@ static void dump_pd(struct rxe_migr_out *out, void *obj,
 			    uobj);
 }
 
+/* does a file not have @n events that can be dumped? */
+static bool no_events(struct rxe_migr_out *out, struct ib_device *dev,
+		      const char *file, int n)
+{
+	if (n == -EAGAIN) {
+		out->changed = true;
+	} else if (n == -EFBIG) {
+		out->err = n;
+		rxe_err_dev(to_rdev(dev), "%s has more than %d unread events\n",
+			    file, RXE_MIGR_MOST_EVENTS);
+	}
+
+	return n < 0;
+}
+
 static void dump_channel(struct rxe_migr_out *out, struct ib_cq *cq, u32 handle)
 {
 	struct rxe_migr_rec_comp_channel *rec;
@@ -23,10 +38,8 @@ static void dump_channel(struct rxe_migr_out *out, struct ib_cq *cq, u32 handle)
 	int n;
 
 	n = rxe_migr_get_comp_events(cq, NULL, 0, &crc);
-	if (n < 0) {
-		out->changed = true;
+	if (no_events(out, cq->device, "a completion channel", n))
 		return;
-	}
 
 	rec = rxe_migr_out_record(out, RXE_MIGR_COMP_CHANNEL,
 				  sizeof(*rec) + ALIGN((u64)n * sizeof(u32), 8));
@@ -272,7 +285,8 @@ static void dump_pool(struct rxe_migr_out *out, struct rxe_pool *pool,
 	}
 }
 
-static void dump_async(struct rxe_migr_out *out, struct ib_uverbs_file *ufile)
+static void dump_async(struct rxe_migr_out *out, struct ib_ucontext *uc,
+		       struct ib_uverbs_file *ufile)
 {
 	struct rxe_migr_rec_async_fd *rec;
 	u32 crc = 0, now = 0;
@@ -281,9 +295,7 @@ static void dump_async(struct rxe_migr_out *out, struct ib_uverbs_file *ufile)
 	n = rxe_migr_get_async_events(ufile, NULL, 0, &crc);
 	rxe_migr_out_note(out, &n, sizeof(n));
 	rxe_migr_out_note(out, &crc, sizeof(crc));
-	if (n == -EAGAIN)
-		out->changed = true;
-	if (n < 0)
+	if (no_events(out, uc->device, "the asynchronous file", n))
 		return;
 
 	rec = rxe_migr_out_record(out, RXE_MIGR_ASYNC_FD,
@@ -311,7 +323,7 @@ static void dump_context(struct rxe_migr_out *out, struct ib_ucontext *uc,
 	dump_pool(out, &rxe->qp_pool, uc, rxe_migr_dump_qp);
 	dump_pool(out, &rxe->mw_pool, uc, dump_mw);
 	dump_pool(out, &rxe->ah_pool, uc, dump_ah);
-	dump_async(out, ufile);
+	dump_async(out, uc, ufile);
 	xa_destroy(&out->channels);
 
 	if (out->err || out->changed || out->used > out->room)
@@ -360,7 +372,7 @@ static int chk_stopped(struct ib_ucontext *uc)
 		err = chk_qp_stopped(qps[i]);
 	if (!err && rxe_migr_chk_context(uc, qps, n, &st))
 		err = -EAGAIN;
-	rxe_migr_release(qps, n);
+	rxe_migr_release(uc, qps, n);
 
 	return err;
 }
@@ -379,9 +391,9 @@ static int chk_stopped(struct ib_ucontext *uc)
  *
  * Context: process; sleeps. The context's lock is held.
  * Return: 0, -EINVAL if a QP is not Stopped, -ENOSPC if @length is too small,
- * -ENOMEM, -EFBIG if an object takes more than 4 GiB, -EAGAIN if objects were
- * created or destroyed meanwhile, or if there are some that STOP would refuse,
- * -ENOKEY if there is no key to sign it with
+ * -ENOMEM, -EFBIG if an object takes more than 4 GiB or a file has more than
+ * RXE_MIGR_MOST_EVENTS, -EAGAIN if objects were created or destroyed meanwhile, or
+ * if there are some that STOP would refuse, -ENOKEY if there is no key to sign it with
  */
 int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 		  u64 length, void **image, struct rxe_migr_dump_resp *resp)

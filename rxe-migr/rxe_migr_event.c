@@ -91,8 +91,9 @@ void *rxe_migr_file_channel(struct ib_uobject *uobj)
  * @max: how many at most
  * @crc: receives a checksum of all
  *
- * Return: how many there are, or -EAGAIN if one of these CQs is being destroyed:
- * it may have no record, and its events are removed last of all
+ * Return: how many there are; -EFBIG if there are more than anybody would wait for with
+ * interrupts off; or -EAGAIN if one of these CQs is being destroyed: it may have no
+ * record, and its events are removed last of all
  */
 int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max, u32 *crc)
 {
@@ -113,9 +114,13 @@ int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max, u32 *crc)
 		*crc = crc32_le(*crc, (u8 *)&handle, sizeof(handle));
 		if (n++ < max)
 			handles[n - 1] = handle;
+		if (n > RXE_MIGR_MOST_EVENTS)
+			break;
 	}
 	spin_unlock_irq(&q->lock);
 
+	if (n > RXE_MIGR_MOST_EVENTS)
+		return -EFBIG;
 	return busy ? -EAGAIN : n;
 }
 
@@ -129,7 +134,7 @@ int rxe_migr_get_comp_events(struct ib_cq *cq, u32 *handles, int max, u32 *crc)
  * @crc: receives a checksum of all, if there is such a file
  *
  * Return: how many there are, -ENOENT if the file is closed, or was never open, or
- * -EAGAIN as rxe_migr_get_comp_events()
+ * -EFBIG or -EAGAIN as rxe_migr_get_comp_events()
  */
 int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 			      struct rxe_migr_event *events, int max, u32 *crc)
@@ -162,9 +167,13 @@ int rxe_migr_get_async_events(struct ib_uverbs_file *ufile,
 		*crc = crc32_le(*crc, (u8 *)&e, sizeof(e));
 		if (n++ < max)
 			events[n - 1] = e;
+		if (n > RXE_MIGR_MOST_EVENTS)
+			break;
 	}
 	if (file->ev_queue.is_closed)
 		n = -ENOENT;
+	else if (n > RXE_MIGR_MOST_EVENTS)
+		n = -EFBIG;
 	else if (busy)
 		n = -EAGAIN;
 	spin_unlock_irq(&file->ev_queue.lock);

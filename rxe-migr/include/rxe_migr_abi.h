@@ -129,7 +129,8 @@ struct rxe_migr_status {
  * `length` is smaller than `needed`. EAGAIN: objects were created or destroyed
  * meanwhile, or there is one by now that STOP would refuse, or a QP has got a
  * peer since that STOP has not asked; another STOP says which. EFBIG: an object
- * takes more than 4 GiB.
+ * takes more than 4 GiB, or nobody has read more than 65536 events of a completion
+ * channel, or asynchronous ones.
  *
  * An image is good until peers have heard of a restore of it, or from the QPs
  * themselves after UNSTOP.
