@@ -306,6 +306,11 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		rxe_migr_answered(m, capable);
 		break;
 	case RXE_MIGR_RESUMING:
+		/* whom the peer follows, this one or a restored one, is still open */
+		if (request && m->ran_on) {
+			rxe_migr_send_nak(qp);
+			goto drop;
+		}
 		/* it has asked for nothing yet, and will ask for all again */
 		if (!request && !rxe_migr_is_nak(pkt))
 			goto drop;
