@@ -331,7 +331,7 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	mutex_unlock(&muc->lock);
 	if (err)
 		goto err_qps;
-	rxe_migr_release(qps, n);
+	rxe_migr_release(uc, qps, n);
 
 	st->guard_fd = fd;
 	st->objects = n;
@@ -346,7 +346,7 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	return 0;
 
 err_qps:
-	rxe_migr_release(qps, n);
+	rxe_migr_release(uc, qps, n);
 err_guard:
 	guard_unlink(guard);
 	guard_free(guard);
@@ -390,7 +390,7 @@ static void tell_peers(struct ib_ucontext *uc)
 	if (rxe_migr_collect(uc, &qps, &n))
 		return;
 	rxe_migr_tell_peers(qps, n);
-	rxe_migr_release(qps, n);
+	rxe_migr_release(uc, qps, n);
 }
 
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)

@@ -611,6 +611,6 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 	}
 
 out:
-	rxe_migr_release(qps, n);
+	rxe_migr_release(uc, qps, n);
 	return err;
 }

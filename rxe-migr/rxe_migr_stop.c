@@ -396,9 +396,12 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
  * A Stopped QP's tasks don't run, and from Paused on a requester that is to send
  * again looks at no response. So packets that were on their way to it would hold
  * their references for ever.
+ *
+ * Context: process; sleeps.
  */
 void rxe_migr_qp_destroy(struct rxe_qp *qp)
 {
+	rxe_migr_hide_qp(qp);
 	if (qp->migr >= RXE_MIGR_PAUSED)
 		rxe_migr_purge(qp, &qp->resp_pkts);
 	if (qp->migr == RXE_MIGR_STOPPED)

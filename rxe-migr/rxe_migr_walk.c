@@ -10,6 +10,8 @@
  * with it the core and the object's uobject, wait. Objects of others are judged
  * under the lock and get no reference: some AHs of the kernel cannot wait.
  */
+#include <linux/wait_bit.h>
+
 #include "rxe.h"
 
 /**
@@ -147,14 +149,21 @@ static unsigned int get_qps(struct rxe_pool *pool, struct ib_ucontext *uc,
 	return all;
 }
 
+static void put_qps(struct rxe_qp **qps, unsigned int n)
+{
+	while (n--)
+		rxe_put(qps[n]);
+	kvfree(qps);
+}
+
 /**
  * rxe_migr_collect - take references to all QPs of a context
  * @uc: the context
  * @qps: receives an array, to be given to rxe_migr_release()
  * @n: receives its length
  *
- * As long as the references are held the QPs are not destroyed, and neither
- * are their uobjects.
+ * Until they are released the QPs are not destroyed, and neither are their uobjects,
+ * for however long: see rxe_migr_hide_qp().
  *
  * Context: process; sleeps.
  * Return: 0 or -ENOMEM
@@ -166,22 +175,58 @@ int rxe_migr_collect(struct ib_ucontext *uc, struct rxe_qp ***qps,
 	unsigned int max = 0;
 	unsigned int all = 0;
 
+	/* before the lock of the pool is taken: see rxe_migr_hide_qp() */
+	atomic_inc(&to_migr_uc(uc)->collectors);
 	do {
 		max = max(all, max + 16); /* more may come meanwhile */
 		*qps = kvcalloc(max, sizeof(**qps), GFP_KERNEL);
-		if (!*qps)
+		if (!*qps) {
+			rxe_migr_release(uc, NULL, 0);
 			return -ENOMEM;
+		}
 		all = get_qps(pool, uc, *qps, max, n);
 		if (all > max)
-			rxe_migr_release(*qps, *n);
+			put_qps(*qps, *n);
 	} while (all > max);
 
 	return 0;
 }
 
-void rxe_migr_release(struct rxe_qp **qps, unsigned int n)
+/**
+ * rxe_migr_release - give back what rxe_migr_collect() has got
+ * @uc: the context
+ * @qps: the array
+ * @n: its length
+ */
+void rxe_migr_release(struct ib_ucontext *uc, struct rxe_qp **qps,
+		      unsigned int n)
 {
-	while (n--)
-		rxe_put(qps[n]);
-	kvfree(qps);
+	atomic_t *collectors = &to_migr_uc(uc)->collectors;
+
+	put_qps(qps, n);
+	if (atomic_dec_and_test(collectors))
+		wake_up_var(collectors);
+}
+
+/**
+ * rxe_migr_hide_qp - a QP is being destroyed: wait for those who have collected it
+ * @qp: the QP
+ *
+ * The pool waits for references, too, but for 50 s only, and who has all QPs of a
+ * context may wait for longer, for the one that is modified by a thread that does
+ * not come back. The number stays the QP's until the pool has erased it.
+ *
+ * Context: process; sleeps.
+ */
+void rxe_migr_hide_qp(struct rxe_qp *qp)
+{
+	struct ib_uobject *uobj = rxe_migr_uobject(&qp->elem);
+	atomic_t *collectors;
+
+	if (!uobj)
+		return;
+
+	collectors = &to_migr_uc(uobj->context)->collectors;
+	xa_store(&qp->elem.pool->xa, qp->elem.index, NULL, GFP_KERNEL);
+	wait_var_event(collectors, !atomic_read(collectors));
 }

@@ -96,6 +96,7 @@ static const struct {
 	{ "images", attack_images },
 	{ "crafted", attack_crafted },
 	{ "records", records },
+	{ "held", attack_held },
 	{ "races", races },
 	{ "lives", lives },
 };

@@ -179,6 +179,7 @@ void attack_ended(struct rig *rig);		    /* fuzz_ended.c */
 void attack_events(struct rig *rig);		    /* fuzz_events.c */
 void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
 void attack_flush(struct rig *rig);		    /* fuzz_flush.c */
+void attack_held(struct rig *rig);		    /* fuzz_held.c */
 void attack_rings(struct rig *rig);		    /* fuzz_rings.c */
 void attack_sqd(struct rig *rig);		    /* fuzz_sqd.c */
 void attack_datagrams(struct rig *rig);		    /* fuzz_datagrams.c */
