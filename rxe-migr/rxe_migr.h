@@ -195,9 +195,15 @@ int rxe_migr_key_check(u8 key_id, const void *data, size_t length,
 		       const u8 *mac, size_t bytes);
 void rxe_migr_key_exit(void);
 
+/* rxe_migr_peer.c */
+void rxe_migr_sgid(const struct rxe_av *av, u8 *gid);
+bool rxe_migr_gid_fits(const struct rxe_av *av, const u8 *gid);
+bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid);
+void rxe_migr_set_peer(struct rxe_qp *qp, const u8 *gid, u32 qpn,
+		       struct sk_buff *skb);
+
 /* rxe_migr_proto.c */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
-void rxe_migr_sgid(const struct rxe_av *av, u8 *gid);
 bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
 void rxe_migr_send_probe(struct rxe_qp *qp);
 void rxe_migr_send_nak(struct rxe_qp *qp);

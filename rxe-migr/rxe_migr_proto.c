@@ -8,12 +8,7 @@
  * checking a MAC and waiting for the QP's tasks sleep. Everything else happens
  * where the packet comes in.
  */
-#include <linux/etherdevice.h>
-#include <linux/in.h>
-#include <linux/ip.h>
 #include <linux/random.h>
-#include <net/addrconf.h>
-#include <net/route.h>
 
 #include "rxe.h"
 #include "rxe_queue.h"
@@ -129,20 +124,6 @@ void rxe_migr_send_probe(struct rxe_qp *qp)
 	if (!send_packet(qp, IB_OPCODE_RC_SEND_ONLY, psn & BTH_PSN_MASK, 1,
 			 NULL, 0))
 		rxe_migr_count(qp, RXE_CNT_MIGR_PROBE_SENT);
-}
-
-/**
- * rxe_migr_sgid - the GID from which an address vector sends
- * @av: the address vector, of a QP that has a peer
- * @gid: receives 16 bytes
- */
-void rxe_migr_sgid(const struct rxe_av *av, u8 *gid)
-{
-	if (av->network_type == RXE_NETWORK_TYPE_IPV4)
-		ipv6_addr_set_v4mapped(av->sgid_addr._sockaddr_in.sin_addr.s_addr,
-				       (struct in6_addr *)gid);
-	else
-		memcpy(gid, &av->sgid_addr._sockaddr_in6.sin6_addr, 16);
 }
 
 /* what the MAC covers, see rxe_migr_wire.h; @body's own MAC counts as zero */
@@ -392,108 +373,6 @@ static const u8 *check_packet(struct rxe_migr_qp *m, struct rxe_pkt_info *pkt)
 	return meth;
 }
 
-/* can the QP send to this GID from where it is, and can a peer be there? */
-static bool gid_fits(struct rxe_av *av, const u8 *gid)
-{
-	const struct in6_addr *addr = (const struct in6_addr *)gid;
-	__be32 ipv4 = addr->s6_addr32[3];
-
-	if (ipv6_addr_v4mapped(addr))
-		return av->network_type == RXE_NETWORK_TYPE_IPV4 &&
-		       !ipv4_is_zeronet(ipv4) && !ipv4_is_loopback(ipv4) &&
-		       !ipv4_is_multicast(ipv4) && !ipv4_is_lbcast(ipv4);
-
-	return av->network_type == RXE_NETWORK_TYPE_IPV6 &&
-	       !ipv6_addr_any(addr) && !ipv6_addr_loopback(addr) &&
-	       !ipv6_addr_is_multicast(addr);
-}
-
-/* is there a way to this GID, as rxe_prepare() will look for it? */
-static bool has_route(struct rxe_qp *qp, const u8 *gid)
-{
-	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
-	struct net_device *ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
-	const struct rxe_av *av = &qp->pri_av;
-	struct dst_entry *dst = ERR_PTR(-EAFNOSUPPORT);
-	bool has;
-
-	if (!ndev)
-		return false;
-
-	if (av->network_type == RXE_NETWORK_TYPE_IPV4) {
-		struct flowi4 fl = {
-			.flowi4_oif = ndev->ifindex,
-			.flowi4_proto = IPPROTO_UDP,
-			.saddr = av->sgid_addr._sockaddr_in.sin_addr.s_addr,
-			.daddr = get_unaligned((__be32 *)(gid + 12)),
-		};
-		struct rtable *rt = ip_route_output_key(&init_net, &fl);
-
-		dst = IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
-	} else if (IS_ENABLED(CONFIG_IPV6)) {
-		struct flowi6 fl = {
-			.flowi6_oif = ndev->ifindex,
-			.flowi6_proto = IPPROTO_UDP,
-			.saddr = av->sgid_addr._sockaddr_in6.sin6_addr,
-			.daddr = *(const struct in6_addr *)gid,
-		};
-
-		dst = ipv6_stub->ipv6_dst_lookup_flow(&init_net, NULL, &fl,
-						      NULL);
-	}
-	dev_put(ndev);
-	if (IS_ERR(dst))
-		return false;
-	has = !dst->error;
-	dst_release(dst);
-
-	return has;
-}
-
-/*
- * Take over the peer's new address. Nobody may read the address vector
- * meanwhile, so both tasks wait. Context: m->lock held, state Held.
- */
-static void set_address(struct rxe_qp *qp, const u8 *gid, u32 qpn,
-			struct sk_buff *skb)
-{
-	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
-	struct rxe_av *av = &qp->pri_av;
-	struct net_device *ndev;
-	bool here;
-	u8 own[16];
-
-	rxe_disable_task(&qp->send_task);
-	rxe_disable_task(&qp->recv_task);
-
-	memcpy(av->grh.dgid.raw, gid, 16);
-	if (av->network_type == RXE_NETWORK_TYPE_IPV4)
-		memcpy(&av->dgid_addr._sockaddr_in.sin_addr, gid + 12, 4);
-	else
-		memcpy(&av->dgid_addr._sockaddr_in6.sin6_addr, gid, 16);
-
-	/*
-	 * The MAC address only says whether the peer is on this host, maybe
-	 * with another address of the same device.
-	 */
-	rxe_migr_sgid(av, own);
-	here = (SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) ||
-	       !memcmp(own, gid, 16);
-	eth_zero_addr(av->dmac);
-	ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
-	if (here && ndev)
-		ether_addr_copy(av->dmac, ndev->dev_addr);
-	else if (!here && skb_mac_header_was_set(skb))
-		ether_addr_copy(av->dmac, eth_hdr(skb)->h_source);
-	dev_put(ndev);
-
-	qp->attr.dest_qp_num = qpn;
-	sk_dst_reset(qp->sk->sk);
-
-	rxe_enable_task(&qp->recv_task);
-	rxe_enable_task(&qp->send_task);
-}
-
 /* the answer to this packet */
 static void send_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 {
@@ -551,9 +430,9 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 	}
 
 	if (!new_qpn || new_qpn & ~BTH_QPN_MASK ||
-	    !gid_fits(&qp->pri_av, meth + MIGR_METH_GID) ||
+	    !rxe_migr_gid_fits(&qp->pri_av, meth + MIGR_METH_GID) ||
 	    (age && (old_qpn != qp->attr.dest_qp_num ||
-		     !has_route(qp, meth + MIGR_METH_GID)))) {
+		     !rxe_migr_has_route(qp, meth + MIGR_METH_GID)))) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
 		return;
 	}
@@ -585,7 +464,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 		memcpy(&m->peer_gid, qp->pri_av.grh.dgid.raw, 16);
 		m->peer_epoch = epoch;
 		m->peer_nonce = nonce;
-		set_address(qp, meth + MIGR_METH_GID, new_qpn, skb);
+		rxe_migr_set_peer(qp, meth + MIGR_METH_GID, new_qpn, skb);
 		rxe_migr_answered(m, true);
 
 		/* to a QP that waits or tries, this is the proof */
