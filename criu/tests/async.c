@@ -4,12 +4,15 @@
  *
  *	async [-d DEVICE] [-g GID_INDEX]
  *
- * A process has two contexts. The event file of one does not block, is duplicated
+ * A process has three contexts. The event file of one does not block, is duplicated
  * and watched by epoll; of its events, which tell of a QP and of a CQ that has
  * overrun, one is read and not acknowledged, and the others are not read. For those
- * of the other a thread waits. "ready" goes to stdout; on SIGUSR1 all of that must
+ * of the second a thread waits. Those of the third tell that an SRQ has come to its
+ * limit: one is read and not acknowledged, one is not read, and the limit is armed
+ * again. "ready" goes to stdout; on SIGUSR1 all of that must
  * be as it was, and the CQ hold what it held. Then "PASS", else "FAIL: reason".
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -26,17 +29,20 @@ struct end {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	struct ibv_cq *send_cq, *recv_cq;
-	struct ibv_qp *qp; /* its own peer */
+	struct ibv_srq *srq; /* of `limited` */
+	struct ibv_qp *qp;   /* its own peer */
 	char mem[SIZE];
 };
 
-static struct end watched, waited;
+static struct end watched, waited, limited;
 static struct watched file;
 static struct ibv_async_event unacked, told; /* of `watched`, and of `waited` */
+static struct ibv_async_event unacked_limit;
 static pthread_t waiter;
 
 static void make(struct end *e, const char *device, int gid_index)
 {
+	struct ibv_srq_init_attr srq_init = { .attr = { ALL, 1, 0 } };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
 					 .sq_sig_all = 1,
 					 .cap = { ALL, ALL, 1, 1, 0 } };
@@ -49,6 +55,8 @@ static void make(struct end *e, const char *device, int gid_index)
 	NEED(e->recv_cq = ibv_create_cq(e->verbs, ALL, NULL, NULL, 0));
 	init.send_cq = e->send_cq;
 	init.recv_cq = e->recv_cq;
+	if (e == &limited)
+		NEED(init.srq = e->srq = ibv_create_srq(e->pd, &srq_init));
 	NEED(e->qp = ibv_create_qp(e->pd, &init));
 	loop_connect(e->qp, e->qp->qp_num, gid_index, 0);
 }
@@ -89,7 +97,8 @@ static void post(struct end *e, uint64_t id)
 			   *bad_send;
 
 	recv.wr_id = id;
-	NEED(!ibv_post_recv(e->qp, &recv, &bad_recv));
+	NEED(!(e->srq ? ibv_post_srq_recv(e->srq, &recv, &bad_recv)
+		      : ibv_post_recv(e->qp, &recv, &bad_recv)));
 	NEED(!ibv_post_send(e->qp, &send, &bad_send));
 }
 
@@ -136,6 +145,41 @@ static struct ibv_async_event get_overrun(const struct end *e)
 	return event;
 }
 
+static unsigned int limit(void)
+{
+	struct ibv_srq_attr attr;
+
+	NEED(!ibv_query_srq(limited.srq, &attr));
+	return attr.srq_limit;
+}
+
+static void arm(void)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+
+	NEED(!ibv_modify_srq(limited.srq, &attr, IBV_SRQ_LIMIT));
+	NEED(limit() == 1);
+}
+
+/* the receive is the last one; with its event the limit is armed no more */
+static void reach_limit(uint64_t id)
+{
+	post(&limited, id);
+	complete(&limited, limited.recv_cq, id);
+	complete(&limited, limited.send_cq, id);
+	NEED(!limit());
+}
+
+static struct ibv_async_event get_limit(void)
+{
+	struct ibv_async_event event;
+
+	NEED(!ibv_get_async_event(limited.verbs, &event));
+	NEED(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
+	NEED(event.element.srq == limited.srq);
+	return event;
+}
+
 static void *wait_for_event(void *arg)
 {
 	NEED(!ibv_get_async_event(waited.verbs, &told));
@@ -153,6 +197,13 @@ static void before(void)
 	NEED(loop_is_ready(&file, 30000));
 	drain(&watched);
 	NEED(!pthread_create(&waiter, NULL, wait_for_event, NULL));
+
+	arm();
+	reach_limit(0);
+	unacked_limit = get_limit();
+	arm();
+	reach_limit(1);
+	arm();
 }
 
 static void check_watched(void)
@@ -187,10 +238,27 @@ static void check_waited(void)
 	ibv_ack_async_event(&told);
 }
 
+/* those from before, and one that comes now; there are no others */
+static void check_limited(void)
+{
+	struct ibv_async_event event;
+
+	NEED(limit() == 1);
+	event = get_limit();
+	ibv_ack_async_event(&event);
+	ibv_ack_async_event(&unacked_limit);
+	NEED(!fcntl(limited.verbs->async_fd, F_SETFL, O_NONBLOCK));
+	NEED(ibv_get_async_event(limited.verbs, &event) && errno == EAGAIN);
+	reach_limit(2);
+	event = get_limit();
+	ibv_ack_async_event(&event);
+	NEED(ibv_get_async_event(limited.verbs, &event) && errno == EAGAIN);
+}
+
 /* waits for ever if an event was not told, or told twice */
 static void destroy(struct end *e)
 {
-	NEED(!ibv_destroy_qp(e->qp));
+	NEED(!ibv_destroy_qp(e->qp) && (!e->srq || !ibv_destroy_srq(e->srq)));
 	NEED(!ibv_destroy_cq(e->send_cq) && !ibv_destroy_cq(e->recv_cq));
 	NEED(!ibv_dereg_mr(e->mr) && !ibv_dealloc_pd(e->pd));
 	NEED(!ibv_close_device(e->verbs));
@@ -211,12 +279,15 @@ int main(int argc, char **argv)
 	}
 	make(&watched, device, gid_index);
 	make(&waited, device, gid_index);
+	make(&limited, device, gid_index);
 	before();
 	loop_wait();
 	check_watched();
 	check_waited();
+	check_limited();
 	destroy(&watched);
 	destroy(&waited);
+	destroy(&limited);
 	puts("PASS");
 	return 0;
 }
