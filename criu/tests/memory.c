@@ -9,8 +9,9 @@
  * must have some, all over. Some regions were re-registered. "ready" goes to stdout;
  * on SIGUSR1 every region must hold what it held, be written and read by RDMA, and
  * what RDMA has written be seen by the processor, also by a child that shares the
- * memory. Work completes in an extended CQ, which was resized; one
- * completion is waiting in it all the while. Then "PASS", else "FAIL: reason".
+ * memory. Work completes in an extended CQ, which was resized: all the while more
+ * completions wait in it than it had room for before, across the end of its ring.
+ * Then "PASS", else "FAIL: reason".
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -62,6 +63,12 @@ static struct region regions[] = {
 #define REREGISTERED 2 /* was of another PD, and for local use */
 #define RESTRICTED 3   /* allowed everything */
 #define ZERO_BASED 5   /* of iova 0 */
+
+/* entries of the CQ: rdma_rxe makes them one less than a power of two */
+#define FEW 7
+#define MANY 63
+#define WAITING 20 /* of them, over the move */
+#define PART 256   /* of `local`, for each of those that wait */
 
 static struct ibv_context *verbs;
 static struct ibv_pd *pd, *other_pd;
@@ -144,12 +151,12 @@ static void make_region(struct region *r)
 
 static void make(const char *device, int gid_index)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 4,
+	struct ibv_cq_init_attr_ex attr = { .cqe = FEW,
 					    .wc_flags =
 						    IBV_WC_EX_WITH_BYTE_LEN };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
 					 .sq_sig_all = 1,
-					 .cap = { 8, 8, 1, 1, 0 } };
+					 .cap = { WAITING + 1, 1, 1, 1, 0 } };
 	struct region *r;
 
 	verbs = loop_open(device);
@@ -164,7 +171,9 @@ static void make(const char *device, int gid_index)
 		make_region(r);
 	}
 	NEED(cq = ibv_create_cq_ex(verbs, &attr));
-	NEED(!ibv_resize_cq(ibv_cq_ex_to_cq(cq), 40));
+	NEED(ibv_cq_ex_to_cq(cq)->cqe == FEW);
+	NEED(!ibv_resize_cq(ibv_cq_ex_to_cq(cq), MANY));
+	NEED(ibv_cq_ex_to_cq(cq)->cqe == MANY);
 	init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(cq);
 	for (int i = 0; i < 2; i++)
 		NEED(qp[i] = ibv_create_qp(pd, &init));
@@ -186,7 +195,7 @@ static void post(const struct region *r, enum ibv_wr_opcode opcode)
 	NEED(!ibv_post_send(qp[0], &wr, &bad));
 }
 
-static void complete_with(const struct region *r, enum ibv_wc_status status)
+static void start_poll(void)
 {
 	struct ibv_poll_cq_attr attr = {};
 	int ret;
@@ -196,6 +205,11 @@ static void complete_with(const struct region *r, enum ibv_wc_status status)
 		usleep(1000);
 	}
 	NEED(!ret);
+}
+
+static void complete_with(const struct region *r, enum ibv_wc_status status)
+{
+	start_poll();
 	if (cq->wr_id != (uintptr_t)r || cq->status != status)
 		printf("region %s: status %d\n", r->name, cq->status);
 	NEED(cq->wr_id == (uintptr_t)r && cq->status == status);
@@ -205,6 +219,7 @@ static void complete(const struct region *r, enum ibv_wc_opcode opcode)
 {
 	complete_with(r, IBV_WC_SUCCESS);
 	NEED(ibv_wc_read_opcode(cq) == opcode);
+	NEED(ibv_wc_read_byte_len(cq) == r->size);
 	ibv_end_poll(cq);
 }
 
@@ -254,6 +269,81 @@ static void use(const struct region *r)
 		NEED(child_sees(a, life[a]));
 }
 
+/* ---- the resized CQ ---- */
+
+/* number `n` of those that wait is told from the others by its length, too */
+static uint32_t part_size(int n)
+{
+	return (uint32_t)(PART - WAITING + n - 1);
+}
+
+static int has_part(int n)
+{
+	return holds(local + (size_t)n * PART, PRIVATE, 0, (size_t)n,
+		     part_size(n));
+}
+
+static void read_part(int n)
+{
+	struct ibv_sge sge = { (uintptr_t)local + (size_t)n * PART,
+			       part_size(n), local_mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = (uint64_t)n,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_READ,
+				  .wr.rdma = { regions[0].iova + (uint64_t)n,
+					       regions[0].mr->rkey } },
+			   *bad;
+
+	NEED(!ibv_post_send(qp[0], &wr, &bad));
+}
+
+/* what is polled now */
+static void need_part(int n)
+{
+	if (cq->wr_id != (uint64_t)n || cq->status)
+		printf("completion %d is %llu, status %d\n", n,
+		       (unsigned long long)cq->wr_id, cq->status);
+	NEED(cq->wr_id == (uint64_t)n && !cq->status);
+	NEED(ibv_wc_read_opcode(cq) == IBV_WC_RDMA_READ);
+	NEED(ibv_wc_read_byte_len(cq) == part_size(n));
+}
+
+/* the end of the ring is in the middle of those that wait */
+static void leave_waiting(void)
+{
+	for (int i = 0; i <= MANY - WAITING / 2; i++) {
+		read_part(0);
+		start_poll();
+		need_part(0);
+		ibv_end_poll(cq);
+	}
+	memset(local, 0, MOST);
+	for (int i = 0; i <= WAITING; i++)
+		read_part(i);
+	/* the data of the last one have come: all others have completed */
+	for (int t = 0; !has_part(WAITING); t++) {
+		NEED(t < 60000);
+		usleep(1000);
+	}
+}
+
+/* at a time, but for the last one, which may complete later */
+static void poll_waiting(void)
+{
+	start_poll();
+	for (int i = 0; i < WAITING; i++) {
+		NEED(!i || !ibv_next_poll(cq));
+		need_part(i);
+		NEED(has_part(i));
+	}
+	ibv_end_poll(cq);
+	start_poll();
+	need_part(WAITING);
+	NEED(ibv_next_poll(cq) == ENOENT);
+	ibv_end_poll(cq);
+}
+
 static void destroy(void)
 {
 	for (int i = 0; i < 2; i++)
@@ -285,9 +375,9 @@ int main(int argc, char **argv)
 	start_child();
 	make(device, gid_index);
 	check_transparent();
-	post(regions, IBV_WR_RDMA_READ); /* completes in time, or later */
+	leave_waiting();
 	loop_wait();
-	complete(regions, IBV_WC_RDMA_READ);
+	poll_waiting();
 	NEED(!ibv_resize_cq(ibv_cq_ex_to_cq(cq), 200));
 	for (size_t i = 0; i < REGIONS; i++)
 		use(regions + i);
