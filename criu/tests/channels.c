@@ -11,7 +11,8 @@
  *
  * EXTRA is something that cannot be moved, an id: "bound" to the device's address,
  * "listening" on all addresses, or bound by a thread that has ended ("thread") or by a
- * process that has left the channel to its child since ("child").
+ * process that has left the channel to its child since ("child"). An id that is
+ * bound to nothing ("unbound") is lost, and nobody says so before it is used.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -71,7 +72,9 @@ static void make_extra(const char *extra)
 	struct sockaddr_in any = { .sin_family = AF_INET };
 	pthread_t thread;
 
-	if (!strcmp(extra, "bound")) {
+	if (!strcmp(extra, "unbound")) {
+		NEED(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	} else if (!strcmp(extra, "bound")) {
 		make_id(&address);
 	} else if (!strcmp(extra, "listening")) {
 		make_id(&any);
@@ -91,6 +94,15 @@ static void make_extra(const char *extra)
 	}
 }
 
+/* there is nothing to be done with the id, not even to destroy it */
+static void need_lost(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+
+	NEED(rdma_bind_addr(id, (struct sockaddr *)&any) && errno == EACCES);
+	NEED(rdma_destroy_id(id) && errno == EACCES);
+}
+
 /* one file by two numbers, empty, and watched */
 static void check_channel(int moved)
 {
@@ -102,7 +114,9 @@ static void check_channel(int moved)
 	NEED(rdma_get_cm_event(channel, &event));
 	/* the kernel lets only those use it whose credentials opened it */
 	NEED(errno == (moved ? EACCES : EAGAIN));
-	if (id)
+	if (id && moved)
+		need_lost();
+	else if (id)
 		NEED(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
 	NEED(!close(file.dup));
@@ -153,7 +167,7 @@ int main(int argc, char **argv)
 		verbs = NULL;
 	}
 	loop_wait();
-	check(!extra);
+	check(!extra || !strcmp(extra, "unbound"));
 	puts("PASS");
 	return 0;
 }
