@@ -74,10 +74,6 @@ static void try_stale_keys(struct traffic *t, const struct options *o, int fd)
 	meet(t, o, fd);
 }
 
-/*
- * Nobody may be kept in ibv_destroy_cq(), which waits until all events are
- * acknowledged. Only then the run is a good one.
- */
 void end_run(struct traffic *t, struct verbs *v, const struct options *o,
 	     int fd)
 {
@@ -87,10 +83,5 @@ void end_run(struct traffic *t, struct verbs *v, const struct options *o,
 		events_end(t, o->stuck_seconds);
 	if (!verdict_fatal(&t->verdict))
 		try_stale_keys(t, o, fd);
-	mw_free(t);
-	if (!t->events.how)
-		return;
-	verbs_destroy_qps(v);
-	if (verbs_destroy_cqs(v, o->stuck_seconds))
-		violation_fatal(&t->verdict, "ibv_destroy_cq does not return");
+	verbs_destroy(v, t, o->stuck_seconds);
 }

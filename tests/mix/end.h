@@ -11,9 +11,9 @@
 #define MAGIC 0x72635f6d69780004ULL /* "rc_mix", version 4 */
 
 /*
- * Drained, the sides compare their totals, and try what must not work any more.
- * Windows are gone afterwards; with events, so are QPs and CQs, unless one of
- * those cannot be destroyed.
+ * Drained, the sides compare their totals, and try what must not work any more. Then
+ * all objects are destroyed: only then the run is a good one. If a CQ cannot be, it is
+ * still in @v, and so is what would come after it.
  */
 void end_run(struct traffic *t, struct verbs *v, const struct options *o,
 	     int fd);

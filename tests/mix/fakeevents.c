@@ -30,6 +30,7 @@ void fake_events_new(struct fake_net *net)
 		for (i = 0; i < 2; i++) {
 			c = &net->channel[side][i];
 			open_pipe(&c->channel.fd, &c->write_fd);
+			c->channel.context = &net->context[side];
 			c = &net->channel[side][net->setup.shared ? 0 : i];
 			net->cq[side][i]->channel = &c->channel;
 		}

@@ -6,14 +6,9 @@
 
 #define KEY_INDEX(key) ((key) >> 8)
 
-static struct fake_net *net_of(const struct ibv_context *context)
-{
-	return context->abi_compat;
-}
-
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct fake_net *net = net_of(pd->context);
+	struct fake_net *net = fake_net_of(pd->context);
 	struct fake_mw *m;
 
 	if (net->mws == MOST_MWS)
@@ -28,20 +23,13 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 static int dealloc_mw(struct ibv_mw *mw)
 {
-	net_of(mw->context)->freed_mws++;
-	return 0;
+	return fake_destroyed_one(fake_net_of(mw->context), FAULT_DEALLOC_MW);
 }
 
 void fake_mw_new(struct fake_net *net, unsigned int side)
 {
-	net->context[side].abi_compat = net;
 	net->context[side].ops.alloc_mw = alloc_mw;
 	net->context[side].ops.dealloc_mw = dealloc_mw;
-}
-
-bool fake_mws_freed(const struct fake_net *net)
-{
-	return net->freed_mws == net->mws;
 }
 
 static struct fake_mw *find(struct fake_net *net, uint32_t key)

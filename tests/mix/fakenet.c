@@ -37,6 +37,7 @@ static void new_side(struct fake_net *net, unsigned int side)
 {
 	unsigned int qps = net->setup.qps;
 
+	net->context[side].abi_compat = net;
 	fake_data_path(&net->context[side].ops);
 	net->qp[side] = calloc(qps, sizeof(*net->qp[side]));
 	net->list[side] = calloc(qps, sizeof(*net->list[side]));
@@ -95,6 +96,12 @@ struct ibv_cq **fake_cqs(struct fake_net *net, unsigned int side)
 struct ibv_srq *fake_srq(struct fake_net *net, unsigned int side)
 {
 	return &net->srq[side].srq;
+}
+
+struct ibv_comp_channel *fake_channel(struct fake_net *net, unsigned int side,
+				      unsigned int i)
+{
+	return &net->channel[side][i].channel;
 }
 
 struct ibv_context *fake_context(struct fake_net *net, unsigned int side)

@@ -3,8 +3,8 @@
  * A NIC without hardware, kernel or network, which can make one mistake.
  *
  * It implements the calls of the data path behind struct ibv_context, and
- * those of libibverbs that fetch events and see to an SRQ, so that the traffic
- * code runs on it unchanged, both sides in one process.
+ * those of libibverbs that fetch events, see to an SRQ and destroy, so that the
+ * traffic code runs on it unchanged, both sides in one process.
  * It proves that the checks are awake: for each mistake there is one.
  */
 #ifndef MIX_FAKENIC_H
@@ -99,6 +99,15 @@ enum fault {
 	FAULT_INV_UNASKED,    /* the flag is there, but nobody invalidates */
 	FAULT_INV_STALE,      /* the key that it had is still good */
 	FAULT_INV_OTHER,      /* takes another window along */
+	/* the end: the object is thought to be needed */
+	FAULT_DESTROY_QP,
+	FAULT_DESTROY_CQ,
+	FAULT_DESTROY_SRQ,
+	FAULT_DESTROY_CHANNEL,
+	FAULT_DEREG_MR,
+	FAULT_DEALLOC_MW,
+	FAULT_DEALLOC_PD,
+	FAULT_CLOSE,
 	FAULTS
 };
 
@@ -124,6 +133,8 @@ struct ibv_qp **fake_qps(struct fake_net *net, unsigned int side);
 /* The array of its CQs; the context of each is its place there. */
 struct ibv_cq **fake_cqs(struct fake_net *net, unsigned int side);
 struct ibv_srq *fake_srq(struct fake_net *net, unsigned int side);
+struct ibv_comp_channel *fake_channel(struct fake_net *net, unsigned int side,
+				      unsigned int i);
 struct ibv_context *fake_context(struct fake_net *net, unsigned int side);
 /* Works a little, as it also does when a CQ is polled. */
 void fake_work(struct fake_net *net);
@@ -132,7 +143,8 @@ unsigned int fake_unacknowledged(const struct fake_net *net);
 /* Where the counter lies that all QPs add to, seen from @side. */
 void fake_set_shared(struct fake_net *net, unsigned int side, uint64_t addr);
 bool fake_made_mistake(const struct fake_net *net);
-bool fake_mws_freed(const struct fake_net *net);
+/* How many objects have been destroyed. */
+unsigned int fake_destroyed(const struct fake_net *net);
 /* The traffic is over: what is to happen late happens now. */
 void fake_finish(struct fake_net *net);
 

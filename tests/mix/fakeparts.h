@@ -83,7 +83,7 @@ struct fake_net {
 	struct fake_channel channel[2][2];
 	struct fake_srq srq[2];
 	struct fake_mw mw[MOST_MWS];
-	unsigned int mws, freed_mws;
+	unsigned int mws, destroyed;
 	bool stale_keys; /* FAULT_INV_STALE */
 	int async_fd[2]; /* the ends that are written to */
 	unsigned int unacknowledged;
@@ -95,6 +95,11 @@ struct fake_net {
 
 /* The one place in which the mistake is made, if it fits. */
 bool fake_mistake(struct fake_net *net, enum fault fault, bool fits);
+
+static inline struct fake_net *fake_net_of(const struct ibv_context *context)
+{
+	return context->abi_compat;
+}
 
 /* fakenic.c */
 void fake_execute(struct fake_qp *q, struct fake_send *s);
@@ -112,6 +117,9 @@ int fake_arm(struct ibv_cq *cq, int solicited_only);
 void fake_notify(struct fake_cq *cq, bool solicited);
 void fake_async(struct fake_net *net, unsigned int side,
 		const struct ibv_async_event *ev);
+
+/* fakedestroy.c: and what the call says that has done it */
+int fake_destroyed_one(struct fake_net *net, enum fault fault);
 
 /* fakesrq.c */
 void fake_srq_new(struct fake_net *net, unsigned int side);

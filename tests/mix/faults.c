@@ -154,6 +154,18 @@ const struct fault_case faults[FAULTS] = {
 			      &windows },
 	[FAULT_INV_OTHER] = { "two windows invalidated", "remote access",
 			      &windows },
+	[FAULT_DESTROY_QP] = { "QP not destroyed", "ibv_destroy_qp 2: Dev" },
+	[FAULT_DESTROY_CQ] = { "CQ not destroyed", "ibv_destroy_cq 0: Dev" },
+	[FAULT_DESTROY_SRQ] = { "SRQ not destroyed", "ibv_destroy_srq 0: Dev",
+				&shares },
+	[FAULT_DESTROY_CHANNEL] = { "channel not destroyed",
+				    "ibv_destroy_comp_channel 0: Dev",
+				    &sleeps },
+	[FAULT_DEREG_MR] = { "MR stays registered", "ibv_dereg_mr 0: Dev" },
+	[FAULT_DEALLOC_MW] = { "window not freed", "ibv_dealloc_mw: Dev",
+			       &windows },
+	[FAULT_DEALLOC_PD] = { "PD not freed", "ibv_dealloc_pd 0: Dev" },
+	[FAULT_CLOSE] = { "device not closed", "ibv_close_device 0: Dev" },
 };
 
 /* Mistakes that another part of the checks sees in another mode. */

@@ -265,12 +265,10 @@ static int do_traffic(const struct options *o, struct traffic *t)
 	if (o->violate)
 		violation(&t->verdict, "none: told so by -V");
 	rc = give_result(t, o, &clock);
-	if (o->verbs.events && v.cq[0])
-		return rc; /* as some thread is still busy with them */
-	verbs_destroy_qps(&v);
+	if (v.cq[0])
+		return rc; /* as some thread is still busy with it */
 	traffic_free(t);
 	memory_free(&t->memory);
-	verbs_close(&v);
 	close(fd);
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "memory.h"
 #include "pattern.h"
+#include "verdict.h"
 
 #define HUGE_PAGE (2UL << 20)
 
@@ -151,6 +152,20 @@ int memory_register(struct memory *m, struct ibv_pd *pd, bool windows)
 	return 0;
 }
 
+void memory_deregister(struct memory *m, struct verdict *verdict)
+{
+	unsigned int k;
+	int rc;
+
+	for (k = 0; k < REGIONS; k++) {
+		rc = ibv_dereg_mr(m->region[k].mr);
+		if (rc)
+			violation(verdict, "ibv_dereg_mr %u: %s", k,
+				  strerror(rc));
+		m->region[k].mr = NULL;
+	}
+}
+
 void memory_free(struct memory *m)
 {
 	struct region *r;
@@ -158,8 +173,6 @@ void memory_free(struct memory *m)
 
 	for (k = 0; k < REGIONS; k++) {
 		r = &m->region[k];
-		if (r->mr)
-			ibv_dereg_mr(r->mr);
 		if (r->map)
 			munmap(r->map, r->map_size);
 		memset(r, 0, sizeof(*r));

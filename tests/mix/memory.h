@@ -13,6 +13,8 @@
 
 #include "stream.h"
 
+struct verdict;
+
 enum region_kind {
 	REGION_LOCAL,	/* per QP: what it sends from, reads and receives to */
 	REGION_SLOTS,	/* per QP: what the peer writes and reads back */
@@ -74,6 +76,8 @@ int memory_alloc(struct memory *m, const struct shape *s, unsigned int side,
 		 enum page_kind pages);
 /* @windows: some will be bound to where the peer writes. */
 int memory_register(struct memory *m, struct ibv_pd *pd, bool windows);
+/* What fails is a violation. */
+void memory_deregister(struct memory *m, struct verdict *verdict);
 void memory_free(struct memory *m);
 
 /* Offsets in a region, the same on both sides. */

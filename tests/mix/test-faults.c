@@ -10,6 +10,7 @@
 #include "fakenic.h"
 #include "faults.h"
 #include "traffic.h"
+#include "verbs.h"
 
 #define QPS 3
 #define AFTER 500     /* operations before the mistake */
@@ -24,14 +25,14 @@ static const struct shape shape = {
 	.mtu = 1024,
 };
 
-static struct ibv_mr fake_mr;
+static struct ibv_mr fake_mr[2];
+static struct ibv_pd fake_pd[2];
 static struct fake_net *net; /* between the two sides */
 
 static void start_side(struct traffic *t, unsigned int side,
 		       const struct mode *mode)
 {
 	bool solicits = mode->how & EVENTS_SOLICITED;
-	struct ibv_pd pd = { .context = fake_context(net, side) };
 	unsigned int k;
 
 	memset(t, 0, sizeof(*t));
@@ -45,9 +46,10 @@ static void start_side(struct traffic *t, unsigned int side,
 	if (memory_alloc(&t->memory, &t->shape, side, PAGES_DEFAULT))
 		exit(1);
 	for (k = 0; k < REGIONS; k++)
-		t->memory.region[k].mr = &fake_mr;
+		t->memory.region[k].mr = &fake_mr[side];
+	fake_mr[side].context = fake_pd[side].context = fake_context(net, side);
 	if (traffic_init(t, fake_qps(net, side)) ||
-	    (mode->windows >> side & 1 && mw_alloc(t, &pd)) ||
+	    (mode->windows >> side & 1 && mw_alloc(t, &fake_pd[side])) ||
 	    (mode->srq &&
 	     srq_init(&t->srq, fake_srq(net, side), mode->srq * shape.window,
 		      QPS, !solicits, &t->verdict)) ||
@@ -57,13 +59,35 @@ static void start_side(struct traffic *t, unsigned int side,
 		exit(1);
 }
 
+/* How many objects verbs_create(), and so on, would have made here */
+static unsigned int destroy(struct traffic *t, const struct mode *mode)
+{
+	unsigned int side = t->side, windows = mode->windows >> side & 1;
+	struct verbs v = {
+		.context = fake_context(net, side),
+		.pd = &fake_pd[side],
+		.srq = mode->srq ? fake_srq(net, side) : NULL,
+		.qp = calloc(QPS, sizeof(*v.qp)),
+		.qps = QPS,
+	};
+	unsigned int i, channels = 0;
+
+	if (!v.qp)
+		exit(1);
+	memcpy(v.qp, fake_qps(net, side), QPS * sizeof(*v.qp));
+	for (i = 0; i < 2; i++)
+		v.cq[i] = fake_cqs(net, side)[i % mode->cqs];
+	if (mode->how)
+		channels = mode->how & EVENTS_SHARED ? 1 : mode->cqs;
+	for (i = 0; i < channels; i++)
+		v.channel[i] = fake_channel(net, side, i);
+	verbs_destroy(&v, t, 60);
+	return 2 + !!mode->srq + QPS * (1 + windows) + mode->cqs + channels +
+	       REGIONS;
+}
+
 static void end_side(struct traffic *t)
 {
-	unsigned int k;
-
-	mw_free(t);
-	for (k = 0; k < REGIONS; k++)
-		t->memory.region[k].mr = NULL;
 	traffic_free(t);
 	memory_free(&t->memory);
 }
@@ -272,6 +296,7 @@ static bool test(enum fault fault, const struct mode *mode, bool rests)
 		.slow = mode->how,
 	};
 	unsigned int after = faults[fault].after, side;
+	unsigned int objects;
 	static struct traffic t[2];
 	bool ok;
 
@@ -287,10 +312,15 @@ static bool test(enum fault fault, const struct mode *mode, bool rests)
 	if (!ok)
 		printf("FAIL rest\n");
 	run(t);
+	objects = destroy(&t[0], mode) + destroy(&t[1], mode);
+	if (fake_destroyed(net) != objects) {
+		printf("FAIL %u of %u objects destroyed\n", fake_destroyed(net),
+		       objects);
+		ok = false;
+	}
 	ok &= judge(t, fault, mode);
 	end_side(&t[0]);
 	end_side(&t[1]);
-	ok &= fake_mws_freed(net);
 	fake_net_free(net);
 	return ok;
 }

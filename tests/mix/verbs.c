@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <endian.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conn.h"
 #include "events.h"
@@ -199,58 +197,6 @@ int verbs_create(struct verbs *v, const struct verbs_options *o,
 		v->psn[i] = key_of(s->seed, v->qp[i]->qp_num) & 0xffffff;
 	}
 	return init_qps(v);
-}
-
-void verbs_destroy_qps(struct verbs *v)
-{
-	while (v->qps)
-		ibv_destroy_qp(v->qp[--v->qps]);
-}
-
-static void *destroy_cqs(void *arg)
-{
-	struct verbs *v = arg;
-
-	if (v->cq[0])
-		ibv_destroy_cq(v->cq[0]);
-	if (v->cq[1] && v->cq[1] != v->cq[0])
-		ibv_destroy_cq(v->cq[1]);
-	v->cq[0] = NULL;
-	v->cq[1] = NULL;
-	return NULL;
-}
-
-int verbs_destroy_cqs(struct verbs *v, unsigned int seconds)
-{
-	struct timespec until;
-	pthread_t thread;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += seconds;
-	if (pthread_create(&thread, NULL, destroy_cqs, v) ||
-	    pthread_timedjoin_np(thread, NULL, &until))
-		return -1;
-	return 0;
-}
-
-void verbs_close(struct verbs *v)
-{
-	unsigned int i;
-
-	verbs_destroy_qps(v);
-	free(v->qp);
-	free(v->psn);
-	if (v->srq)
-		ibv_destroy_srq(v->srq);
-	destroy_cqs(v);
-	for (i = 0; i < 2; i++)
-		if (v->channel[i])
-			ibv_destroy_comp_channel(v->channel[i]);
-	if (v->pd)
-		ibv_dealloc_pd(v->pd);
-	if (v->context)
-		ibv_close_device(v->context);
-	memset(v, 0, sizeof(*v));
 }
 
 /* The address of a side, in the words in which it crosses. */

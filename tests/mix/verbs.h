@@ -12,6 +12,9 @@
 #include "memory.h"
 #include "stream.h"
 
+struct traffic;
+struct verdict;
+
 /* What the user may say about them. */
 struct verbs_options {
 	const char *device; /* NULL: the first */
@@ -38,20 +41,20 @@ struct verbs {
 	int gid_index;
 	uint32_t mtu; /* bytes */
 	uint8_t rd_atomic;
+	struct verdict *verdict; /* of verbs_destroy() */
 };
 
 /* All return -1 after a message to stderr, else 0. */
 int verbs_open(struct verbs *v, const struct verbs_options *o);
 int verbs_create(struct verbs *v, const struct verbs_options *o,
 		 const struct shape *s);
-/* First the QPs, then the MRs on them: the peer may still be retransmitting. */
-void verbs_destroy_qps(struct verbs *v);
 /*
- * The CQs alone, after the QPs. Returns -1 if that takes longer than @seconds,
- * as it does when an event is thought to be unacknowledged.
+ * destroy.c: all that @t has, its windows and MRs, too; what cannot be destroyed is a
+ * violation. False if ibv_destroy_cq() takes longer than
+ * @seconds, as it does when an event is thought to be unacknowledged: a thread is still
+ * in it then.
  */
-int verbs_destroy_cqs(struct verbs *v, unsigned int seconds);
-void verbs_close(struct verbs *v);
+bool verbs_destroy(struct verbs *v, struct traffic *t, unsigned int seconds);
 
 /*
  * Tells the peer over @fd all it must know, learns the same of the peer, and
