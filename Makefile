@@ -137,7 +137,7 @@ soak: tried asan points npb
 	export LAB_MLX5SOFT=$(SANITIZED); \
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
 	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
-	LAB_LOGS=$$logs/loss MOVES=10 tests/run tests/33-loss.test || bad=1; \
+	LAB_LOGS=$$logs/loss MOVES=20 tests/run tests/33-loss.test || bad=1; \
 	for m in client server; do for p in 4k thp; do \
 		LAB_LOGS=$$logs/$$m-$$p MOVER=$$m PAGES=$$p MOVES=20 \
 			tests/run tests/3*-migrate-*.test || bad=1; \
