@@ -12,6 +12,7 @@ mix_ip=10.20.0.130
 mix_at=n1
 mix_only_moved='' # options of the end that moves
 mix_ctr=() # and of its container
+mix_huge='' # the buffers are to be in huge pages
 
 # What the moved end leaves in its /run, which is a folder of the node
 mix_moved_run=/var/lib/migr-ctr/mix/run
@@ -23,6 +24,8 @@ mix_start()
 	local mover=$1 all="$mix_patience ${MIX_SEED:+-S $MIX_SEED} ${*:2}"
 
 	mix_at=n1
+	mix_huge=''
+	[[ " $all " != *' -p thp '* ]] || mix_huge=yes
 	mix_holds_criu
 	mix_kill n2
 	# shellcheck disable=SC2086 # words
@@ -49,6 +52,7 @@ mix_move()
 {
 	local to=n3 waker rc=0
 
+	mix_huge_pages n2 $mix_at
 	[ $mix_at = n1 ] || to=n1
 	ask $mix_at ': >/run/mix-hold'
 	mix_rests USR1
@@ -64,6 +68,32 @@ mix_move()
 	fi
 	wait $waker || fail "CRIU did not wait for traffic"
 	mix_at=$to
+	mix_huge_pages $to
+}
+
+# Of buffers that are to be in huge pages some are. That is so before a move, and after
+# it: CRIU has filled the memory anew before it tells the kernel that it wants huge
+# pages, but our nodes give them to all (transparent_hugepage/enabled is always).
+# Once they are registered khugepaged can make none of them any more.
+mix_huge_pages() # NODE...
+{
+	local n kb
+
+	[ -n "$mix_huge" ] || return 0
+	for n in "$@"; do
+		kb=$(mix_huge_kb "$n")
+		say "$n: $kb KiB of the buffers in huge pages"
+		[ "$kb" -gt 0 ] || fail "there are no huge pages"
+	done
+}
+
+# shellcheck disable=SC2016 # expanded there
+mix_huge_kb() # NODE
+{
+	ask "$1" 'cat /proc/$(pgrep -ox rc_mix)/smaps' | awk '
+		/^AnonHugePages:/ { kb = $2 }
+		/^VmFlags:.* hg( |$)/ { asked = 1; sum += kb }
+		END { if (asked) print sum }' | grep .
 }
 
 # CRIU is about to dump: it does that when traffic flows, or if nobody can tell.

@@ -95,6 +95,20 @@ for move in 1 2; do
 	[ -s "$tmp/restore" ] || fail "it was not restored"
 done
 
+say "there are huge pages at both ends before a move, and after it where it has led"
+mix_huge=yes
+huge='' # the node without: n1 is left, n3 reached
+mix_huge_kb() { [ "$1" = "$huge" ] && echo 0 || echo 2048; }
+mix_move
+for huge in n2 n1 n3; do
+	mix_at=n1
+	! said=$(mix_move) || fail "$huge has none, and nobody says so"
+	[[ $said = *"$huge: 0 KiB"*"no huge pages"* ]] || fail "it says: $said"
+done
+mix_at=n1
+mix_huge=''
+mix_move
+
 say "CRIU does not wait"
 cp "$node/run/mix-criu" "$node/criu"
 ! said=$(mix_move) || fail "nobody has noticed"
