@@ -16,9 +16,15 @@
  * Of each case a QP sends MESSAGES messages of the opcode, and a SEND behind them,
  * to a QP of another context. One of the two is held at its N-th packet, which it
  * has sent, or sent in vain, or taken and not looked at yet, or handled; then its
- * context is stopped, dumped, destroyed, and made again. N goes from 1 to what the
- * exchange does not reach; but no packet that it must have may be missing. In the
- * end both ends' memory, and every field of every completion, must be what they are
+ * context is stopped, dumped, destroyed, and made again at another address of the
+ * device, which must have two of IPv4. The peer has to follow it, in the midst of
+ * that packet: QPs here have no time-out that would mend what it has sent to the old
+ * one. Those with an SRQ go from the second address to the first one, the others
+ * there; if they move again, back. The way out of the device is the same for both:
+ * that a peer takes another route is for tests that move from host to host.
+ *
+ * N goes from 1 to what the exchange does not reach; but no packet that it must have
+ * may be missing. In the end both ends' memory, and every field of every completion, must be what they are
  * without a move, and both ends must send and receive again; nothing may come after
  * that. POINTS lanes are on their way at once to as many Ns, and move together.
  *
@@ -331,6 +337,7 @@ static void run_round(void)
 	for_lanes(work_prepare_last);
 	for_lanes(work_post_last);
 	wait_all(false);
+	for_lanes(lane_check_peer);
 	poll_late();
 	for_lanes(lane_reset);
 	poll_all();
@@ -489,6 +496,7 @@ int main(int argc, char **argv)
 	}
 	points_write("off");
 	rig.dev = find_device(device);
+	rig_find_addresses(&rig);
 	for (int i = 0; i < n_ops && bad < MAX_BAD; i++)
 		if (wanted(OP, ops[i].name))
 			walk_op(&ops[i], quick);

@@ -2,7 +2,8 @@
 /*
  * The parts of migr_points. Two ends, contexts of one process, are connected by
  * lanes: pairs of QPs, each with an exchange of its own. The module holds the moved
- * end of each lane at another packet, and one move takes them all.
+ * end of each lane at another packet, and one move takes them all to the other of
+ * two addresses of the device.
  */
 #ifndef POINTS_H
 #define POINTS_H
@@ -88,8 +89,15 @@ struct lane {
 	unsigned int moves;
 };
 
+/* one of the device, IPv4 and RoCE v2 */
+struct address {
+	union ibv_gid gid;
+	uint8_t index;
+};
+
 /* all lanes of one role */
 struct end {
+	int at; /* of the rig's addresses */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq[2];
@@ -100,7 +108,7 @@ struct end {
 
 struct rig {
 	struct ibv_device *dev;
-	union ibv_gid gid;
+	struct address address[2];
 	struct points_case c;
 	struct end end[2]; /* enum role */
 	struct lane lane[MAX_LANES];
@@ -123,12 +131,16 @@ size_t slot_size(const struct points_case *c);
 /* what a half has in slot i */
 char *slot_from(const struct lane *l, enum role role, int i);
 char *slot_to(const struct lane *l, enum role role, int i);
+/* the addresses of the device, of which it must have two */
+void rig_find_addresses(struct rig *rig);
 /* lanes are there, with case, at and n */
 void rig_open(struct rig *rig);
 void rig_close(struct rig *rig);
-/* stop, dump, destroy, restore an end: libibverbs does not notice */
+/* stop, dump, destroy, restore at the other address: libibverbs does not notice */
 void end_move(struct rig *rig, enum role role);
 void end_resume(struct rig *rig, enum role role);
+/* its peer knows where the end is that moves */
+void lane_check_peer(struct rig *rig, struct lane *l);
 /* what has not come by now does not come */
 void lane_reset(struct rig *rig, struct lane *l);
 

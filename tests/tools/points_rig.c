@@ -14,7 +14,7 @@
 #include "migr_cmd.h"
 #include "points.h"
 
-#define GID_INDEX 1
+#define MAX_GIDS 256	   /* of which a QP can name the index */
 #define FIRST_PSN 0xfffffa /* wraps in the first messages */
 #define GUARD 64	   /* bytes behind the data of a slot */
 #define DEPTH 16
@@ -41,13 +41,42 @@ char *slot_to(const struct lane *l, enum role role, int i)
 
 /* ---- life ---- */
 
+static bool is_ipv4(const struct ibv_gid_entry *e)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return e->gid_type == IBV_GID_TYPE_ROCE_V2 &&
+	       !memcmp(e->gid.raw, prefix, sizeof(prefix));
+}
+
+void rig_find_addresses(struct rig *rig)
+{
+	struct ibv_gid_entry entry[MAX_GIDS];
+	struct ibv_context *ctx;
+	ssize_t count;
+	int n = 0;
+
+	NEED(ctx = ibv_open_device(rig->dev));
+	NEED((count = ibv_query_gid_table(ctx, entry, MAX_GIDS, 0)) >= 0);
+	for (ssize_t i = 0; i < count && n < 2; i++)
+		if (is_ipv4(&entry[i]))
+			rig->address[n++] =
+				(struct address){ entry[i].gid,
+						  (uint8_t)entry[i].gid_index };
+	NEED(!ibv_close_device(ctx));
+	if (n == 2)
+		return;
+	fprintf(stderr, "%s needs two IPv4 addresses to move between\n",
+		ibv_get_device_name(rig->dev));
+	exit(2);
+}
+
 static void end_open(struct rig *rig, struct end *e)
 {
 	const int cqe = rig->lanes * DEPTH;
 
 	e->length = (size_t)rig->lanes * 2 * SLOTS * slot_size(&rig->c);
 	NEED(e->ctx = ibv_open_device(rig->dev));
-	NEED(!ibv_query_gid(e->ctx, 1, GID_INDEX, &rig->gid));
 	NEED(e->pd = ibv_alloc_pd(e->ctx));
 	NEED(e->cq[SEND] = ibv_create_cq(e->ctx, cqe, NULL, NULL, 0));
 	NEED(e->cq[RECV] = ibv_create_cq(e->ctx, cqe, NULL, NULL, 0));
@@ -97,9 +126,18 @@ static void half_open(struct rig *rig, struct lane *l, enum role role)
 		NEED(h->mw[i] = ibv_alloc_mw(e->pd, IBV_MW_TYPE_2));
 }
 
-static void half_connect(struct rig *rig, struct ibv_qp *qp, uint32_t peer)
+static const struct address *address_of(const struct rig *rig, enum role role)
 {
-	struct ibv_qp_attr a = rc_attr(&rig->gid, GID_INDEX, peer);
+	return &rig->address[rig->end[role].at];
+}
+
+static void half_connect(struct rig *rig, struct lane *l, enum role role)
+{
+	const enum role peer = role == REQUESTER ? RESPONDER : REQUESTER;
+	struct ibv_qp *qp = l->half[role].qp;
+	struct ibv_qp_attr a =
+		rc_attr(&address_of(rig, peer)->gid,
+			address_of(rig, role)->index, l->half[peer].qp->qp_num);
 
 	a.qp_access_flags = ACCESS;
 	a.rq_psn = a.sq_psn = FIRST_PSN;
@@ -111,15 +149,31 @@ void rig_open(struct rig *rig)
 {
 	for (int role = 0; role < 2; role++)
 		end_open(rig, &rig->end[role]);
+	/* half of the cases go there, and half come back */
+	rig->end[REQUESTER].at = rig->end[RESPONDER].at = 0;
+	rig->end[rig->c.moved].at = rig->c.srq;
 	for (int i = 0; i < rig->lanes; i++) {
 		struct lane *l = &rig->lane[i];
-		struct half *h = l->half;
 
 		half_open(rig, l, REQUESTER);
 		half_open(rig, l, RESPONDER);
-		half_connect(rig, h[REQUESTER].qp, h[RESPONDER].qp->qp_num);
-		half_connect(rig, h[RESPONDER].qp, h[REQUESTER].qp->qp_num);
+		half_connect(rig, l, REQUESTER);
+		half_connect(rig, l, RESPONDER);
 	}
+}
+
+void lane_check_peer(struct rig *rig, struct lane *l)
+{
+	const enum role moved = l->c->moved;
+	const enum role peer = moved == REQUESTER ? RESPONDER : REQUESTER;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr a;
+
+	NEED(!ibv_query_qp(l->half[peer].qp, &a, IBV_QP_AV, &init));
+	if (memcmp(&a.ah_attr.grh.dgid, &address_of(rig, moved)->gid,
+		   sizeof(union ibv_gid)))
+		lane_failed(l, "the %s has another address of its peer",
+			    role_names[peer]);
 }
 
 void lane_reset(struct rig *rig, struct lane *l)
@@ -251,6 +305,21 @@ static void stop_and_dump(int fd, void **image, size_t *length, int *guard)
 	*guard = st.guard_fd;
 }
 
+/* all its QPs are connected, and their peers stay where they are */
+static void readdress(struct migr_image *img, const struct address *to)
+{
+	NEED(img->address = calloc(img->count, sizeof(*img->address)));
+	for (unsigned int i = 0; i < img->count; i++) {
+		const struct rxe_migr_rec_qp *qp = (void *)img->records[i];
+
+		if (qp->rec.type != RXE_MIGR_QP)
+			continue;
+		memcpy(img->address[i].sgid, to->gid.raw, 16);
+		memcpy(img->address[i].dgid, qp->dgid, 16);
+		img->address[i].sgid_index = to->index;
+	}
+}
+
 static void restore(int fd, const struct migr_image *img,
 		    struct migr_files *files)
 {
@@ -267,11 +336,13 @@ static void restore(int fd, const struct migr_image *img,
 
 /*
  * As CRIU does it, but in the same process: the files get their old descriptors,
- * and the rings their old places.
+ * and the rings their old places. Who may have any address of the device keeps his,
+ * so the other one is not left to migr_relocate().
  */
 void end_move(struct rig *rig, enum role role)
 {
-	struct ibv_context *ctx = rig->end[role].ctx;
+	struct end *e = &rig->end[role];
+	struct ibv_context *ctx = e->ctx;
 	struct ring ring[MAX_RINGS];
 	struct migr_files files;
 	struct migr_image img;
@@ -284,6 +355,8 @@ void end_move(struct rig *rig, enum role role)
 	stop_and_dump(ctx->cmd_fd, &image, &length, &guard);
 	ret = migr_image_parse(image, length, &img, &err);
 	need_done(ret, "image", err.text);
+	e->at = !e->at;
+	readdress(&img, address_of(rig, role));
 	n = find_rings(&img, ring);
 
 	/* with the last mapping and descriptor goes the context */
