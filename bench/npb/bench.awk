@@ -53,30 +53,31 @@ $3 !~ /^(plain|moved|frozen|first)$/ {
 	odd = 1
 	next
 }
-!($1 in class) { names[++n] = $1; class[$1] = $2; right[$1] = 1 }
-{ run = ++runs[$1 " " $3] }
+{ k = $1 " " $2 }
+!(k in right) { names[++n] = k; right[k] = 1 }
+{ run = ++runs[k " " $3] }
 !is_run() {
 	if ($4 " " $5 " " $6 != "- false -" || NF != 6) {
 		print "not a run: " $0
 		odd = 1
 	}
-	failed[$1]++
-	right[$1] = 0
+	failed[k]++
+	right[k] = 0
 	next
 }
 
-!($1 in first) { first[$1] = $6 }
-$5 != "true" || $6 != first[$1] { right[$1] = 0 }
+!(k in first) { first[k] = $6 }
+$5 != "true" || $6 != first[k] { right[k] = 0 }
 {
-	add($1 " " $3, $4)
-	seconds[$1 " " $3, run] = $4
+	add(k " " $3, $4)
+	seconds[k " " $3, run] = $4
 }
 $3 == "moved" {
 	split("dump transfer restore stopped blackout bytes", phases)
 	for (i = 1; i <= 6; i++)
-		add($1 " " phases[i], $(6 + i))
+		add(k " " phases[i], $(6 + i))
 }
-$3 == "frozen" { add($1 " frozen_ms", $7) }
+$3 == "frozen" { add(k " frozen_ms", $7) }
 
 # What is compared was measured next to each other.
 function compare(k, kind, i)
@@ -109,11 +110,12 @@ END {
 		n * 130 + 20 >svg
 	print "<text x='10' y='15'>seconds of a job of four ranks: as it is " \
 		"(grey), one frozen (light), one moved (blue)</text>" >svg
-	printf "%-4s %9s %9s %9s %9s %9s %9s %9s  %s\n", "", "plain s", "frozen s",
+	printf "%-6s %9s %9s %9s %9s %9s %9s %9s  %s\n", "", "plain s", "frozen s",
 		"moved s", "added s", "frozen", "stopped", "blackout", "ms"
 	for (i = 1; i <= n; i++) {
 		k = names[i]
-		printf "%-4s%s%s%s%s%s%s%s  %s\n", k, cell(k " plain", "%.1f", 9),
+		split(k, is, " ") # name and class
+		printf "%-6s%s%s%s%s%s%s%s  %s\n", k, cell(k " plain", "%.1f", 9),
 			cell(k " frozen", "%.1f", 9), cell(k " moved", "%.1f", 9),
 			cell(k " added moved", "%.1f", 9),
 			cell(k " frozen_ms", "%.0f", 9),
@@ -123,7 +125,7 @@ END {
 			(right[k] ? "" : "WRONG")
 		printf "    {\"name\": \"%s\", \"class\": \"%s\", \"ranks\": 4, " \
 			"\"moves\": 1, \"runs\": %d, \"failed_runs\": %d, " \
-			"\"verified\": %s, ", toupper(k), class[k],
+			"\"verified\": %s, ", toupper(is[1]), is[2],
 			runs[k " moved"], failed[k],
 			right[k] ? "true" : "false" >json
 		printf "\"seconds\": %s, \"baseline_seconds\": %s, " \
@@ -159,9 +161,9 @@ END {
 		bar(x + 36, 170 * f / top, "#c8c8c8", sprintf("%.1f", f))
 		bar(x + 72, 170 * m / top, "#4472c4", sprintf("%.1f", m))
 		printf "<text x='%d' y='240'>%s, class %s</text>\n", x,
-			toupper(k), class[k] >svg
+			toupper(is[1]), is[2] >svg
 		if (!right[k])
-			all_wrong = all_wrong " " k
+			all_wrong = all_wrong (all_wrong ? ", " : " ") k
 	}
 	print "  ]\n}" >json
 	print "</svg>" >svg
