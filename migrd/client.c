@@ -84,26 +84,31 @@ static bool wait_readable(struct conn *c, long long deadline)
 	return true;
 }
 
+enum conn_read client_try(struct conn *c, char **line, size_t *bytes)
+{
+	enum conn_read got;
+
+	while (!(*line = conn_line(c, bytes))) {
+		got = conn_read(c);
+		if (got == CONN_FULL) {
+			strcpy(c->reason, "an answer is too long");
+			return CONN_END;
+		}
+		if (got != CONN_MORE)
+			return got;
+	}
+	return CONN_MORE;
+}
+
 char *client_hear(struct conn *c, size_t *bytes, long long deadline)
 {
+	enum conn_read got;
 	char *line;
 
-	while (!(line = conn_line(c, bytes))) {
-		switch (conn_read(c)) {
-		case CONN_MORE:
-			break;
-		case CONN_NOTHING:
-			if (!wait_readable(c, deadline))
-				return NULL;
-			break;
-		case CONN_FULL:
-			strcpy(c->reason, "an answer is too long");
+	while ((got = client_try(c, &line, bytes)) == CONN_NOTHING)
+		if (!wait_readable(c, deadline))
 			return NULL;
-		case CONN_END:
-			return NULL;
-		}
-	}
-	return line;
+	return got == CONN_MORE ? line : NULL;
 }
 
 static bool greet(struct conn *c, long long deadline)

@@ -24,4 +24,11 @@ bool client_open(struct conn *c, SSL_CTX *ctx, const char *host,
  */
 char *client_hear(struct conn *c, size_t *bytes, long long deadline);
 
+/**
+ * client_try - a line, if one has come
+ *
+ * Return: CONN_MORE with a line, as above; CONN_NOTHING; or CONN_END, and conn.reason says why
+ */
+enum conn_read client_try(struct conn *c, char **line, size_t *bytes);
+
 #endif

@@ -54,6 +54,14 @@ char *conn_line(struct conn *c, size_t *bytes);
 bool conn_send(struct conn *c, const char *text, size_t bytes,
 	       long long deadline);
 
+/**
+ * conn_put - send without waiting
+ *
+ * Return: CONN_MORE if that was all; CONN_NOTHING: once more with the same, when there is
+ * room; or CONN_END
+ */
+enum conn_read conn_put(struct conn *c, const char *text, size_t bytes);
+
 /* nobody waits for the peer any more */
 void conn_late(struct conn *c);
 

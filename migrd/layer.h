@@ -100,26 +100,32 @@ __attribute__((format(printf, 2, 3))) void layer_tell(struct layer_proc *p,
 /* nothing is to be sent any more */
 void layer_unsay(struct layer_proc *p);
 
-/**
- * layer_round - say to all what they are to be told, and hear what they answer
- *
- * They do it at the same time. Who fails hears no more. The connection is closed if
- * nobody can tell any more what an answer belongs to; so it is of who answers nothing for
- * PATIENCE_MS and the budget, or answers so slowly that the round would take that, and
- * LINE_MS for each line.
- *
- * Return: false if one of them has failed
- */
-bool layer_round(struct layer *l);
-
 /* an answer of a daemon or a process, to be freed; NULL, and the reason in @reason */
 json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 		  char *reason, size_t bytes);
+
+/* the same of a line that has come */
+json_t *layer_parse(const char *line, size_t length, char *reason,
+		    size_t bytes);
 
 /* bind a connection to a process */
 bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
 		char *reason, size_t bytes);
 void layer_close(struct layer_proc *p);
+
+/* layer_round.c */
+
+/**
+ * layer_round - say to all what they are to be told, and hear what they answer
+ *
+ * They do it at the same time, and nobody waits for another one. Who fails hears no more.
+ * The connection is closed if nobody can tell any more what an answer belongs to; so it is
+ * of who answers nothing for PATIENCE_MS and the budget, or takes longer for all than that,
+ * and LINE_MS for each of its lines.
+ *
+ * Return: false if one of them has failed
+ */
+bool layer_round(struct layer *l);
 
 /* layer_names.c */
 

@@ -9,10 +9,6 @@
 
 #include "note.h"
 
-enum {
-	AT_ONCE = 64, /* lines whose answers nobody has heard yet */
-};
-
 /* What has failed first is the reason of all others. */
 bool layer_fail(struct layer *l, const char *fmt, ...)
 {
@@ -80,8 +76,7 @@ void layer_tell(struct layer_proc *p, const char *fmt, ...)
 	p->lines++;
 }
 
-static json_t *parse(const char *line, size_t length, char *reason,
-		     size_t bytes)
+json_t *layer_parse(const char *line, size_t length, char *reason, size_t bytes)
 {
 	json_error_t error;
 	json_t *all = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
@@ -108,7 +103,7 @@ json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 	    conn_send(c, "\n", 1, deadline))
 		answer = client_hear(c, &length, deadline);
 	if (answer)
-		return parse(answer, length, reason, bytes);
+		return layer_parse(answer, length, reason, bytes);
 	snprintf(reason, bytes, "%s", c->reason);
 	return NULL;
 }
@@ -136,141 +131,6 @@ void layer_close(struct layer_proc *p)
 	if (p->open)
 		conn_free(&p->conn);
 	p->open = false;
-}
-
-/* --- a round --- */
-
-/* where a process is in its lines */
-struct cursor {
-	const char *sent, *heard; /* the next line to be sent, or answered */
-};
-
-static const char *behind(const char *line)
-{
-	return strchr(line, '\n') + 1;
-}
-
-static void failed(struct layer *l, struct layer_proc *p, const char *line,
-		   const char *reason)
-{
-	int bytes = (int)strcspn(line, "\n");
-
-	layer_proc_fails(l, p, "%.*s: %s", bytes < 40 ? bytes : 40, line,
-			 reason);
-}
-
-/* What comes of it now would be taken for the answer to something else. */
-static void broken(struct layer *l, struct layer_proc *p, const char *line)
-{
-	failed(l, p, line, p->conn.reason);
-	layer_close(p);
-}
-
-/* true if there was something to be sent */
-static bool send_some(struct layer *l, struct layer_proc *p, struct cursor *c,
-		      long long deadline)
-{
-	const char *begin = c->sent;
-
-	for (int i = 0; i < AT_ONCE && c->sent < p->text + p->bytes; i++)
-		c->sent = behind(c->sent);
-	if (c->sent == begin)
-		return false;
-	if (!conn_send(&p->conn, begin, (size_t)(c->sent - begin), deadline))
-		broken(l, p, begin);
-	return true;
-}
-
-/* A line takes no longer. */
-static long long line_until(const struct layer *l, long long deadline)
-{
-	long long until = now_ms() + l->budget + PATIENCE_MS;
-
-	return until < deadline ? until : deadline;
-}
-
-/* Also if one of them is a refusal: who says it goes on with the next line. */
-static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c,
-		      long long until, long long deadline)
-{
-	char *answer, reason[512];
-	size_t length;
-
-	while (p->open && c->heard < c->sent) {
-		json_decref(p->answer);
-		p->answer = NULL;
-		answer = client_hear(&p->conn, &length, until);
-		if (!answer) {
-			broken(l, p, c->heard);
-			return;
-		}
-		p->answer = parse(answer, length, reason, sizeof(reason));
-		if (!p->answer)
-			failed(l, p, c->heard, reason);
-		c->heard = behind(c->heard);
-		until = line_until(l, deadline);
-	}
-}
-
-static void round_begins(struct layer *l, struct cursor *cursors)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		struct layer_proc *p = l->procs[i];
-
-		cursors[i] = (struct cursor){ p->text, p->text };
-		json_decref(p->answer);
-		p->answer = NULL;
-		if (p->no_memory)
-			layer_proc_fails(l, p, "no memory");
-		else if (p->lines && !p->open)
-			failed(l, p, p->text, "there is no connection");
-	}
-}
-
-static bool round_ends(struct layer *l)
-{
-	bool good = true;
-
-	for (size_t i = 0; i < l->n; i++) {
-		good = good && !l->procs[i]->failed;
-		layer_unsay(l->procs[i]);
-	}
-	return good;
-}
-
-/* Whoever has most to hear has time for that. */
-static long long round_until(const struct layer *l)
-{
-	size_t most = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		if (l->procs[i]->lines > most)
-			most = l->procs[i]->lines;
-	return now_ms() + l->budget + PATIENCE_MS + (long long)most * LINE_MS;
-}
-
-bool layer_round(struct layer *l)
-{
-	long long deadline = round_until(l), until;
-	struct cursor cursors[MOST_PROCS];
-	bool more = true;
-
-	round_begins(l, cursors);
-	while (more) {
-		more = false;
-		until = line_until(l, deadline);
-		for (size_t i = 0; i < l->n; i++)
-			if (l->procs[i]->lines && !l->procs[i]->failed)
-				more |= send_some(l, l->procs[i], &cursors[i],
-						  until);
-		/* at the same time for all: what has come meanwhile is heard */
-		until = line_until(l, deadline);
-		for (size_t i = 0; i < l->n; i++)
-			if (l->procs[i]->lines)
-				hear_some(l, l->procs[i], &cursors[i], until,
-					  deadline);
-	}
-	return round_ends(l);
 }
 
 void layer_unsay(struct layer_proc *p)
