@@ -19,6 +19,7 @@
 enum {
 	MOST_HOST = 256, /* of a name, with the 0 behind it */
 	MOST_ID = 64,
+	MOST_CONTAINER = 64, /* bytes of its name */
 	MOST_PROCS = 48,     /* a daemon has 64 connections */
 	PATIENCE_MS = 30000, /* beyond what a word is given */
 	LINE_MS = 1,	     /* and in a round for each line of many */

@@ -84,6 +84,7 @@ bool layer_processes(struct layer *l, const char *host, long long deadline,
 		     struct layer_found found[MOST_PROCS], size_t *n,
 		     char *reason, size_t bytes)
 {
+	char line[MOST_CONTAINER + 16];
 	json_t *answer;
 	struct conn c;
 	bool good;
@@ -91,7 +92,9 @@ bool layer_processes(struct layer *l, const char *host, long long deadline,
 	if (!client_open(&c, l->ctx, host, l->port, host, deadline, reason,
 			 bytes))
 		return false;
-	answer = layer_ask(&c, "processes", deadline, reason, bytes);
+	/* Others may have as many as they like. */
+	snprintf(line, sizeof(line), "processes %s", l->container);
+	answer = layer_ask(&c, line, deadline, reason, bytes);
 	conn_free(&c);
 	good = answer &&
 	       choose(l, json_object_get(answer, "processes"), found, n);

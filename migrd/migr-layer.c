@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!tls_has_all(&files) || argc - optind < 1 || argc - optind > 2 ||
-	    !*argv[optind] || strlen(argv[optind]) > 64)
+	    !*argv[optind] || strlen(argv[optind]) > MOST_CONTAINER)
 		return usage(stderr, 2);
 	l.container = argv[optind];
 	l.target = argv[optind + 1];

@@ -204,6 +204,8 @@ static bool found(const struct candidate *c, void *arg)
 	struct shared_owner owner;
 	int fd;
 
+	if (p->container && strcmp(p->container, c->container))
+		return false;
 	if (!p->pid && !p->id && !has_room(p, c->path)) {
 		p->left_out++;
 		return false;

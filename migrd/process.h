@@ -31,6 +31,8 @@ struct processes {
 	size_t n;
 	pid_t pid;	/* 0: any */
 	const char *id; /* NULL: any */
+	const char *
+		container; /* what a folder's first pattern stands for; NULL: any */
 
 	/* if any are wanted: sockets that nobody has looked at, as there were too many */
 	unsigned int left_out;

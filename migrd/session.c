@@ -50,9 +50,11 @@ static bool is_qpn(const char *word, uint32_t *qpn)
 	return !errno && !*end && n < QPNS;
 }
 
-static bool do_processes(const struct session *s, struct conn *c)
+/* without @container: all */
+static bool do_processes(const struct session *s, struct conn *c,
+			 const char *container)
 {
-	struct processes p = { 0 };
+	struct processes p = { .container = container };
 	bool sent;
 
 	processes_get(&p, s->patterns);
@@ -127,13 +129,19 @@ static bool obey(const struct session *s, struct conn *c, char *line,
 
 	*goes_on = true;
 	if (!strcmp(line, "processes")) {
-		*goes_on = do_processes(s, c);
+		*goes_on = do_processes(s, c, NULL);
 		return false;
 	}
 	if (strlen(line) < sizeof(copy)) {
 		strcpy(copy, line);
-		if (split(copy, words, 2) && !strcmp(words[0], "open"))
-			return do_open(s, c, words[1], goes_on);
+		if (split(copy, words, 2)) {
+			if (!strcmp(words[0], "open"))
+				return do_open(s, c, words[1], goes_on);
+			if (!strcmp(words[0], "processes")) {
+				*goes_on = do_processes(s, c, words[1]);
+				return false;
+			}
+		}
 		strcpy(copy, line);
 		if (split(copy, words, 3) && !strcmp(words[0], "find") &&
 		    is_qpn(words[1], &qpn) &&

@@ -105,6 +105,33 @@ static void test_move(const char *line)
 	check_start();
 }
 
+enum {
+	CROWD = 66, /* more than are told of a folder */
+};
+
+/* Another container has as many processes as it likes. */
+static void test_crowd(void)
+{
+	static struct fake crowd[CROWD];
+
+	puts("another container with many processes");
+	begin();
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	CHECK(fake_ended(&mover) == 'r');
+	for (int i = 0; i < CROWD; i++)
+		fake_start(&crowd[i], LAYER, "ctr/other/run/migrrdma");
+	layer_tell("restored n2\n");
+	CHECK(layer_says("{\"check_ms\": "), "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	for (int i = 0; i < CROWD; i++)
+		fake_kill(&crowd[i]);
+	check_ended();
+	check_start();
+}
+
 /* A partner does what it must not. What was suspended goes on by the end. */
 static void refused(const char *what, const char *reason, bool early)
 {
@@ -281,6 +308,7 @@ int main(void)
 	test_one_less();
 	test_garbage();
 	test_move("restored n2\n");
+	test_crowd();
 	test_addresses();
 	fake_kill(&mover);
 	fake_kill(&partner);

@@ -19,7 +19,7 @@ static void test_wrong(void)
 		"Processes",
 		"processes ",
 		" processes",
-		"processes 1",
+		"processes 1 2",
 		"processes\r",
 		"open",
 		"open ",
@@ -59,6 +59,7 @@ static void test_wrong(void)
 	CHECK(said(&c, "open \x1b[1m\xff\"\\", "{\"ok\":false,\"errno\":3,"));
 	CHECK(strstr(answer, "process ?[1m?\\\"\\\\"), "%s", answer);
 	CHECK(said(&c, "processes", "{\"ok\":true,\"processes\":[]}"));
+	CHECK(said(&c, "processes x", "{\"ok\":true,\"processes\":[]}"));
 	client_close(&c);
 }
 
