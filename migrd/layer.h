@@ -65,7 +65,7 @@ struct layer_proc {
 	char reason[512]; /* why it has failed */
 	json_t *answer;	  /* to the last one */
 
-	bool is_replaced; /* a partner */
+	bool is_replaced; /* a partner, as far as anybody knows */
 	bool is_lost;	  /* the others go on without it */
 };
 

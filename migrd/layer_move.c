@@ -50,6 +50,7 @@ static void tell_of_qps(struct layer *l, struct layer_proc *p, const char *word)
 		layer_tell(p, "%s", line);
 }
 
+/* Who has not answered may have done it, and only who has refused has not. */
 static bool replace_partners(struct layer *l)
 {
 	bool good;
@@ -59,7 +60,8 @@ static bool replace_partners(struct layer *l)
 			tell_of_qps(l, l->procs[i], "replace");
 	good = layer_round(l);
 	for (size_t i = l->movers; i < l->n; i++)
-		l->procs[i]->is_replaced |= !l->procs[i]->failed;
+		l->procs[i]->is_replaced |=
+			!l->procs[i]->failed || !l->procs[i]->open;
 	return good;
 }
 
@@ -98,21 +100,22 @@ static void close_all(struct layer *l)
 
 /* --- go on --- */
 
+static void lose(struct layer_proc *p)
+{
+	fprintf(stderr,
+		"migr-layer: %s: process %s: %s: its connections are lost\n",
+		p->host, p->id, p->reason);
+	p->failed = false;
+	p->is_lost = true;
+	layer_close(p);
+}
+
 /* Who has failed does not keep the others from going on. */
 static void go_on(struct layer *l)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		struct layer_proc *p = l->procs[i];
-
-		if (!p->failed)
-			continue;
-		fprintf(stderr,
-			"migr-layer: %s: process %s: %s: its connections are lost\n",
-			p->host, p->id, p->reason);
-		p->failed = false;
-		p->is_lost = true;
-		layer_close(p);
-	}
+	for (size_t i = 0; i < l->n; i++)
+		if (l->procs[i]->failed)
+			lose(l->procs[i]);
 	*l->reason = 0;
 }
 
@@ -256,23 +259,32 @@ static bool is_left(const struct layer_proc *p)
 	return p->is_mover || !p->is_replaced;
 }
 
+/* those whose connections have ended */
+static void lose_silent(struct layer *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->procs[i]->failed && !l->procs[i]->open)
+			lose(l->procs[i]);
+}
+
 /*
  * A partner cannot be replaced, not even the second time. The container has let go of
- * nothing yet: what leads to that partner stays as it is, and all else gets peers anew.
+ * nothing yet: what leads to that partner stays as it is, and all else gets peers anew. Of
+ * one that has not answered nobody knows which queue pairs it has: what leads there is lost.
  */
 static bool undo_replace(struct layer *l)
 {
 	double begin = layer_clock();
 
+	lose_silent(l);
 	begin_anew(l);
 	l->ahead = false;
 	replace_partners(l);
+	lose_silent(l);
 	*l->reason = 0;
 	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
-		/* if its connection has ended it has gone on by itself */
-		p->is_lost = !p->open;
 		p->failed = false;
 		for (size_t j = 0; j < p->names.n_qps; j++) {
 			struct layer_qp *qp = &p->names.qps[j];

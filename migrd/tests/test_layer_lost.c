@@ -146,11 +146,17 @@ static void test_refusal(void)
 	told(&second, line);
 }
 
-/* Its daemon has died, so it has gone on already. */
+/* It may have new QPs, which nobody has connected: what leads there is lost. */
 static void test_hang_up(void)
 {
+	char line[1024];
+
 	answers(&second, "replace", "hang up\n");
-	begin("a partner whose connection ends before it is replaced");
+	begin("a partner whose connection ends while it is replaced");
+	CHECK(layer_says("migr-layer: 10.10.0.2: process ") &&
+		      strstr(heard, second.id) &&
+		      strstr(heard, "its connections are lost"),
+	      "%s", heard);
 	CHECK(layer_says("failed 10.10.0.2: process "), "%s", heard);
 	CHECK(layer_ends() == 1);
 	answers(&second, "replace", NULL);
@@ -159,8 +165,12 @@ static void test_hang_up(void)
 	ended(&first);
 	ended(&second);
 	told(&second, "replace 1000 28 29\n");
-	told(&other, "names\nconnect\nresume\n");
-	told_some(&mover, "\nreplace 1000 17\nnames\n");
+	snprintf(line, sizeof(line),
+		 "replace 1000 19\nnames\nkeys %s\npeer 19 0 " GID
+		 " %s\nconnect\nresume\n",
+		 second.id, second.id);
+	told(&other, line);
+	told_some(&mover, "\nreplace 1000 17 18\nnames\n");
 }
 
 /* Both are named, and their peers hear that they are gone. */
