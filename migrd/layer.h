@@ -137,6 +137,32 @@ bool layer_names_parse(struct layer_names *n, const json_t *answer,
 void layer_names_free(struct layer_names *n);
 struct layer_qp *layer_names_qp(const struct layer_names *n, uint32_t qpn);
 
+/* layer_hosts.c */
+
+enum {
+	LAYER_HOSTS = 16,
+};
+
+/* connections to daemons, as long as they are asked */
+struct layer_hosts {
+	struct {
+		char name[MOST_HOST];
+		struct conn conn;
+	} all[LAYER_HOSTS];
+	size_t n;
+};
+
+void layer_hosts_end(struct layer_hosts *hosts);
+bool layer_is_id(const char *id);
+
+/* the process that has the peer of a QP, and its host */
+bool layer_ask_whose(struct layer *l, struct layer_hosts *hosts,
+		     const struct layer_qp *qp, char *host, char *id,
+		     char *reason, size_t bytes);
+
+/* Of who names QPs to be connected to that are not its own nothing is believed: it fails. */
+void layer_check_owners(struct layer *l);
+
 /* layer_find.c */
 
 /* the processes of the container on @host: inner numbers and IDs, as many as there are */

@@ -12,29 +12,9 @@
 #include <string.h>
 
 enum {
-	MOST_HOSTS = 16,
 	MOST_REPLACED =
 		4096, /* QPs of a process: their numbers are said in one line */
 };
-
-/* connections to daemons, as long as somebody is looked for */
-struct hosts {
-	struct {
-		char name[MOST_HOST];
-		struct conn conn;
-	} all[MOST_HOSTS];
-	size_t n;
-};
-
-static bool is_id(const char *id)
-{
-	size_t bytes = id ? strlen(id) : 0;
-
-	for (size_t i = 0; i < bytes; i++)
-		if (!isalnum((unsigned char)id[i]) && !strchr(":-_", id[i]))
-			return false;
-	return bytes && bytes < MOST_ID;
-}
 
 /* its number inside, of .../CONTAINER/run/migrrdma/NUMBER.sock; 0: it is another one's */
 static int inner(const char *path, const char *container)
@@ -71,7 +51,7 @@ static bool choose(const struct layer *l, const json_t *list,
 
 		if (!number)
 			continue;
-		if (*n == MOST_PROCS || !is_id(id))
+		if (*n == MOST_PROCS || !layer_is_id(id))
 			return false;
 		strcpy(found[*n].id, id);
 		found[(*n)++].inner = number;
@@ -169,53 +149,6 @@ static bool add_movers(struct layer *l)
 
 /* --- peers --- */
 
-static void host_of(const struct in6_addr *gid, char *host)
-{
-	if (IN6_IS_ADDR_V4MAPPED(gid))
-		inet_ntop(AF_INET, gid->s6_addr + 12, host, MOST_HOST);
-	else
-		inet_ntop(AF_INET6, gid, host, MOST_HOST);
-}
-
-static struct conn *daemon_of(struct layer *l, struct hosts *hosts,
-			      const char *name, char *reason, size_t bytes)
-{
-	struct conn *c;
-
-	for (size_t i = 0; i < hosts->n; i++)
-		if (!strcmp(hosts->all[i].name, name))
-			return &hosts->all[i].conn;
-	/* as many as there are: a host may have one for each of its processes */
-	if (hosts->n == MOST_HOSTS)
-		conn_free(&hosts->all[--hosts->n].conn);
-	c = &hosts->all[hosts->n].conn;
-	if (!client_open(c, l->ctx, name, l->port, NULL, now_ms() + PATIENCE_MS,
-			 reason, bytes))
-		return NULL;
-	strcpy(hosts->all[hosts->n++].name, name);
-	return c;
-}
-
-static bool find(struct conn *c, const struct layer_qp *qp, char *id,
-		 char *reason, size_t bytes)
-{
-	char line[INET6_ADDRSTRLEN + 32], gid[INET6_ADDRSTRLEN];
-	const char *is;
-	json_t *answer;
-
-	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
-	snprintf(line, sizeof(line), "find %u %s", qp->at_qpn, gid);
-	answer = layer_ask(c, line, now_ms() + PATIENCE_MS, reason, bytes);
-	is = json_string_value(
-		json_object_get(json_object_get(answer, "process"), "id"));
-	if (is_id(is))
-		strcpy(id, is);
-	else if (answer)
-		snprintf(reason, bytes, "an answer that is none");
-	json_decref(answer);
-	return is_id(id);
-}
-
 static struct layer_proc *known(struct layer *l, const char *id)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -224,15 +157,13 @@ static struct layer_proc *known(struct layer *l, const char *id)
 	return NULL;
 }
 
-static bool find_peer(struct layer *l, struct hosts *hosts, struct layer_qp *qp)
+static bool find_peer(struct layer *l, struct layer_hosts *hosts,
+		      struct layer_qp *qp)
 {
 	char host[MOST_HOST], gid[INET6_ADDRSTRLEN], id[MOST_ID] = "";
 	char reason[512];
-	struct conn *c;
 
-	host_of(&qp->at_gid, host);
-	c = daemon_of(l, hosts, host, reason, sizeof(reason));
-	if (c && find(c, qp, id, reason, sizeof(reason))) {
+	if (layer_ask_whose(l, hosts, qp, host, id, reason, sizeof(reason))) {
 		qp->to = known(l, id);
 		if (!qp->to) {
 			qp->to = add(l, host, true, id, reason, sizeof(reason));
@@ -249,19 +180,17 @@ static bool find_peer(struct layer *l, struct hosts *hosts, struct layer_qp *qp)
 
 static bool find_peers(struct layer *l)
 {
-	struct hosts *hosts = calloc(1, sizeof(*hosts));
-	bool good = hosts;
+	struct layer_hosts hosts = { .n = 0 };
+	bool good = true;
 
 	for (size_t i = 0; i < l->movers; i++) {
 		struct layer_names *n = &l->procs[i]->names;
 
 		for (size_t j = 0; good && j < n->n_qps; j++)
 			if (n->qps[j].connected)
-				good = find_peer(l, hosts, &n->qps[j]);
+				good = find_peer(l, &hosts, &n->qps[j]);
 	}
-	for (size_t i = 0; hosts && i < hosts->n; i++)
-		conn_free(&hosts->all[i].conn);
-	free(hosts);
+	layer_hosts_end(&hosts);
 	return good;
 }
 

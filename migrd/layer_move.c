@@ -148,7 +148,7 @@ static void tell_peer(struct layer *l, struct layer_proc *p,
 	uint32_t qpn = 0; /* it is gone */
 	char text[INET6_ADDRSTRLEN];
 
-	if (!qp->to->is_lost && peer &&
+	if (!qp->to->is_lost && peer && peer->to == p &&
 	    (qp->to->is_mover ||
 	     !memcmp(&peer->gid, &qp->to_gid, sizeof(peer->gid)))) {
 		gid = &peer->gid;
@@ -205,6 +205,15 @@ static void replace_movers(struct layer *l)
 	go_on(l);
 }
 
+/* what they are connected to from now on; nobody is led to QPs of somebody else */
+static void get_real_names(struct layer *l)
+{
+	layer_get_names(l);
+	go_on(l);
+	layer_check_owners(l);
+	go_on(l);
+}
+
 /*
  * Shadow processes have connected them in another way: all begin anew, and nothing is
  * left of what was made before. Partners are not connected yet.
@@ -217,8 +226,7 @@ static void connect_movers_anew(struct layer *l)
 	l->ahead = false;
 	l->taped = 0;
 	replace_movers(l);
-	layer_get_names(l);
-	go_on(l);
+	get_real_names(l);
 	exchange(l);
 	go_on(l);
 	word_for_movers(l, "connect");
@@ -229,8 +237,7 @@ static bool connect_all(struct layer *l, double *begin)
 {
 	bool good = true;
 
-	layer_get_names(l);
-	go_on(l);
+	get_real_names(l);
 	l->restore = since(begin);
 	exchange(l);
 	go_on(l);

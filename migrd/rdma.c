@@ -27,6 +27,7 @@ struct query {
 	struct mnl_socket *nl;
 	uint32_t seq;
 	struct nldev_device devices[MOST_DEVICES];
+	uint32_t ports[MOST_DEVICES]; /* that have the GID, or 0 */
 	unsigned int n;
 	struct nldev_object object;
 	bool has_object;
@@ -225,22 +226,17 @@ static int search(struct query *q, uint32_t qpn, const struct in6_addr *gid,
 {
 	char text[INET6_ADDRSTRLEN];
 	unsigned int devices = 0;
-	int err = get_devices(q);
 	bool found = false;
-	uint32_t port;
 	pid_t p;
+	int err;
 
-	if (err) {
-		snprintf(reason, bytes, "RDMA netlink: %s", strerror(err));
-		return err;
-	}
 	inet_ntop(AF_INET6, gid, text, sizeof(text));
 	for (unsigned int i = 0; i < q->n; i++) {
-		port = port_of_gid(q->devices[i].name, gid);
-		if (!port)
+		if (!q->ports[i])
 			continue;
 		devices++;
-		err = owner_on(q, &q->devices[i], port, qpn, &p, reason, bytes);
+		err = owner_on(q, &q->devices[i], q->ports[i], qpn, &p, reason,
+			       bytes);
 		if (err == ENOENT)
 			continue;
 		if (err)
@@ -263,22 +259,61 @@ static int search(struct query *q, uint32_t qpn, const struct in6_addr *gid,
 	return ENOENT;
 }
 
+/* 0 or an errno; query_end() also if it is that */
+static int query_begin(struct query *q, const struct in6_addr *gid,
+		       char *reason, size_t bytes)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	int err;
+
+	*q = (struct query){ .nl = mnl_socket_open2(NETLINK_RDMA,
+						    SOCK_CLOEXEC) };
+	if (!q->nl || mnl_socket_bind(q->nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    setsockopt(mnl_socket_get_fd(q->nl), SOL_SOCKET, SO_RCVTIMEO,
+		       &patience, sizeof(patience)))
+		err = errno;
+	else
+		err = get_devices(q);
+	if (err)
+		snprintf(reason, bytes, "RDMA netlink: %s", strerror(err));
+	for (unsigned int i = 0; !err && i < q->n; i++)
+		q->ports[i] = port_of_gid(q->devices[i].name, gid);
+	return err;
+}
+
+static void query_end(struct query *q)
+{
+	if (q->nl)
+		mnl_socket_close(q->nl);
+}
+
 int rdma_owner(uint32_t qpn, const struct in6_addr *gid, pid_t *pid,
 	       char *reason, size_t bytes)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
-	struct query q = { .nl = mnl_socket_open2(NETLINK_RDMA, SOCK_CLOEXEC) };
-	int err;
+	struct query q;
+	int err = query_begin(&q, gid, reason, bytes);
 
-	if (!q.nl || mnl_socket_bind(q.nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    setsockopt(mnl_socket_get_fd(q.nl), SOL_SOCKET, SO_RCVTIMEO,
-		       &patience, sizeof(patience))) {
-		err = errno;
-		snprintf(reason, bytes, "RDMA netlink: %s", strerror(err));
-	} else {
+	if (!err)
 		err = search(&q, qpn, gid, pid, reason, bytes);
+	query_end(&q);
+	return err;
+}
+
+int rdma_owns(pid_t pid, const uint32_t *qpns, size_t n,
+	      const struct in6_addr *gid, char *reason, size_t bytes)
+{
+	struct query q;
+	int err = query_begin(&q, gid, reason, bytes);
+	pid_t owner;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		err = search(&q, qpns[i], gid, &owner, reason, bytes);
+		if (!err && owner != pid) {
+			snprintf(reason, bytes, "QP %u is another process'",
+				 qpns[i]);
+			err = EPERM;
+		}
 	}
-	if (q.nl)
-		mnl_socket_close(q.nl);
+	query_end(&q);
 	return err;
 }

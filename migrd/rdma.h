@@ -21,4 +21,14 @@
 int rdma_owner(uint32_t qpn, const struct in6_addr *gid, pid_t *pid,
 	       char *reason, size_t bytes);
 
+/**
+ * rdma_owns - has the process made all these QPs?
+ * @gid: as above, of one device that has them all
+ * @reason: why not, or why that is not known
+ *
+ * Return: 0 or an errno
+ */
+int rdma_owns(pid_t pid, const uint32_t *qpns, size_t n,
+	      const struct in6_addr *gid, char *reason, size_t bytes);
+
 #endif

@@ -50,6 +50,11 @@ static bool is_qpn(const char *word, uint32_t *qpn)
 	return !errno && !*end && n < QPNS;
 }
 
+static bool refuse_line(struct conn *c)
+{
+	return answer_refuse(c, EINVAL, "%s", strerror(EINVAL));
+}
+
 /* without @container: all */
 static bool do_processes(const struct session *s, struct conn *c,
 			 const char *container)
@@ -102,6 +107,44 @@ static bool do_find(const struct session *s, struct conn *c, uint32_t qpn,
 	return sent;
 }
 
+/* The process was there before the kernel was asked, and is there still. */
+static bool answer_owns(const struct session *s, struct conn *c, const char *id,
+			const struct in6_addr *gid, const uint32_t *qpns,
+			size_t n)
+{
+	struct processes p = { .id = id };
+	char reason[256];
+	bool sent;
+	int err = ESRCH;
+
+	processes_get(&p, s->patterns);
+	if (p.n)
+		err = rdma_owns(p.all->pid, qpns, n, gid, reason,
+				sizeof(reason));
+	if (!p.n || (!err && proc_start(p.all->pid) != p.all->start))
+		sent = answer_refuse(c, ESRCH, "there is no process %.80s", id);
+	else
+		sent = err ? answer_refuse(c, err, "%s", reason) : answer_ok(c);
+	processes_free(&p);
+	return sent;
+}
+
+/* "owns ID GID QPN...", of which @rest is what follows the first word */
+static bool do_owns(const struct session *s, struct conn *c, char *rest)
+{
+	uint32_t qpns[LINE_BYTES / 2];
+	const char *id = strsep(&rest, " "), *word = strsep(&rest, " ");
+	struct in6_addr gid;
+	size_t n = 0;
+
+	if (!word || inet_pton(AF_INET6, word, &gid) != 1)
+		return refuse_line(c);
+	while ((word = strsep(&rest, " ")))
+		if (!is_qpn(word, &qpns[n++]))
+			return refuse_line(c);
+	return n ? answer_owns(s, c, id, &gid, qpns, n) : refuse_line(c);
+}
+
 /* true if that is all that was to be done */
 static bool do_open(const struct session *s, struct conn *c, const char *id,
 		    bool *goes_on)
@@ -150,7 +193,8 @@ static bool obey(const struct session *s, struct conn *c, char *line,
 			return false;
 		}
 	}
-	*goes_on = answer_refuse(c, EINVAL, "%s", strerror(EINVAL));
+	*goes_on = !strncmp(line, "owns ", 5) ? do_owns(s, c, line + 5)
+					      : refuse_line(c);
 	return false;
 }
 

@@ -32,3 +32,20 @@ int rdma_owner(uint32_t qpn, const struct in6_addr *gid, pid_t *pid,
 		snprintf(reason, bytes, "there is no QP %u at %s", qpn, text);
 	return err;
 }
+
+int rdma_owns(pid_t pid, const uint32_t *qpns, size_t n,
+	      const struct in6_addr *gid, char *reason, size_t bytes)
+{
+	pid_t owner;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		err = rdma_owner(qpns[i], gid, &owner, reason, bytes);
+		if (!err && owner != pid) {
+			snprintf(reason, bytes, "QP %u is another process'",
+				 qpns[i]);
+			err = EPERM;
+		}
+	}
+	return err;
+}

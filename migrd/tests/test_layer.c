@@ -32,14 +32,19 @@ static void begin(void)
 	layer_begin(NULL);
 }
 
+static void whose(char *text, size_t bytes)
+{
+	snprintf(text, bytes, "126 %d\n127 %d\n117 %d\n18 %d\n19 %d\n",
+		 partner.pid, partner.pid, mover.pid, mover.pid, mover.pid);
+}
+
 static void start_both(void)
 {
 	char text[128];
 
 	fake_start(&mover, LAYER, "ctr/box/run/migrrdma");
 	fake_start(&partner, LAYER, "ctr/other/run/migrrdma");
-	snprintf(text, sizeof(text), "126 %d\n127 %d\n18 %d\n19 %d\n",
-		 partner.pid, partner.pid, mover.pid, mover.pid);
+	whose(text, sizeof(text));
 	qps(text);
 	answers(&mover, "names", MOVER);
 	answers(&partner, "names", PARTNER);
@@ -158,8 +163,7 @@ static void test_refused(void)
 	qps(text);
 	refused("not under the layer", "is not under the layer", true);
 	CHECK(fake_ended(&mover) == 'r' && fake_ended(&mover) == 'r');
-	snprintf(text, sizeof(text), "126 %d\n127 %d\n18 %d\n19 %d\n",
-		 partner.pid, partner.pid, mover.pid, mover.pid);
+	whose(text, sizeof(text));
 	qps(text);
 
 	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("118")), ""));

@@ -21,8 +21,8 @@ static void start_both(void)
 
 	fake_start(&mover, LAYER, "ctr/box/run/migrrdma");
 	fake_start(&partner, LAYER, "ctr/other/run/migrrdma");
-	snprintf(text, sizeof(text), "127 %d\n18 %d\n19 %d\n", partner.pid,
-		 mover.pid, mover.pid);
+	snprintf(text, sizeof(text), "127 %d\n117 %d\n18 %d\n19 %d\n",
+		 partner.pid, mover.pid, mover.pid, mover.pid);
 	qps(text);
 	answers(&mover, "names", NAMES(QP17, ""));
 	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("117")), ""));

@@ -25,10 +25,13 @@ static struct fake mover, other, first, second;
 
 static void whose(void)
 {
-	char text[128];
+	char text[256];
 
-	snprintf(text, sizeof(text), "127 %d\n128 %d\n129 %d\n", first.pid,
-		 second.pid, second.pid);
+	snprintf(text, sizeof(text),
+		 "127 %d\n128 %d\n129 %d\n228 %d\n229 %d\n"
+		 "117 %d\n118 %d\n119 %d\n",
+		 first.pid, second.pid, second.pid, second.pid, second.pid,
+		 mover.pid, mover.pid, other.pid);
 	qps(text);
 }
 
@@ -208,6 +211,37 @@ static void test_liars(void)
 	told_some(&other, line);
 }
 
+/* Nobody is led to a queue pair of somebody else, of whomever that is. */
+static void test_thieves(void)
+{
+	char line[1024];
+
+	stop("a partner, and a mover, that say that others' QPs are theirs");
+	answers(&first, "names", NAMES(QP("27", "128", "17", AT("117")), ""));
+	answers(&other, "names", NAMES(QP("19", "117", "29", AT("129")), ""));
+	layer_tell("restored n2\n");
+	CHECK(layer_says("migr-layer: n2: process ") &&
+		      strstr(heard, other.id) &&
+		      strstr(heard, "QP 117 is another process'"),
+	      "%s", heard);
+	CHECK(layer_says("migr-layer: 10.10.0.2: process ") &&
+		      strstr(heard, first.id) &&
+		      strstr(heard, "QP 128 is another process'"),
+	      "%s", heard);
+	CHECK(layer_says("failed n2: process "), "%s", heard);
+	CHECK(layer_ends() == 1);
+	answers(&first, "names", FIRST);
+	answers(&other, "names", OTHER);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+	snprintf(line, sizeof(line), "\npeer 17 0 " GID " %s\n", first.id);
+	told_some(&mover, line);
+	snprintf(line, sizeof(line), "\npeer 29 0 " GID " %s\n", other.id);
+	told_some(&second, line);
+}
+
 /* It moves, and another one has come: nobody waits for the one, or asks the other. */
 static void test_processes(void)
 {
@@ -234,6 +268,7 @@ static void test_processes(void)
 	fake_kill(&more);
 	fake_start(&other, LAYER, "ctr/box/run/migrrdma");
 	answers(&other, "names", OTHER);
+	whose();
 }
 
 /* Nobody has said where it is: here, or where it was to go. */
@@ -269,6 +304,7 @@ int main(void)
 	test_refusal();
 	test_hang_up();
 	test_liars();
+	test_thieves();
 	test_processes();
 	test_nobody_says();
 	fake_kill(&mover);

@@ -288,6 +288,27 @@ static void test_owner(void)
 	CHECK(!strcmp(reason, "QP 1 of a0 is the kernel's"), "%s", reason);
 }
 
+static int owns(pid_t whose, uint32_t a, uint32_t b)
+{
+	const uint32_t qpns[] = { a, b };
+	struct in6_addr gid;
+
+	MUST(inet_pton(AF_INET6, "::ffff:10.10.0.2", &gid) == 1);
+	reason[0] = 0;
+	return rdma_owns(whose, qpns, 2, &gid, reason, sizeof(reason));
+}
+
+static void test_owns(void)
+{
+	puts("all of them");
+	tid_of_qp = (uint32_t)getpid();
+	CHECK(!owns(getpid(), 17, 17));
+	CHECK(owns(getpid(), 17, 18) == ENOENT);
+	CHECK(owns(getpid(), 17, 1) == EPERM);
+	CHECK(owns(getppid(), 17, 17) == EPERM);
+	CHECK(!strcmp(reason, "QP 17 is another process'"), "%s", reason);
+}
+
 static void *of_thread(void *arg)
 {
 	(void)arg;
@@ -354,6 +375,7 @@ int main(void)
 {
 	make_files();
 	test_owner();
+	test_owns();
 	test_threads();
 	test_several();
 	test_failure();

@@ -47,6 +47,13 @@ static void test_wrong(void)
 		"find 17 ::1/64",
 		"find 17 ::1 ",
 		"find 17 ::1 x",
+		"owns",
+		"owns n2:1:1",
+		"owns n2:1:1 ::1",
+		"owns n2:1:1 x 17",
+		"owns n2:1:1 ::1 17 x",
+		"owns n2:1:1 ::1 17  18",
+		"owns n2:1:1 ::1 17 ",
 	};
 	struct client c;
 
@@ -56,6 +63,7 @@ static void test_wrong(void)
 		CHECK(said(&c, wrong[i], EINVAL_ANSWER), "'%s'", wrong[i]);
 	CHECK(said(&c, "open x", "{\"ok\":false,\"errno\":3,"));
 	CHECK(said(&c, "open n2:1:1", "{\"ok\":false,\"errno\":3,"));
+	CHECK(said(&c, "owns n2:1:1 ::1 17", "{\"ok\":false,\"errno\":3,"));
 	CHECK(said(&c, "open \x1b[1m\xff\"\\", "{\"ok\":false,\"errno\":3,"));
 	CHECK(strstr(answer, "process ?[1m?\\\"\\\\"), "%s", answer);
 	CHECK(said(&c, "processes", "{\"ok\":true,\"processes\":[]}"));

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whose a queue pair is: that daemons are asked, as their kernels know it, and what
+ * processes say of themselves is compared with it.
+ */
+#include "layer.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+bool layer_is_id(const char *id)
+{
+	size_t bytes = id ? strlen(id) : 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (!isalnum((unsigned char)id[i]) && !strchr(":-_", id[i]))
+			return false;
+	return bytes && bytes < MOST_ID;
+}
+
+static void host_of(const struct in6_addr *gid, char *host)
+{
+	if (IN6_IS_ADDR_V4MAPPED(gid))
+		inet_ntop(AF_INET, gid->s6_addr + 12, host, MOST_HOST);
+	else
+		inet_ntop(AF_INET6, gid, host, MOST_HOST);
+}
+
+/* @by_gid: it is any host's that has this address */
+static struct conn *daemon_of(struct layer *l, struct layer_hosts *hosts,
+			      const char *name, bool by_gid, char *reason,
+			      size_t bytes)
+{
+	struct conn *c;
+
+	for (size_t i = 0; i < hosts->n; i++)
+		if (!strcmp(hosts->all[i].name, name))
+			return &hosts->all[i].conn;
+	/* as many as there are: a host may have one for each of its processes */
+	if (hosts->n == LAYER_HOSTS)
+		conn_free(&hosts->all[--hosts->n].conn);
+	c = &hosts->all[hosts->n].conn;
+	if (!client_open(c, l->ctx, name, l->port, by_gid ? NULL : name,
+			 now_ms() + PATIENCE_MS, reason, bytes))
+		return NULL;
+	strcpy(hosts->all[hosts->n++].name, name);
+	return c;
+}
+
+static bool find(struct conn *c, const struct layer_qp *qp, char *id,
+		 char *reason, size_t bytes)
+{
+	char line[INET6_ADDRSTRLEN + 32], gid[INET6_ADDRSTRLEN];
+	const char *is;
+	json_t *answer;
+
+	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
+	snprintf(line, sizeof(line), "find %u %s", qp->at_qpn, gid);
+	answer = layer_ask(c, line, now_ms() + PATIENCE_MS, reason, bytes);
+	is = json_string_value(
+		json_object_get(json_object_get(answer, "process"), "id"));
+	if (layer_is_id(is))
+		strcpy(id, is);
+	else if (answer)
+		snprintf(reason, bytes, "an answer that is none");
+	json_decref(answer);
+	return layer_is_id(id);
+}
+
+bool layer_ask_whose(struct layer *l, struct layer_hosts *hosts,
+		     const struct layer_qp *qp, char *host, char *id,
+		     char *reason, size_t bytes)
+{
+	struct conn *c;
+
+	host_of(&qp->at_gid, host);
+	c = daemon_of(l, hosts, host, true, reason, bytes);
+	return c && find(c, qp, id, reason, bytes);
+}
+
+void layer_hosts_end(struct layer_hosts *hosts)
+{
+	while (hosts->n)
+		conn_free(&hosts->all[--hosts->n].conn);
+}
+
+/* --- what processes say of themselves --- */
+
+/* An answer that comes yet would be taken for the next one. */
+static void forget(struct layer_hosts *hosts, struct conn *c)
+{
+	for (size_t i = 0; i < hosts->n; i++)
+		if (&hosts->all[i].conn == c) {
+			conn_free(c);
+			hosts->all[i] = hosts->all[--hosts->n];
+			return;
+		}
+}
+
+static bool ask_owns(struct layer *l, struct layer_hosts *hosts,
+		     const struct layer_proc *p, const char *line, char *reason,
+		     size_t bytes)
+{
+	struct conn *c = daemon_of(l, hosts, p->host, p->by_gid, reason, bytes);
+	json_t *answer;
+
+	if (!c)
+		return false;
+	answer = layer_ask(c, line, now_ms() + PATIENCE_MS, reason, bytes);
+	if (!answer && *c->reason)
+		forget(hosts, c);
+	json_decref(answer);
+	return answer;
+}
+
+/* of one GID, from @i on; where the next one begins */
+static size_t owns_line(const struct layer_proc *p, size_t i, char *line)
+{
+	const struct layer_qp *first = NULL, *qp;
+	char gid[INET6_ADDRSTRLEN];
+	size_t n = 0;
+
+	for (; i < p->names.n_qps && n < LINE_BYTES - 16; i++) {
+		qp = &p->names.qps[i];
+		if (!qp->to || qp->to->is_lost)
+			continue;
+		if (!first) {
+			first = qp;
+			inet_ntop(AF_INET6, &qp->gid, gid, sizeof(gid));
+			n = (size_t)sprintf(line, "owns %s %s", p->id, gid);
+		} else if (memcmp(&qp->gid, &first->gid, sizeof(qp->gid))) {
+			break;
+		}
+		n += (size_t)sprintf(line + n, " %u", qp->real);
+	}
+	line[n] = 0;
+	return i;
+}
+
+void layer_check_owners(struct layer *l)
+{
+	struct layer_hosts hosts = { .n = 0 };
+	char line[LINE_BYTES], reason[512];
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct layer_proc *p = l->procs[i];
+
+		for (size_t at = 0;
+		     !p->is_lost && !p->failed && at < p->names.n_qps;) {
+			at = owns_line(p, at, line);
+			if (*line && !ask_owns(l, &hosts, p, line, reason,
+					       sizeof(reason)))
+				layer_proc_fails(l, p, "its QPs: %s", reason);
+		}
+	}
+	layer_hosts_end(&hosts);
+}
