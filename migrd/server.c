@@ -23,9 +23,10 @@ enum {
 	WAIT_MS =
 		25000, /* in which others have said who they are, or have not */
 
-	/* in the place of a number */
-	NOT_YET = -1,
-	FULL = -2,
+	/* in the place of a number: not yet, as so many are there ... */
+	FULL = -1,
+	UNKNOWN = -2,	 /* ... that have not said who they are */
+	UNKNOWN_OF = -3, /* ... of this address */
 };
 
 static int listen_at(const struct addrinfo *a)
@@ -90,18 +91,24 @@ static bool same_peer(const struct in6_addr *a, const struct in6_addr *b)
 	return !memcmp(a, b, IN6_IS_ADDR_V4MAPPED(a) ? 16 : 8);
 }
 
-/* of a child; or FULL, or NOT_YET as too many of the address have not said who they are */
+/* of a child, or why there is none */
 static int place_for(const struct server *s, const struct in6_addr *addr)
 {
-	int unknown = 0, place = FULL;
+	int unknown = 0, of = 0, place = FULL;
 
-	for (int i = 0; i < MOST_CHILDREN; i++)
-		if (!s->children[i].pid)
+	for (int i = 0; i < MOST_CHILDREN; i++) {
+		if (!s->children[i].pid) {
 			place = i;
-		else if (!atomic_load(&s->known[i]) &&
-			 same_peer(addr, &s->children[i].addr))
+		} else if (!atomic_load(&s->known[i])) {
 			unknown++;
-	return place == FULL || unknown < MOST_UNKNOWN ? place : NOT_YET;
+			of += same_peer(addr, &s->children[i].addr);
+		}
+	}
+	if (place == FULL)
+		return FULL;
+	if (of >= MOST_UNKNOWN_OF)
+		return UNKNOWN_OF;
+	return unknown < MOST_UNKNOWN ? place : UNKNOWN;
 }
 
 static void address_of(const struct sockaddr_storage *from,
@@ -178,6 +185,18 @@ static struct waiting take(struct server *s, size_t i)
 	return w;
 }
 
+static const char *told(int no_place)
+{
+	switch (no_place) {
+	case FULL:
+		return "there are too many connections";
+	case UNKNOWN:
+		return "too many have not said who they are";
+	default:
+		return "too many of this address have not said who they are";
+	}
+}
+
 void server_admit(struct server *s)
 {
 	struct waiting w;
@@ -185,7 +204,7 @@ void server_admit(struct server *s)
 
 	for (size_t i = 0; i < s->n_waiting;) {
 		place = place_for(s, &s->waiting[i].addr);
-		if (place == NOT_YET && now_ms() < s->waiting[i].until) {
+		if (place < 0 && now_ms() < s->waiting[i].until) {
 			i++;
 			continue;
 		}
@@ -193,10 +212,7 @@ void server_admit(struct server *s)
 		if (place >= 0)
 			begin(s, &w, place);
 		else
-			refuse(&w,
-			       place == FULL
-				       ? "there are too many connections"
-				       : "too many of this address have not said who they are");
+			refuse(&w, told(place));
 	}
 }
 

@@ -14,8 +14,9 @@
 
 enum {
 	MOST_CHILDREN = 64,
-	MOST_UNKNOWN =
-		4, /* of an address, before they have shown a certificate */
+	/* before they have shown a certificate */
+	MOST_UNKNOWN = 32,
+	MOST_UNKNOWN_OF = 4, /* an address */
 	MOST_WAITING = 64,
 	MOST_WAITING_OF = 16, /* an address */
 };

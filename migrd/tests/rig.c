@@ -186,20 +186,26 @@ char daemon_child_state(void)
 
 /* --- clients --- */
 
-int dial(void)
+int dial_from(int n)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };
 	const struct timeval most = { .tv_sec = 30 };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
+	addr.sin_addr.s_addr = htonl((127u << 24) + (uint32_t)n);
+	MUST(fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	addr.sin_port = htons((uint16_t)atoi(port));
-	MUST(fd >= 0 &&
-	     !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)));
+	MUST(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)));
 	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		return fd;
 	close(fd);
 	return -1;
+}
+
+int dial(void)
+{
+	return dial_from(1);
 }
 
 static SSL_CTX *context(const char *cert, const char *ca, int version)

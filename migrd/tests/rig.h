@@ -41,8 +41,9 @@ struct client {
 	int fd;
 };
 
-/* a TCP connection to the daemon */
+/* a TCP connection to the daemon, also from another address: 127.0.0.N */
 int dial(void);
+int dial_from(int n);
 
 /* one that is greeted; false, and the reason is in the answer */
 bool client_try(struct client *c, const char *cert, const char *ca,

@@ -161,6 +161,35 @@ static void test_slow(void)
 	close(fd[0]);
 }
 
+/* Who has many addresses takes the places of those without certificates, and no others. */
+static void test_addresses(void)
+{
+	enum {
+		ADDRESSES = 16,
+		EACH = 4,
+		MOST = 32,
+	};
+	int fd[ADDRESSES * EACH];
+	struct client c;
+
+	puts("slow peers of many addresses");
+	daemon_forget_log();
+	CHECK(SOME_TIME(!daemon_children()));
+	for (int i = 0; i < ADDRESSES * EACH; i++) {
+		fd[i] = dial_from(2 + i / EACH);
+		MUST(fd[i] >= 0);
+	}
+	CHECK(SOME_TIME(daemon_children() == MOST));
+	CHECK(ends(fd[0]));
+	CHECK(daemon_children() <= MOST);
+	client_open(&c);
+	client_close(&c);
+	for (int i = 0; i < ADDRESSES * EACH; i++)
+		close(fd[i]);
+	CHECK(!daemon_logged_now("there are too many connections"));
+	CHECK(SOME_TIME(!daemon_children()));
+}
+
 /* Many knock, and at the first of them there is a signal: it is not the last thing. */
 static void test_signal(void)
 {
@@ -204,15 +233,22 @@ static void test_signal(void)
 static void test_many(void)
 {
 	static struct client c[65];
-	int n = 0;
+	int n = 0, fd;
 
 	puts("many peers");
+	daemon_forget_log();
 	CHECK(SOME_TIME(!daemon_children()));
 	for (; n < 64; n++)
 		client_open(&c[n]);
 	CHECK(!client_try(&c[64], "n1", "ca", TLS1_3_VERSION));
 	CHECK(daemon_logged("too many connections"));
+	/* who comes when there is no place has one when somebody has gone */
+	fd = dial();
+	MUST(fd >= 0);
 	client_die(&c[--n]);
+	CHECK(daemon_logged("refused: the peer takes too long"));
+	CHECK(ends(fd));
+	close(fd);
 	CHECK(SOME_TIME(daemon_children() == 63));
 	client_open(&c[n++]);
 	while (n > 0)
@@ -249,6 +285,7 @@ int main(void)
 	test_versions();
 	test_garbage();
 	test_slow();
+	test_addresses();
 	test_many();
 	test_new_files();
 	test_signal();
