@@ -123,18 +123,22 @@ static bool is_bound(int path)
  * A connection waits in the process' queue until it has time for it, also when it is
  * closed; so nobody is asked twice who he is.
  */
-static bool identify(int path, pid_t inner, struct shared_owner *owner)
+static bool identify(const struct candidate *c, int path,
+		     struct shared_owner *owner)
 {
+	struct stat st, folder;
 	struct shared_key key;
-	struct stat st;
 	int fd, pidfd;
 	bool known;
 
-	if (fstat(path, &st) || !S_ISSOCK(st.st_mode))
+	if (fstat(path, &st) || !S_ISSOCK(st.st_mode) || fstat(c->dir, &folder))
 		return false;
-	key = (struct shared_key){ st.st_dev, st.st_ino,
+	key = (struct shared_key){ st.st_dev,
+				   st.st_ino,
 				   (uint64_t)st.st_ctim.tv_sec,
-				   (uint64_t)st.st_ctim.tv_nsec };
+				   (uint64_t)st.st_ctim.tv_nsec,
+				   folder.st_dev,
+				   folder.st_ino };
 	if (shared_find(&key, owner) &&
 	    proc_start(owner->pid) == owner->start && is_bound(path))
 		return true;
@@ -144,7 +148,7 @@ static bool identify(int path, pid_t inner, struct shared_owner *owner)
 	known = listener(fd, owner, &pidfd);
 	if (known) {
 		/* one name for a process, and that its own */
-		known = proc_inner(owner->pid) == inner && is_alive(pidfd);
+		known = proc_inner(owner->pid) == c->inner && is_alive(pidfd);
 		close(pidfd);
 	}
 	close(fd);
@@ -213,7 +217,7 @@ static bool found(const struct candidate *c, void *arg)
 	fd = folders_open(c->dir, c->name, O_PATH);
 	if (fd < 0)
 		return false;
-	if (!identify(fd, c->inner, &owner) || has(p, owner.pid) ||
+	if (!identify(c, fd, &owner) || has(p, owner.pid) ||
 	    (p->pid && p->pid != owner.pid) || !add(p, c, &owner, fd))
 		close(fd);
 	else

@@ -12,6 +12,7 @@
 
 enum {
 	SLOTS = 1024,
+	SLOTS_OF_FOLDER = 64, /* which may be a container's */
 	TRIES = 20,
 };
 
@@ -80,23 +81,48 @@ bool shared_find(const struct shared_key *key, struct shared_owner *owner)
 	return found;
 }
 
+static bool is_of_folder(const struct slot *s, const struct shared_key *key)
+{
+	return s->key.folder_dev == key->folder_dev &&
+	       s->key.folder_ino == key->folder_ino;
+}
+
+/* of which whoever has it is gone: of the same folder, or of any */
+static struct slot *left_behind(const struct shared_key *key, bool of_folder)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if ((!of_folder || is_of_folder(&table[i], key)) &&
+		    proc_start(table[i].owner.pid) != table[i].owner.start)
+			return &table[i];
+	return NULL;
+}
+
 /*
  * A process has one, so that it cannot take those of others: its last one; or one that
- * nobody has, or whoever has it is gone.
+ * nobody has, or whoever has it is gone. A folder has so many, so that those who are in
+ * it cannot take those of others either: then it is one of theirs.
  */
-static struct slot *slot_for(const struct shared_owner *owner)
+static struct slot *slot_for(const struct shared_key *key,
+			     const struct shared_owner *owner)
 {
-	struct slot *unused = NULL;
+	struct slot *unused = NULL, *of_folder[SLOTS_OF_FOLDER];
+	int n = 0;
 
 	for (int i = 0; i < SLOTS; i++) {
 		if (table[i].owner.pid == owner->pid)
 			return &table[i];
 		if (!table[i].owner.pid && !unused)
 			unused = &table[i];
+		else if (table[i].owner.pid && n < SLOTS_OF_FOLDER &&
+			 is_of_folder(&table[i], key))
+			of_folder[n++] = &table[i];
 	}
-	for (int i = 0; !unused && i < SLOTS; i++)
-		if (proc_start(table[i].owner.pid) != table[i].owner.start)
-			unused = &table[i];
+	if (n == SLOTS_OF_FOLDER) {
+		unused = left_behind(key, true);
+		return unused ? unused : of_folder[owner->pid % n];
+	}
+	if (!unused)
+		unused = left_behind(key, false);
 	return unused ? unused : &table[owner->pid % SLOTS];
 }
 
@@ -107,7 +133,7 @@ void shared_remember(const struct shared_key *key,
 
 	if (!lock_table())
 		return;
-	s = slot_for(owner);
+	s = slot_for(key, owner);
 	s->owner.pid = 0; /* if this is our end */
 	s->key = *key;
 	s->owner.start = owner->start;

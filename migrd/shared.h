@@ -14,6 +14,8 @@
 /* a socket in a file system: it is always the same process that listens to it */
 struct shared_key {
 	uint64_t dev, ino, ctime_s, ctime_ns;
+	uint64_t folder_dev,
+		folder_ino; /* of few of which much is remembered */
 };
 
 struct shared_owner {

@@ -3,6 +3,8 @@
  * What is remembered of sockets
  */
 #include <limits.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -12,9 +14,12 @@
 /* nobody has such a number */
 #define PID_MAX (1 << 22)
 
+/* 16 of them in a folder */
 static struct shared_key key(uint64_t n)
 {
-	return (struct shared_key){ .dev = 1, .ino = n };
+	return (struct shared_key){ .dev = 1,
+				    .ino = n,
+				    .folder_ino = n / 1024 / 16 };
 }
 
 static void remember(uint64_t n, pid_t pid, unsigned long long start)
@@ -31,6 +36,41 @@ static pid_t owner(uint64_t n)
 	struct shared_owner o;
 
 	return shared_find(&k, &o) ? o.pid : 0;
+}
+
+/* a folder with more than are remembered of one, which takes no places of others */
+static void test_folder(void)
+{
+	enum {
+		MANY = 70,
+		MOST = 64,
+	};
+	struct shared_key k = { .dev = 2, .folder_ino = 1000000 };
+	struct shared_owner o;
+	pid_t all[MANY];
+	int known = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		all[i] = fork();
+		MUST(all[i] >= 0);
+		if (!all[i])
+			for (;;)
+				pause();
+		o = (struct shared_owner){ all[i], proc_start(all[i]) };
+		k.ino = (uint64_t)i;
+		shared_remember(&k, &o);
+	}
+	for (int i = 0; i < MANY; i++) {
+		k.ino = (uint64_t)i;
+		known += shared_find(&k, &o);
+	}
+	CHECK(known == MOST, "%d", known);
+	CHECK(o.pid == all[MANY - 1]);
+	CHECK(owner(2000) == getpid());
+	for (int i = 0; i < MANY; i++) {
+		kill(all[i], SIGKILL);
+		waitpid(all[i], NULL, 0);
+	}
 }
 
 int main(void)
@@ -53,5 +93,6 @@ int main(void)
 		remember(5000000 + (uint64_t)i, 2 * PID_MAX + i, 1);
 	CHECK(owner(5002999) == 2 * PID_MAX + 2999);
 	CHECK(owner(2000) == getpid());
+	test_folder();
 	return check_result();
 }
