@@ -17,6 +17,7 @@
 
 enum {
 	FIRST_ROOM = 4096,
+	KEPT_ROOM = 65536, /* when nothing is in it */
 	IDLE_S = 3,
 	PROBE_S = 2,
 	PROBES = 3,
@@ -99,11 +100,25 @@ bool conn_handshake(struct conn *c, bool server, long long deadline)
 	}
 }
 
+/* A line may have been long, and another one will hardly be. */
+static void shrink(struct conn *c)
+{
+	char *buf = realloc(c->buf, KEPT_ROOM);
+
+	if (!buf)
+		return;
+	c->buf = buf;
+	c->room = KEPT_ROOM;
+}
+
 static bool make_room(struct conn *c)
 {
-	size_t room = c->room * 2 < c->most ? c->room * 2 : c->most;
+	size_t room;
 	char *buf;
 
+	if (!c->len && c->room > KEPT_ROOM)
+		shrink(c);
+	room = c->room * 2 < c->most ? c->room * 2 : c->most;
 	if (c->at) {
 		memmove(c->buf, c->buf + c->at, c->len);
 		c->at = 0;

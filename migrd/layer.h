@@ -22,7 +22,8 @@ enum {
 	MOST_CONTAINER = 64, /* bytes of its name */
 	MOST_PROCS = 48,     /* a daemon has 64 connections */
 	PATIENCE_MS = 30000, /* beyond what a word is given */
-	LINE_MS = 1,	     /* and in a round for each line of many */
+	MOST_SAID = 2 * ANSWER_BYTES,
+	LINE_MS = 1, /* and in a round for each line of many */
 };
 
 struct layer_proc;
@@ -64,6 +65,7 @@ struct layer_proc {
 	bool failed, no_memory;
 	char reason[512]; /* why it has failed */
 	json_t *answer;	  /* to the last one */
+	size_t said;	  /* bytes of that */
 
 	bool is_replaced; /* a partner, as far as anybody knows */
 	bool is_lost;	  /* the others go on without it */
@@ -124,6 +126,8 @@ void layer_close(struct layer_proc *p);
  * of who answers nothing for PATIENCE_MS and the budget, or takes longer for all than that,
  * and LINE_MS for each of its lines.
  *
+ * So it is, too, of who says much when all together say more than MOST_SAID.
+ *
  * Return: false if one of them has failed
  */
 bool layer_round(struct layer *l);
@@ -135,6 +139,8 @@ bool layer_get_names(struct layer *l);
 bool layer_names_parse(struct layer_names *n, const json_t *answer,
 		       char *reason, size_t bytes);
 void layer_names_free(struct layer_names *n);
+/* Each may be told to all others; it fails if it has too many. */
+bool layer_names_few_keys(struct layer *l, struct layer_proc *p);
 struct layer_qp *layer_names_qp(const struct layer_names *n, uint32_t qpn);
 
 /* layer_hosts.c */

@@ -255,6 +255,9 @@ bool layer_match(struct layer *l)
 	if (!match_all(l))
 		return false;
 	for (size_t i = 0; i < l->n; i++)
+		if (!layer_names_few_keys(l, l->procs[i]))
+			return false;
+	for (size_t i = 0; i < l->n; i++)
 		if (layer_replaced(l->procs[i]) > MOST_REPLACED)
 			return layer_fail(
 				l, "%s: process %s: too many QPs lead there",

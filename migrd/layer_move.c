@@ -127,8 +127,11 @@ static bool has_told(const struct layer_proc *p, const struct layer_proc *other)
 	return false;
 }
 
-static void tell_keys(struct layer_proc *p, const struct layer_proc *to)
+static void tell_keys(struct layer *l, struct layer_proc *p,
+		      struct layer_proc *to)
 {
+	if (!to->is_lost && !layer_names_few_keys(l, to))
+		return;
 	layer_tell(p, "keys %s", to->id);
 	for (size_t i = 0; i < to->names.n_keys; i++)
 		layer_tell(p, "key %s %u %u", to->id, to->names.keys[i].virtual,
@@ -171,7 +174,7 @@ static void exchange(struct layer *l)
 			continue;
 		for (size_t j = 0; j < l->n; j++)
 			if (has_told(p, l->procs[j]))
-				tell_keys(p, l->procs[j]);
+				tell_keys(l, p, l->procs[j]);
 		for (size_t j = 0; j < p->names.n_qps; j++)
 			if (p->names.qps[j].to)
 				tell_peer(l, p, &p->names.qps[j]);

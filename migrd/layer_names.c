@@ -9,6 +9,7 @@
 enum {
 	MOST_QPS = 1 << 16,
 	MOST_KEYS = 1 << 19,
+	MOST_KEYS_TOLD = 1 << 20, /* of a process, to all */
 	QPNS = 1 << 24,
 };
 
@@ -146,6 +147,12 @@ void layer_names_free(struct layer_names *n)
 	free(n->qps);
 	free(n->keys);
 	*n = (struct layer_names){ 0 };
+}
+
+bool layer_names_few_keys(struct layer *l, struct layer_proc *p)
+{
+	return p->names.n_keys * l->n <= MOST_KEYS_TOLD ||
+	       layer_proc_fails(l, p, "too many keys: %zu", p->names.n_keys);
 }
 
 struct layer_qp *layer_names_qp(const struct layer_names *n, uint32_t qpn)

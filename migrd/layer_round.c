@@ -75,6 +75,26 @@ static void send_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 	}
 }
 
+/* of whom there is much, here or on its way */
+static bool says_too_much(const struct layer *l, const struct layer_proc *p)
+{
+	size_t all = 0;
+
+	if (p->said + p->conn.room <= MOST_SAID / l->n)
+		return false;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->procs[i]->open)
+			all += l->procs[i]->said + l->procs[i]->conn.room;
+	return all > MOST_SAID;
+}
+
+static void forget(struct layer_proc *p)
+{
+	json_decref(p->answer);
+	p->answer = NULL;
+	p->said = 0;
+}
+
 /* Also if one of them is a refusal: who says it goes on with the next line. */
 static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 {
@@ -84,9 +104,14 @@ static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 
 	while (p->open && c->heard < c->end) {
 		got = client_try(&p->conn, &answer, &length);
+		if (got != CONN_END && says_too_much(l, p)) {
+			strcpy(p->conn.reason, "all together say too much");
+			got = CONN_END;
+		}
 		if (got != CONN_MORE)
 			break;
-		json_decref(p->answer);
+		forget(p);
+		p->said = length;
 		p->answer = layer_parse(answer, length, reason, sizeof(reason));
 		if (!p->answer)
 			failed(l, p, c->heard, reason);
@@ -148,8 +173,7 @@ static void begins(struct layer *l, struct cursor *cursors)
 					      now + l->budget + PATIENCE_MS +
 						      (long long)p->lines *
 							      LINE_MS };
-		json_decref(p->answer);
-		p->answer = NULL;
+		forget(p);
 		if (p->no_memory)
 			layer_proc_fails(l, p, "no memory");
 		else if (p->lines && !p->open)

@@ -200,6 +200,17 @@ static enum outcome idle(struct relay *r)
 							    : PROCESS_ENDED;
 }
 
+/* An answer may have been long, and there are many connections. */
+static void shrink(struct relay *r)
+{
+	char *buf = r->room > FIRST_ROOM ? realloc(r->buf, FIRST_ROOM) : NULL;
+
+	if (!buf)
+		return;
+	r->buf = buf;
+	r->room = FIRST_ROOM;
+}
+
 /* one line, with its end, and its answer */
 static enum outcome pass(struct relay *r, const char *line, size_t bytes)
 {
@@ -210,6 +221,7 @@ static enum outcome pass(struct relay *r, const char *line, size_t bytes)
 	if (o == DONE &&
 	    !conn_send(r->client, r->buf, r->len, now_ms() + SEND_MS))
 		o = CLIENT_ENDED;
+	shrink(r);
 	if (o != DONE && o != CLIENT_ENDED)
 		answer_refuse(r->client,
 			      o == PROCESS_ENDED ? ECONNRESET : EPROTO,

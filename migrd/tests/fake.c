@@ -38,6 +38,25 @@ static void tell_urgently(int fd)
 	MUST(!close(open(path, O_WRONLY | O_CREAT, 0600)));
 }
 
+static void tell_long(int fd, int mib)
+{
+	char *all = malloc(((size_t)mib << 20) + 64);
+	int n;
+
+	MUST(all);
+	n = sprintf(all, "{\"ok\": true, \"x\": \"");
+	memset(all + n, 'x', (size_t)mib << 20);
+	strcpy(all + n + (mib << 20), "\"}\n");
+	for (const char *c = all; *c;) {
+		ssize_t sent = send(fd, c, strlen(c), MSG_NOSIGNAL);
+
+		if (sent < 0)
+			break;
+		c += sent;
+	}
+	free(all);
+}
+
 static bool layer_answers(int fd, const char *line)
 {
 	char path[PATH_MAX], text[8192] = "{\"ok\": true}\n";
@@ -59,6 +78,10 @@ static bool layer_answers(int fd, const char *line)
 	}
 	if (!strcmp(text, "hang up\n"))
 		return false;
+	if (!strncmp(text, "long ", 5)) {
+		tell_long(fd, atoi(text + 5));
+		return true;
+	}
 	tell(fd, text);
 	return strncmp(line, "hold ", 5) || !strstr(text, "true");
 }

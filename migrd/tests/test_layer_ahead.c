@@ -69,6 +69,33 @@ static void told_of(char *records, char *peers, size_t bytes)
 		 mover.pid);
 }
 
+/* One may say much, but not all of them. */
+static void test_long(void)
+{
+	enum {
+		MORE = 4,
+	};
+	struct fake more[MORE];
+
+	puts("long answers");
+	for (int i = 0; i < MORE; i++) {
+		fake_start(&more[i], LAYER, "ctr/box/run/migrrdma");
+		answers(&more[i], "names", NAMES("", ""));
+		answers(&more[i], "record", "long 14\n");
+	}
+	layer_begin(NULL);
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("record\n");
+	CHECK(layer_says("failed n2: process ") &&
+		      strstr(heard, "record: all together say too much"),
+	      "%s", heard);
+	CHECK(layer_ends() == 1);
+	check_ended();
+	for (int i = 0; i < MORE; i++)
+		fake_kill(&more[i]);
+	answers(&mover, "record", NULL);
+}
+
 int main(void)
 {
 	char records[256], peers[256];
@@ -114,6 +141,8 @@ int main(void)
 	CHECK(layer_ends() == 1);
 	check_ended();
 	answers(&mover, "record", NULL);
+
+	test_long();
 
 	puts("connected in another way: once more, and partners not before that");
 	answers(&mover, "connect", REFUSAL("tape"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How many queue pairs may lead from one process to another, as their numbers are said in one
- * line
+ * line, and how many keys one may have
  */
 #include <stdlib.h>
 
@@ -50,8 +50,21 @@ static bool match(size_t n)
 	return good;
 }
 
+/* of which each is told to the other one */
+static bool few_keys(size_t n)
+{
+	static struct layer_proc p = { .host = "a", .id = "a:1:1" };
+	struct layer l = { .procs = { &p }, .n = 2, .movers = 1 };
+
+	p.failed = false;
+	p.names.n_keys = n;
+	return layer_names_few_keys(&l, &p) && !*l.reason;
+}
+
 int main(void)
 {
+	CHECK(few_keys(1 << 19));
+	CHECK(!few_keys((1 << 19) + 1));
 	CHECK(match(1));
 	CHECK(match(MOST));
 	CHECK(!match(MOST + 1));
