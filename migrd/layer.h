@@ -213,6 +213,22 @@ void layer_tell_ahead(const struct layer *l, FILE *f);
  * answers, to "replace" or "connect" */
 void layer_note_presetup(struct layer *l);
 
+/* layer_connect.c */
+
+/* ms since *@begin, which is now then */
+double layer_since(double *begin);
+/* nobody has failed, and nothing is to be sent */
+void layer_begin_anew(struct layer *l);
+/* It has failed, is named, and told nothing any more. */
+void layer_lose(struct layer_proc *p);
+/* Who has failed does not keep the others from going on. */
+void layer_go_on(struct layer *l);
+/* a word for those from @i to before @end */
+bool layer_word_for(struct layer *l, size_t i, size_t end, const char *word);
+void layer_replace_movers(struct layer *l);
+/* false, and the first of them is the reason, if processes of the container are lost */
+bool layer_connect(struct layer *l, double *begin);
+
 /* layer_move.c */
 
 bool layer_stop(struct layer *l);

@@ -5,35 +5,15 @@
  */
 #include "layer.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "note.h"
 
 enum {
 	HOLD_S = 120,	 /* of its own time, in which a mover has to arrive */
 	BACK_MS = 10000, /* in which one answers that has not been anywhere */
 	AGAIN_MS = 100,
 };
-
-/* of which the process' time is measured from @begin to now */
-static double since(double *begin)
-{
-	double now = layer_clock(), ms = now - *begin;
-
-	*begin = now;
-	return ms;
-}
-
-static void begin_anew(struct layer *l)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		l->procs[i]->failed = false;
-		layer_unsay(l->procs[i]);
-	}
-}
 
 /* a word for only those that lead to somebody who is replaced, too */
 static void tell_of_qps(struct layer *l, struct layer_proc *p, const char *word)
@@ -98,170 +78,6 @@ static void close_all(struct layer *l)
 		layer_close(l->procs[i]);
 }
 
-/* --- go on --- */
-
-static void lose(struct layer_proc *p)
-{
-	fprintf(stderr,
-		"migr-layer: %s: process %s: %s: its connections are lost\n",
-		p->host, p->id, p->reason);
-	p->failed = false;
-	p->is_lost = true;
-	layer_close(p);
-}
-
-/* Who has failed does not keep the others from going on. */
-static void go_on(struct layer *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (l->procs[i]->failed)
-			lose(l->procs[i]);
-	*l->reason = 0;
-}
-
-static bool has_told(const struct layer_proc *p, const struct layer_proc *other)
-{
-	for (size_t i = 0; i < p->names.n_qps; i++)
-		if (p->names.qps[i].to == other)
-			return true;
-	return false;
-}
-
-static void tell_keys(struct layer *l, struct layer_proc *p,
-		      struct layer_proc *to)
-{
-	if (!to->is_lost && !layer_names_few_keys(l, to))
-		return;
-	layer_tell(p, "keys %s", to->id);
-	for (size_t i = 0; i < to->names.n_keys; i++)
-		layer_tell(p, "key %s %u %u", to->id, to->names.keys[i].virtual,
-			   to->names.keys[i].real);
-}
-
-/*
- * Where its peer is now: one that stays has the GID that it had. Of whom that is not so
- * nothing is believed any more, and nobody else is held up by him.
- */
-static void tell_peer(struct layer *l, struct layer_proc *p,
-		      const struct layer_qp *qp)
-{
-	const struct layer_qp *peer =
-		layer_names_qp(&qp->to->names, qp->peer_qpn);
-	const struct in6_addr *gid = &qp->to_gid;
-	uint32_t qpn = 0; /* it is gone */
-	char text[INET6_ADDRSTRLEN];
-
-	if (!qp->to->is_lost && peer && peer->to == p &&
-	    (qp->to->is_mover ||
-	     !memcmp(&peer->gid, &qp->to_gid, sizeof(peer->gid)))) {
-		gid = &peer->gid;
-		qpn = peer->real;
-	} else if (!qp->to->is_lost) {
-		layer_proc_fails(l, qp->to, "QP %u is gone, or elsewhere",
-				 qp->peer_qpn);
-	}
-	inet_ntop(AF_INET6, gid, text, sizeof(text));
-	layer_tell(p, "peer %u %u %s %s", qp->qpn, qpn, text, qp->to->id);
-}
-
-/* what they need to know of those that they lead to */
-static void exchange(struct layer *l)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		struct layer_proc *p = l->procs[i];
-
-		if (p->is_lost)
-			continue;
-		for (size_t j = 0; j < l->n; j++)
-			if (has_told(p, l->procs[j]))
-				tell_keys(l, p, l->procs[j]);
-		for (size_t j = 0; j < p->names.n_qps; j++)
-			if (p->names.qps[j].to)
-				tell_peer(l, p, &p->names.qps[j]);
-	}
-	layer_round(l);
-}
-
-/* those from @i to before @end */
-static bool word_for(struct layer *l, size_t i, size_t end, const char *word)
-{
-	for (; i < end; i++)
-		if (!l->procs[i]->is_lost)
-			layer_tell(l->procs[i], "%s", word);
-	return layer_round(l);
-}
-
-static bool word_for_movers(struct layer *l, const char *word)
-{
-	bool good = word_for(l, 0, l->movers, word);
-
-	layer_note_presetup(l);
-	return good;
-}
-
-static void replace_movers(struct layer *l)
-{
-	char line[32];
-
-	snprintf(line, sizeof(line), "replace %u", l->budget);
-	word_for_movers(l, line);
-	go_on(l);
-}
-
-/* what they are connected to from now on; nobody is led to QPs of somebody else */
-static void get_real_names(struct layer *l)
-{
-	layer_get_names(l);
-	go_on(l);
-	layer_check_owners(l);
-	go_on(l);
-}
-
-/*
- * Shadow processes have connected them in another way: all begin anew, and nothing is
- * left of what was made before. Partners are not connected yet.
- */
-static void connect_movers_anew(struct layer *l)
-{
-	fprintf(stderr, "migr-layer: %s: once more, without pre-setup\n",
-		l->reason);
-	begin_anew(l);
-	l->ahead = false;
-	l->taped = 0;
-	replace_movers(l);
-	get_real_names(l);
-	exchange(l);
-	go_on(l);
-	word_for_movers(l, "connect");
-}
-
-/* false, and the first of them is the reason, if processes of the container are lost */
-static bool connect_all(struct layer *l, double *begin)
-{
-	bool good = true;
-
-	get_real_names(l);
-	l->restore = since(begin);
-	exchange(l);
-	go_on(l);
-	l->exchange = since(begin);
-	if (!word_for_movers(l, "connect") && l->ahead)
-		connect_movers_anew(l);
-	go_on(l);
-	word_for(l, l->movers, l->n, "connect");
-	go_on(l);
-	l->connect = since(begin);
-	word_for(l, 0, l->n, "resume");
-	go_on(l);
-	l->resume = since(begin);
-	for (size_t i = 0; i < l->movers; i++)
-		if (l->procs[i]->is_lost)
-			good = layer_fail(l, "%s: process %s: %s",
-					  l->procs[i]->host, l->procs[i]->id,
-					  l->procs[i]->reason);
-	return good;
-}
-
 /* --- stop --- */
 
 static bool is_left(const struct layer_proc *p)
@@ -274,7 +90,7 @@ static void lose_silent(struct layer *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->procs[i]->failed && !l->procs[i]->open)
-			lose(l->procs[i]);
+			layer_lose(l->procs[i]);
 }
 
 /*
@@ -287,7 +103,7 @@ static bool undo_replace(struct layer *l)
 	double begin = layer_clock();
 
 	lose_silent(l);
-	begin_anew(l);
+	layer_begin_anew(l);
 	l->ahead = false;
 	replace_partners(l);
 	lose_silent(l);
@@ -307,8 +123,8 @@ static bool undo_replace(struct layer *l)
 		if (!l->procs[i]->is_lost)
 			tell_of_qps(l, l->procs[i], "replace");
 	layer_round(l);
-	go_on(l);
-	return connect_all(l, &begin);
+	layer_go_on(l);
+	return layer_connect(l, &begin);
 }
 
 bool layer_stop(struct layer *l)
@@ -324,16 +140,16 @@ bool layer_stop(struct layer *l)
 			tell_of_qps(l, l->procs[i], "suspend");
 	/* after this partners are replaced, and there is no way back to what was */
 	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l) ||
-	    !word_for(l, 0, l->movers, "check")) {
+	    !layer_word_for(l, 0, l->movers, "check")) {
 		close_all(l);
 		return false;
 	}
-	l->suspend = since(&begin);
+	l->suspend = layer_since(&begin);
 	replaced = replace_partners(l);
 	named = replaced && (!l->ahead || layer_get_names(l));
-	l->replace_partners = since(&begin);
+	l->replace_partners = layer_since(&begin);
 	if (named && hold_movers(l)) {
-		l->hold = since(&begin);
+		l->hold = layer_since(&begin);
 		return true;
 	}
 	memcpy(reason, l->reason, sizeof(reason));
@@ -432,10 +248,10 @@ bool layer_start(struct layer *l, const char *host, const char *other,
 {
 	double begin = layer_clock();
 
-	begin_anew(l);
+	layer_begin_anew(l);
 	if (!open_movers(l, host, other, patience_ms))
 		return false;
-	go_on(l);
-	replace_movers(l);
-	return connect_all(l, &begin);
+	layer_go_on(l);
+	layer_replace_movers(l);
+	return layer_connect(l, &begin);
 }

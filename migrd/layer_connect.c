@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * New QPs are told of each other, wherever the container is, and all go on; who does not do
+ * what he is told is left out.
+ */
+#include "layer.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+/* of which the process' time is measured from @begin to now */
+double layer_since(double *begin)
+{
+	double now = layer_clock(), ms = now - *begin;
+
+	*begin = now;
+	return ms;
+}
+
+void layer_begin_anew(struct layer *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		l->procs[i]->failed = false;
+		layer_unsay(l->procs[i]);
+	}
+}
+
+void layer_lose(struct layer_proc *p)
+{
+	fprintf(stderr,
+		"migr-layer: %s: process %s: %s: its connections are lost\n",
+		p->host, p->id, p->reason);
+	p->failed = false;
+	p->is_lost = true;
+	layer_close(p);
+}
+
+/* Who has failed does not keep the others from going on. */
+void layer_go_on(struct layer *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->procs[i]->failed)
+			layer_lose(l->procs[i]);
+	*l->reason = 0;
+}
+
+static bool has_told(const struct layer_proc *p, const struct layer_proc *other)
+{
+	for (size_t i = 0; i < p->names.n_qps; i++)
+		if (p->names.qps[i].to == other)
+			return true;
+	return false;
+}
+
+static void tell_keys(struct layer *l, struct layer_proc *p,
+		      struct layer_proc *to)
+{
+	if (!to->is_lost && !layer_names_few_keys(l, to))
+		return;
+	layer_tell(p, "keys %s", to->id);
+	for (size_t i = 0; i < to->names.n_keys; i++)
+		layer_tell(p, "key %s %u %u", to->id, to->names.keys[i].virtual,
+			   to->names.keys[i].real);
+}
+
+/*
+ * Where its peer is now: one that stays has the GID that it had. Of whom that is not so
+ * nothing is believed any more, and nobody else is held up by him.
+ */
+static void tell_peer(struct layer *l, struct layer_proc *p,
+		      const struct layer_qp *qp)
+{
+	const struct layer_qp *peer =
+		layer_names_qp(&qp->to->names, qp->peer_qpn);
+	const struct in6_addr *gid = &qp->to_gid;
+	uint32_t qpn = 0; /* it is gone */
+	char text[INET6_ADDRSTRLEN];
+
+	if (!qp->to->is_lost && peer && peer->to == p &&
+	    (qp->to->is_mover ||
+	     !memcmp(&peer->gid, &qp->to_gid, sizeof(peer->gid)))) {
+		gid = &peer->gid;
+		qpn = peer->real;
+	} else if (!qp->to->is_lost) {
+		layer_proc_fails(l, qp->to, "QP %u is gone, or elsewhere",
+				 qp->peer_qpn);
+	}
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	layer_tell(p, "peer %u %u %s %s", qp->qpn, qpn, text, qp->to->id);
+}
+
+/* what they need to know of those that they lead to */
+static void exchange(struct layer *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct layer_proc *p = l->procs[i];
+
+		if (p->is_lost)
+			continue;
+		for (size_t j = 0; j < l->n; j++)
+			if (has_told(p, l->procs[j]))
+				tell_keys(l, p, l->procs[j]);
+		for (size_t j = 0; j < p->names.n_qps; j++)
+			if (p->names.qps[j].to)
+				tell_peer(l, p, &p->names.qps[j]);
+	}
+	layer_round(l);
+}
+
+/* those from @i to before @end */
+bool layer_word_for(struct layer *l, size_t i, size_t end, const char *word)
+{
+	for (; i < end; i++)
+		if (!l->procs[i]->is_lost)
+			layer_tell(l->procs[i], "%s", word);
+	return layer_round(l);
+}
+
+static bool word_for_movers(struct layer *l, const char *word)
+{
+	bool good = layer_word_for(l, 0, l->movers, word);
+
+	layer_note_presetup(l);
+	return good;
+}
+
+void layer_replace_movers(struct layer *l)
+{
+	char line[32];
+
+	snprintf(line, sizeof(line), "replace %u", l->budget);
+	word_for_movers(l, line);
+	layer_go_on(l);
+}
+
+/* what they are connected to from now on; nobody is led to QPs of somebody else */
+static void get_real_names(struct layer *l)
+{
+	layer_get_names(l);
+	layer_go_on(l);
+	layer_check_owners(l);
+	layer_go_on(l);
+}
+
+/*
+ * Shadow processes have connected them in another way: all begin anew, and nothing is
+ * left of what was made before. Partners are not connected yet.
+ */
+static void connect_movers_anew(struct layer *l)
+{
+	fprintf(stderr, "migr-layer: %s: once more, without pre-setup\n",
+		l->reason);
+	layer_begin_anew(l);
+	l->ahead = false;
+	l->taped = 0;
+	layer_replace_movers(l);
+	get_real_names(l);
+	exchange(l);
+	layer_go_on(l);
+	word_for_movers(l, "connect");
+}
+
+/* false, and the first of them is the reason, if processes of the container are lost */
+bool layer_connect(struct layer *l, double *begin)
+{
+	bool good = true;
+
+	get_real_names(l);
+	l->restore = layer_since(begin);
+	exchange(l);
+	layer_go_on(l);
+	l->exchange = layer_since(begin);
+	if (!word_for_movers(l, "connect") && l->ahead)
+		connect_movers_anew(l);
+	layer_go_on(l);
+	layer_word_for(l, l->movers, l->n, "connect");
+	layer_go_on(l);
+	l->connect = layer_since(begin);
+	layer_word_for(l, 0, l->n, "resume");
+	layer_go_on(l);
+	l->resume = layer_since(begin);
+	for (size_t i = 0; i < l->movers; i++)
+		if (l->procs[i]->is_lost)
+			good = layer_fail(l, "%s: process %s: %s",
+					  l->procs[i]->host, l->procs[i]->id,
+					  l->procs[i]->reason);
+	return good;
+}
