@@ -279,6 +279,16 @@ pid_t rp_task_vpid(pid_t pid)
 	return last ? atoi(last) : -1;
 }
 
+bool rp_task_same_userns(pid_t pid)
+{
+	struct stat own, its;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	return !stat("/proc/self/ns/user", &own) && !stat(path, &its) &&
+	       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
 bool rp_task_dying(pid_t pid)
 {
 	static const char *const pending[] = { "SigPnd:", "ShdPnd:" };

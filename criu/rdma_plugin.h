@@ -105,6 +105,8 @@ struct rp_pins {
 int rp_task_pins(pid_t pid, struct rp_pins *pins);
 /* Could it pin all this, being what it is now? */
 bool rp_pins_fit(const struct rp_pins *pins);
+/* Is it in our user namespace? Also no, if nobody can tell */
+bool rp_task_same_userns(pid_t pid);
 /* Has SIGKILL been sent, or is it dead already? */
 bool rp_task_dying(pid_t pid);
 /* A duplicate of another task's file; -1 and errno */

@@ -346,22 +346,30 @@ static int check_pins(pid_t pid)
 	return -EOPNOTSUPP;
 }
 
-/* What can be told before anything is stopped */
-static int check_task(pid_t pid)
+static bool has_taken(const struct dump_context *c, const struct rp_task *task)
 {
+	while (c && c->task != task)
+		c = c->next;
+	return c;
+}
+
+/* What can be told before anything is stopped */
+static int check_task(const struct rp_task *task)
+{
+	const pid_t pid = task->pid;
+
+	/* what becomes a dead file needs no capability */
+	if (has_taken(dump_contexts, task) && !rp_task_same_userns(pid)) {
+		rp_err("pid %d: in a user namespace: that cannot be restored, for the restore needs CAP_CHECKPOINT_RESTORE in the initial one",
+		       pid);
+		return -EOPNOTSUPP;
+	}
 	if (dump_is_incremental()) {
 		rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): what RDMA has written is not seen as changed",
 		       pid);
 		return -EOPNOTSUPP;
 	}
 	return check_pins(pid);
-}
-
-static bool has_taken(const struct dump_context *c, const struct rp_task *task)
-{
-	while (c && c->task != task)
-		c = c->next;
-	return c;
 }
 
 int rp_dump_take(pid_t pid)
@@ -391,7 +399,7 @@ int rp_dump_take(pid_t pid)
 	found = has_taken(dump_contexts, &t->scan) ||
 		has_taken(dump_foreign, &t->scan);
 	if (!err && found)
-		err = check_task(pid);
+		err = check_task(&t->scan);
 	for (c = dump_contexts; c && !err; c = c->next)
 		if (c->task == &t->scan)
 			err = stop_context(c);

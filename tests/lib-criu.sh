@@ -53,14 +53,17 @@ all_have_said() # WORD NODE SECONDS
 		fail "$program: $(ask "$2" 'cat /tmp/c/out')"
 }
 
-# -u: as an ordinary user; else options of contexts
-start_contexts() # NODE [-u] [OPTION...]
+# -u: as an ordinary user; -U: in a user namespace; else options of contexts
+start_contexts() # NODE [-u|-U] [OPTION...]
 {
 	local as='' node=$1
 
 	shift
 	if [ "${1-}" = -u ]; then
 		as='setpriv --reuid 1000 --regid 1000 --clear-groups'
+		shift
+	elif [ "${1-}" = -U ]; then
+		as='unshare -Ur'
 		shift
 	fi
 	count=1

@@ -7,11 +7,13 @@
 #define migr_cmd_resolve fake_resolve
 #define migr_cmd_resume fake_resume
 #define migr_cmd_resume_check fake_resume_check
+#define rp_task_same_userns fake_same_userns
 #include "../take.c"
 #include "../late.c"
 #undef migr_cmd_resolve
 #undef migr_cmd_resume
 #undef migr_cmd_resume_check
+#undef rp_task_same_userns
 
 #include "../../tests/check.h"
 
@@ -31,6 +33,14 @@ int fake_resolve(int fd, int other, struct rxe_migr_resolve_resp *resp)
 	if (other == second_events)
 		return -EOPNOTSUPP;
 	return other == our_events ? 0 : -ENOENT;
+}
+
+static bool same_userns = true;
+
+bool fake_same_userns(pid_t pid)
+{
+	(void)pid;
+	return same_userns;
 }
 
 static int dir;
@@ -176,6 +186,28 @@ static void needs_the_sign(void)
 	CHECK(dump_foreign->next && !dump_foreign->next->next);
 	dump_release_all();
 	CHECK(!close(file[0]) && !close(file[1]));
+}
+
+/* where the restore would have no right to what is ours, but to a dead file */
+static void in_user_namespace(void)
+{
+	struct rp_fd fds[] = { { .fd = 3, .kind = RP_UVERBS, .rdev = OURS },
+			       { .fd = 5, .kind = RP_UVERBS, .rdev = FOREIGN } };
+	struct rp_task task = {
+		.pid = getpid(), .suspended = true, .fds = fds, .nr_fds = 2
+	};
+	struct rp_device dev = { .rdev = OURS };
+	int file[2];
+
+	MUST(!pipe(file));
+	same_userns = false;
+	MUST(!dump_take_foreign(&task, fds + 1, &foreign, file[0]));
+	CHECK(!check_task(&task));
+	MUST(!new_context(&task, fds, &dev, file[1]));
+	CHECK(check_task(&task) == -EOPNOTSUPP);
+	same_userns = true;
+	CHECK(!check_task(&task));
+	dump_release_all();
 }
 
 static void written(void)
@@ -407,6 +439,7 @@ int main(void)
 {
 	events();
 	needs_the_sign();
+	in_user_namespace();
 	written();
 	by_name();
 	leaks();

@@ -143,6 +143,9 @@ static void pins(void)
 	CHECK(rp_pins_fit(&p));
 	CHECK(rp_task_pins(1 << 22, &p)); /* no pid is larger */
 	CHECK(rp_task_parent(getpid()) == getppid());
+	/* to make another one a chroot does not allow */
+	CHECK(rp_task_same_userns(getpid()) && rp_task_same_userns(getppid()));
+	CHECK(!rp_task_same_userns(1 << 22));
 }
 
 static void dying(void)
