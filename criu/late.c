@@ -228,41 +228,56 @@ static bool is_init(const char *pid)
 	return is;
 }
 
-static void reap(pid_t tid)
-{
-	int status;
-	pid_t got;
+/* threads that CRIU traces and waits for no more */
+struct tracees {
+	pid_t *tid;
+	size_t nr;
+};
 
-	do
-		got = waitpid(tid, &status, __WALL);
-	while (got < 0 ? errno == EINTR
-		       : !WIFEXITED(status) && !WIFSIGNALED(status));
-}
-
-/*
- * What dies while it is traced stays until its tracer has seen that: the other
- * threads hold up their leader, and everything an init that ends. CRIU waits
- * for the init alone.
- */
-static void kill_task(const char *pid)
+/* CRIU waits for the leader of the init itself, and for nobody else */
+static void note_threads(struct tracees *t, const char *pid)
 {
-	pid_t leader = atoi(pid), tid;
+	pid_t leader = is_init(pid) ? atoi(pid) : 0, tid;
 	struct dirent *de;
 	char name[300];
+	void *p;
 	DIR *d;
 
-	kill(leader, SIGKILL);
 	snprintf(name, sizeof(name), "/proc/%s/task", pid);
 	d = opendir(name);
 	while (d && (de = readdir(d))) {
 		tid = atoi(de->d_name);
-		if (tid > 0 && tid != leader)
-			reap(tid);
+		if (tid <= 0 || tid == leader)
+			continue;
+		p = reallocarray(t->tid, t->nr + 1, sizeof(tid));
+		if (!p)
+			abort(); /* see below */
+		t->tid = p;
+		t->tid[t->nr++] = tid;
 	}
 	if (d)
 		closedir(d);
-	if (!is_init(pid))
-		reap(leader);
+}
+
+/*
+ * What dies while it is traced stays until its tracer has seen that: the other
+ * threads hold up their leader, and everything holds up the thread of an init that
+ * waits for its namespace to be empty, which may be any of them. So whoever of them all
+ * is dead is taken, and nobody is waited for before the others.
+ */
+static void reap(struct tracees *t)
+{
+	int status;
+	pid_t got;
+
+	for (; t->nr; usleep(1000))
+		for (size_t i = t->nr; i--;) {
+			got = waitpid(t->tid[i], &status, __WALL | WNOHANG);
+			if (got < 0 ? errno != EINTR
+				    : got && (WIFEXITED(status) ||
+					      WIFSIGNALED(status)))
+				t->tid[i] = t->tid[--t->nr];
+		}
 }
 
 /*
@@ -272,6 +287,7 @@ static void kill_task(const char *pid)
  */
 void rp_late_kill(void)
 {
+	struct tracees t = { NULL, 0 };
 	struct dirent *de;
 	DIR *d;
 
@@ -280,7 +296,11 @@ void rp_late_kill(void)
 	if (!d)
 		abort(); /* takes the traced tasks along (PTRACE_O_EXITKILL) */
 	while ((de = readdir(d)))
-		if (atoi(de->d_name) > 0 && tracer_of(de->d_name) == getpid())
-			kill_task(de->d_name);
+		if (atoi(de->d_name) > 0 && tracer_of(de->d_name) == getpid()) {
+			note_threads(&t, de->d_name);
+			kill(atoi(de->d_name), SIGKILL);
+		}
 	closedir(d);
+	reap(&t);
+	free(t.tid);
 }
