@@ -15,6 +15,7 @@
 #include <infiniband/verbs.h>
 
 #include "dump.h"
+#include "migr_qp.h"
 
 static pid_t owner;	 /* CRIU's children must not settle anything */
 static bool written;	 /* the images are */
@@ -346,12 +347,32 @@ int rp_dump_begin(void)
 	return rp_image_new_dump();
 }
 
+/* as the driver's UNSTOP makes sure: or there would be two who go on from it */
+static void warn_of_images(void)
+{
+	const struct rxe_migr_rec_qp *qp;
+	const struct dump_context *c;
+	unsigned int connected = 0;
+
+	for (c = dump_contexts; c; c = c->next)
+		for (unsigned int i = 0; i < c->img.count; i++) {
+			qp = (const void *)c->img.records[i];
+			connected += qp->rec.type == RXE_MIGR_QP &&
+				     migr_qp_connected(qp);
+		}
+	if (connected)
+		rp_warn("these images are good for no connection that leads out of them, for the tasks run on: whoever is restored from them will not be answered (QPs with a peer: %u)",
+			connected);
+}
+
 void rp_dump_finish(bool failed, bool tasks_live)
 {
 	if (!dump_tasks)
 		return;
 	if (failed)
 		rp_remove_images(criu_get_image_dir());
+	else if (tasks_live)
+		warn_of_images();
 	if (failed || tasks_live)
 		dump_release_all();
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * What checking and restoring QPs and AHs have in common. Internal to this
- * folder.
+ * folder, and for the CRIU plug-in.
  */
 #ifndef MIGR_QP_H
 #define MIGR_QP_H

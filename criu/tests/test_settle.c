@@ -73,6 +73,8 @@ int dump_write_foreign(void)
 	return 0;
 }
 
+unsigned int log_warnings; /* of log.c */
+
 int criu_get_image_dir(void)
 {
 	return -1;
@@ -127,6 +129,33 @@ static void again(void)
 	dump_tasks = NULL;
 }
 
+/* a connection cannot go on from images of tasks that go on themselves */
+static void left_alone(void)
+{
+	struct rxe_migr_rec_qp qp = { .rec.type = RXE_MIGR_QP,
+				      .qp_type = IBV_QPT_RC,
+				      .state = IBV_QPS_RTS };
+	const struct rxe_migr_rec *records[] = { &qp.rec };
+	struct dump_context context = { .img = { .records = records,
+						 .count = 1 } };
+	struct dump_task task = {};
+
+	dump_contexts = &context;
+	dump_tasks = &task;
+	log_warnings = 0;
+	rp_dump_finish(false, false);
+	rp_dump_finish(true, true);
+	CHECK(!log_warnings);
+	rp_dump_finish(false, true);
+	CHECK(log_warnings == 1);
+	qp.state = IBV_QPS_INIT;
+	rp_dump_finish(false, true);
+	CHECK(log_warnings == 1);
+	outcome_due = false;
+	dump_contexts = NULL;
+	dump_tasks = NULL;
+}
+
 /* who maps a ring for itself alone has none: what the device writes is not there */
 static void mapped_privately(void)
 {
@@ -161,6 +190,7 @@ static void mapped_privately(void)
 int main(void)
 {
 	mapped_privately();
+	left_alone();
 	outcome(TASKS, TASKS);
 	outcome(0, 0);
 	outcome(1, 0); /* it has come to its own end */
