@@ -197,6 +197,8 @@ static int relocate(struct migr_gids *gids, const struct iovec *images,
 	for (i = 0; i < n; i++) {
 		ret = migr_image_parse(images[i].iov_base, images[i].iov_len,
 				       &img[i], &last_error);
+		if (!ret)
+			ret = migr_check_mtu(&img[i], gids, &last_error);
 		if (ret)
 			return ret;
 		place[i] = (struct migr_place){ .img = &img[i], .gids = gids };

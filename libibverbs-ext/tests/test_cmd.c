@@ -347,6 +347,13 @@ static void test_relocate(void)
 	CHECK(qp->sgid[15] == 1 && qp->sgid_index == 1, "%u", qp->sgid[15]);
 
 	fake.reach[7] = MIGR_REACH_ROUTE;
+	fake.active_mtu = IBV_MTU_512;
+	CHECK(ibv_migr_relocate(&ctx, images, 1) == EMSGSIZE, "ok");
+	CHECK(strstr(ibv_migr_error_str(), "path_mtu is 1024 bytes"), "%s",
+	      ibv_migr_error_str());
+	CHECK(qp->sgid[15] == 1 && qp->sgid_index == 1, "%u", qp->sgid[15]);
+
+	fake.active_mtu = IBV_MTU_1024;
 	CHECK(!ibv_migr_relocate(&ctx, images, 1), "%s", ibv_migr_error_str());
 	CHECK(qp->sgid[15] == 9 && qp->sgid_index == 5, "%u", qp->sgid[15]);
 	CHECK(!ibv_migr_image_check(b.data, b.length, NULL, 0), "checksum");
