@@ -336,13 +336,17 @@ int dump_settle_at_exit(void)
 	return atexit(settle);
 }
 
-/* What the dump before this one has left is settled: CRIU has decided */
-int rp_dump_begin(void)
+/* CRIU has decided about the tasks of the dump before, and does something else */
+void rp_dump_settle(void)
 {
 	settle();
 	dump_release_all();
 	written = false;
 	outcome_due = false;
+}
+
+int rp_dump_begin(void)
+{
 	dump_forget_plugin();
 	return rp_image_new_dump();
 }

@@ -39,6 +39,8 @@ static bool tasks_live(void)
 static int rdma_init(int now)
 {
 	stage = now;
+	/* its tasks may be what is restored here, and have their numbers still */
+	rp_dump_settle();
 	if (stage == CR_PLUGIN_STAGE__RESTORE)
 		return rp_restore_init();
 	if (stage == CR_PLUGIN_STAGE__DUMP && rp_dump_begin())

@@ -279,7 +279,11 @@ int rp_remove_images(int dir);
 
 /* ---- dump side (take.c, dump.c) ---- */
 
-/* One process of CRIU may do several dumps, with RPC */
+/*
+ * One process of CRIU may do several dumps and restores, with RPC: what is left of
+ * a dump is settled first, whatever comes
+ */
+void rp_dump_settle(void);
 int rp_dump_begin(void);
 int rp_pre_dump_check(pid_t pid);
 /* Take and stop the contexts of a task; RP_NOT_OURS: it has none */

@@ -80,6 +80,64 @@ int criu_get_image_dir(void)
 	return -1;
 }
 
+/* what plugin.c calls beside dump.c */
+static int released_before = -1; /* the restore has begun */
+
+int rp_restore_init(void)
+{
+	released_before = releases;
+	return 0;
+}
+
+void rp_restore_fini(void)
+{
+}
+
+int rp_restore_file(uint32_t id)
+{
+	(void)id;
+	return RP_NOT_OURS;
+}
+
+int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
+		   int *fd)
+{
+	(void)start;
+	(void)offset;
+	(void)new_offset;
+	(void)fd;
+	return RP_NOT_OURS;
+}
+
+int rp_pre_dump_check(pid_t pid)
+{
+	(void)pid;
+	return RP_NOT_OURS;
+}
+
+int rp_dump_take(pid_t pid)
+{
+	(void)pid;
+	return RP_NOT_OURS;
+}
+
+int rp_late_attach(pid_t pid)
+{
+	(void)pid;
+	return RP_NOT_OURS;
+}
+
+bool rp_late_done(void)
+{
+	return true;
+}
+
+void rp_late_kill(void)
+{
+}
+
+extern cr_plugin_desc_t CR_PLUGIN_DESC; /* of plugin.c */
+
 /* each task has one context; the first `dying` are killed after the dump */
 static void outcome(int dying, int wanted)
 {
@@ -114,9 +172,10 @@ static void outcome(int dying, int wanted)
 	}
 }
 
-/* nothing of one dump is left when the next one begins */
-static void again(void)
+/* nothing of one dump is left when something else begins, in the same process */
+static void again(int stage)
 {
+	const bool is_dump = stage == CR_PLUGIN_STAGE__DUMP;
 	struct dump_task task = {};
 
 	dump_tasks = &task;
@@ -124,8 +183,11 @@ static void again(void)
 	rp_dump_finish(false, false);
 	CHECK(outcome_due);
 	releases = forgets = 0;
-	CHECK(!rp_dump_begin());
-	CHECK(!written && !outcome_due && forgets == 1 && releases == 1);
+	released_before = -1;
+	CHECK(!CR_PLUGIN_DESC.init(stage));
+	CHECK(!written && !outcome_due && releases == 1);
+	CHECK(forgets == is_dump);
+	CHECK(released_before == (stage == CR_PLUGIN_STAGE__RESTORE ? 1 : -1));
 	dump_tasks = NULL;
 }
 
@@ -194,6 +256,8 @@ int main(void)
 	outcome(TASKS, TASKS);
 	outcome(0, 0);
 	outcome(1, 0); /* it has come to its own end */
-	again();
+	again(CR_PLUGIN_STAGE__DUMP);
+	again(CR_PLUGIN_STAGE__PRE_DUMP);
+	again(CR_PLUGIN_STAGE__RESTORE);
 	return check_result();
 }
