@@ -21,6 +21,75 @@
 #include "rdma_plugin.h"
 
 static bool resumed;
+static bool all_here; /* who has something to be resumed */
+
+void rp_late_begin(void)
+{
+	resumed = all_here = false;
+}
+
+static pid_t tracer_of(const char *pid)
+{
+	pid_t tracer = 0;
+	char line[300];
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%s/status", pid);
+	f = fopen(line, "re");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	fclose(f);
+	return tracer;
+}
+
+/* Every task that CRIU is restoring: -errno if they cannot be found */
+static int for_each_task(void (*fn)(const char *pid, void *arg), void *arg)
+{
+	struct dirent *de;
+	DIR *d;
+
+	d = opendir("/proc");
+	if (!d)
+		return -errno;
+	while ((de = readdir(d)))
+		if (atoi(de->d_name) > 0 && tracer_of(de->d_name) == getpid())
+			fn(de->d_name, arg);
+	closedir(d);
+	return 0;
+}
+
+static void count_images(const char *pid, void *arg)
+{
+	const uint32_t vpid = rp_task_vpid(atoi(pid));
+	unsigned int *count = arg;
+
+	for (unsigned int i = 0; i < rp_nr_contexts; i++)
+		*count += rp_contexts[i].task->vpid == vpid;
+	for (unsigned int i = 0; i < rp_nr_dead; i++)
+		*count += rp_dead[i].img->vpid == vpid;
+}
+
+/*
+ * CRIU names each task of the tree, and never says which one is the last: an image of
+ * a task that is not there would keep all others Stopped, for ever, in a restore
+ * that CRIU takes for a good one.
+ */
+static int check_tasks(void)
+{
+	unsigned int count = 0;
+	int err = for_each_task(count_images, &count);
+
+	if (!err && count < rp_nr_contexts + rp_nr_dead)
+		err = -ESRCH;
+	if (err)
+		rp_err("of %u images of tasks only %u are of those that are restored",
+		       rp_nr_contexts + rp_nr_dead, count);
+	all_here = !err;
+	return err;
+}
 
 /*
  * Files that the restore needed and CRIU did not close. They are above all that
@@ -171,6 +240,11 @@ int rp_late_attach(pid_t pid)
 	bool found = dead;
 	int err;
 
+	if (!rp_late_done() && !all_here) {
+		err = check_tasks();
+		if (err)
+			return err;
+	}
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++)
 		found |= c->task->vpid == (uint32_t)vpid;
 	if (!found)
@@ -191,23 +265,6 @@ int rp_late_attach(pid_t pid)
 bool rp_late_done(void)
 {
 	return (!rp_nr_contexts && !rp_nr_dead) || resumed;
-}
-
-static pid_t tracer_of(const char *pid)
-{
-	pid_t tracer = 0;
-	char line[300];
-	FILE *f;
-
-	snprintf(line, sizeof(line), "/proc/%s/status", pid);
-	f = fopen(line, "re");
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
-			break;
-	fclose(f);
-	return tracer;
 }
 
 /* is it the init of a pid namespace? */
@@ -235,9 +292,10 @@ struct tracees {
 };
 
 /* CRIU waits for the leader of the init itself, and for nobody else */
-static void note_threads(struct tracees *t, const char *pid)
+static void end_task(const char *pid, void *arg)
 {
 	pid_t leader = is_init(pid) ? atoi(pid) : 0, tid;
+	struct tracees *t = arg;
 	struct dirent *de;
 	char name[300];
 	void *p;
@@ -257,6 +315,7 @@ static void note_threads(struct tracees *t, const char *pid)
 	}
 	if (d)
 		closedir(d);
+	kill(atoi(pid), SIGKILL);
 }
 
 /*
@@ -288,19 +347,10 @@ static void reap(struct tracees *t)
 void rp_late_kill(void)
 {
 	struct tracees t = { NULL, 0 };
-	struct dirent *de;
-	DIR *d;
 
 	rp_err("killing the restored tasks");
-	d = opendir("/proc");
-	if (!d)
+	if (for_each_task(end_task, &t))
 		abort(); /* takes the traced tasks along (PTRACE_O_EXITKILL) */
-	while ((de = readdir(d)))
-		if (atoi(de->d_name) > 0 && tracer_of(de->d_name) == getpid()) {
-			note_threads(&t, de->d_name);
-			kill(atoi(de->d_name), SIGKILL);
-		}
-	closedir(d);
 	reap(&t);
 	free(t.tid);
 }

@@ -41,8 +41,10 @@ static int rdma_init(int now)
 	stage = now;
 	/* its tasks may be what is restored here, and have their numbers still */
 	rp_dump_settle();
-	if (stage == CR_PLUGIN_STAGE__RESTORE)
+	if (stage == CR_PLUGIN_STAGE__RESTORE) {
+		rp_late_begin();
 		return rp_restore_init();
+	}
 	if (stage == CR_PLUGIN_STAGE__DUMP && rp_dump_begin())
 		return -EPERM;
 	if (stage == CR_PLUGIN_STAGE__DUMP && criu_get_image_dir() >= 0 &&

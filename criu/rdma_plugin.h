@@ -347,6 +347,7 @@ const struct rp_dead *rp_dead_find_vma(uint64_t start, uint64_t offset,
 
 /* ---- tasks restored but not yet running (late.c) ---- */
 
+void rp_late_begin(void);
 /* Complete a task's contexts and mappings; with the last task, resume them all */
 int rp_late_attach(pid_t pid);
 /* Nothing has been left behind */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 
 #define migr_cmd_resolve fake_resolve
 #define migr_cmd_resume fake_resume
@@ -339,6 +340,7 @@ int fake_resume(int fd, struct rxe_migr_status *st)
 	return 0;
 }
 
+/* traced, as CRIU has them */
 static pid_t start_task(void)
 {
 	pid_t pid = fork();
@@ -347,14 +349,15 @@ static pid_t start_task(void)
 	if (!pid)
 		for (;;)
 			pause();
+	MUST(!ptrace(PTRACE_SEIZE, pid, 0, 0));
 	return pid;
 }
 
 /* A context is complete, two tasks with dead files are not */
 static void in_order(void)
 {
-	pid_t pid[] = { start_task(), start_task() };
-	struct rp_task_image img = { .vpid = 17, .fd = 3, .max_fd = 9 };
+	pid_t pid[] = { start_task(), start_task(), start_task() };
+	struct rp_task_image img = { .vpid = 1 << 22, .fd = 3, .max_fd = 9 };
 	struct rp_context context = { .task = &img, .late_fd = dup(0) };
 	struct rp_dead_image dead_img[] = { { .vpid = rp_task_vpid(pid[0]) },
 					    { .vpid = rp_task_vpid(pid[1]) } };
@@ -369,6 +372,9 @@ static void in_order(void)
 	rp_contexts = &context;
 	rp_nr_contexts = 1;
 	CHECK(!rp_late_done());
+	/* nobody has this number, and nobody else could be resumed */
+	CHECK(rp_late_attach(pid[1]) == -ESRCH && !dead[1].done);
+	img.vpid = rp_task_vpid(pid[2]);
 	CHECK(rp_late_attach(getpid()) == RP_NOT_OURS);
 	CHECK(!rp_late_attach(pid[1]));
 	CHECK(dead[1].done && !dead[0].done);
@@ -379,7 +385,7 @@ static void in_order(void)
 	rp_nr_contexts = 0;
 	rp_dead = NULL;
 	rp_nr_dead = 0;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], NULL, 0);
 	}

@@ -121,6 +121,10 @@ int rp_dump_take(pid_t pid)
 	return RP_NOT_OURS;
 }
 
+void rp_late_begin(void)
+{
+}
+
 int rp_late_attach(pid_t pid)
 {
 	(void)pid;
