@@ -4,6 +4,7 @@
  */
 #include "control.h"
 #include "random.h"
+#include "section.h"
 #include "suspend.h"
 #include "taken.h"
 
@@ -75,7 +76,9 @@ int suspend_post_marker(struct shadow_qp *qp)
 	/* one of a suspension before says nothing of what was posted since */
 	if (qp->is_marked || cq->markers >= cq->spare)
 		return EBUSY;
+	section_begin(); /* doorbell.h */
 	err = qp->post_send(qp->real, &wr, &bad);
+	section_end();
 	if (!err) {
 		LIST_INSERT_HEAD(&cq->marked, qp, marked);
 		qp->is_marked = true;

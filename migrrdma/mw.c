@@ -4,6 +4,7 @@
  */
 #include "gate.h"
 #include "names.h"
+#include "section.h"
 
 /* is the window's key the name of something else? If not, it is its own name. */
 static int name(struct shadow_context *c, const struct ibv_mw *mw)
@@ -117,7 +118,9 @@ int shadow_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 
 	gate_enter_with(&to_qp(qp)->suspended); /* it posts */
 	b.bind_info = real_bind_info(&bind->bind_info);
+	section_begin(); /* doorbell.h */
 	err = s->real->context->ops.bind_mw(real_qp(qp), s->real, &b);
+	section_end();
 	mw->rkey = s->real->rkey;
 	gate_leave();
 	return err;

@@ -3,6 +3,7 @@
 
 #include "gate.h"
 #include "recvq.h"
+#include "section.h"
 #include "sendq.h"
 #include "slots.h"
 #include "taken.h"
@@ -29,6 +30,23 @@ static int fail(struct shadow_qp *qp)
 	return err;
 }
 
+/*
+ * What was collected, as far as there is room. Of a full queue librxe and libmlx5 say
+ * ENOMEM; an older librxe said -ENOMEM, which would be taken for a refusal here. These posts
+ * have a section, as the application's have, for the doorbell (doorbell.h).
+ */
+static int post(struct shadow_qp *qp)
+{
+	int err;
+
+	section_begin();
+	do {
+		err = sendq_post(qp);
+	} while (err && err != ENOMEM && !fail(qp));
+	section_end();
+	return err;
+}
+
 /* Is all posted that was collected? A queue may be full of what was posted before. */
 static bool resume_qp(struct shadow_qp *qp)
 {
@@ -37,9 +55,7 @@ static bool resume_qp(struct shadow_qp *qp)
 	/* a batch may have it, in a thread that waits for us */
 	if (pthread_mutex_trylock(&qp->lock))
 		return false;
-	do {
-		err = sendq_post(qp);
-	} while (err && err != ENOMEM && !fail(qp));
+	err = post(qp);
 	/* it was brought to where it has none, while a batch had the lock */
 	if (err && err != ENOMEM && qp->real->state < IBV_QPS_RTS) {
 		sendq_clear(qp);

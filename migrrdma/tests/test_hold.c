@@ -72,22 +72,60 @@ long syscall(long number, ...)
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* rxe's: in a post, a write() of the command and nothing else */
-static void check_doorbell(const int pipe[2], bool by_ioctl)
+/* how often by write(), since the last question */
+static unsigned int written(int pipe)
 {
-	char sink[64];
+	char sink[FAKE_BELL];
+	unsigned int n = 0;
+
+	while (read(pipe, sink, sizeof(sink)) == FAKE_BELL)
+		n++;
+	return n;
+}
+
+static void check_rung(int pipe, unsigned int times, bool by_ioctl)
+{
+	unsigned int n = written(pipe);
+
+	CHECK(rung == (by_ioctl ? times : 0), "%u", rung);
+	CHECK(n == (by_ioctl ? 0 : times), "%u", n);
+	rung = 0;
+}
+
+static int bind_window(struct ibv_mw *mw)
+{
+	struct ibv_mw_bind bind = { .bind_info.mr = w.mr };
+
+	return ibv_bind_mw(w.qp, mw, &bind);
+}
+
+/* rxe's: in a post, a write() of the command and nothing else */
+static void check_doorbell(int pipe, bool by_ioctl)
+{
+	char other[FAKE_BELL] = "";
+	struct ibv_mw *mw;
 
 	rung = 0;
-	MUST(dup2(pipe[1], real_ctx->cmd_fd) >= 0);
 	CHECK(!write_one(w.qp, 1, 1));
-	CHECK(rung == by_ioctl);
-	CHECK((read(pipe[0], sink, sizeof(sink)) == FAKE_BELL) == !by_ioctl);
-	/* another write() of so many bytes */
-	CHECK(write(real_ctx->cmd_fd, sink, FAKE_BELL) == FAKE_BELL);
-	CHECK(read(pipe[0], sink, sizeof(sink)) == FAKE_BELL);
-	close(real_ctx->cmd_fd);
+	check_rung(pipe, 1, by_ioctl);
+	CHECK(write(real_ctx->cmd_fd, other, FAKE_BELL) == FAKE_BELL);
+	check_rung(pipe, 1, false);
+
+	/* those of the layer: each is there once, and is signaled */
+	suspend();
+	check_rung(pipe, 2, by_ioctl);
+	CHECK(markers_of(w.real) == 1 && markers_of(w.real_srq) == 1);
+	CHECK(!write_one(w.qp, 2, 1));
+	check_rung(pipe, 0, by_ioctl);
+	resume();
+	check_rung(pipe, 1, by_ioctl);
+	SENT(w.real, 1, 2);
+	MUST(mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1));
+	CHECK(!bind_window(mw));
+	check_rung(pipe, 1, by_ioctl);
+	CHECK(!ibv_dealloc_mw(mw));
 	fake_finish(w.real, 1, IBV_WC_SUCCESS);
-	POLLED(w.cq, 1, 1);
+	POLLED(w.cq, 1, 1, 2);
 }
 
 static void test_doorbell(void)
@@ -98,15 +136,16 @@ static void test_doorbell(void)
 	MUST(!pipe2(pipes, O_NONBLOCK));
 	fake_bells = true;
 	world_make();
-	check_doorbell(pipes, false);
+	MUST(dup2(pipes[1], real_ctx->cmd_fd) >= 0);
+	check_doorbell(pipes[0], false);
 	suspend();
 	replace_all();
 	connect_all();
 	resume();
-	check_doorbell(pipes, true);
+	MUST(written(pipes[0])); /* while it had not moved */
+	check_doorbell(pipes[0], true);
 	/* and where that is no command */
 	rung = UINT_MAX;
-	MUST(dup2(pipes[1], real_ctx->cmd_fd) >= 0);
 	CHECK(!write_one(w.qp, 1, 1));
 	fake_finish(w.real, 1, IBV_WC_SUCCESS);
 	POLLED(w.cq, 1, 1);

@@ -112,6 +112,9 @@ void put_completion(struct ibv_cq *cq, const struct ibv_wc *wc);
 
 bool items_left(void);
 
+/** ring_bell - tell the kernel of a post, as rxe does, if fake_bells. Return: 0 or errno */
+int ring_bell(const struct ibv_context *ctx);
+
 /* --- what contexts have --- */
 
 /** command - can the kernel be reached? EIO if the layer says that the device is gone */

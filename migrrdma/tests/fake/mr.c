@@ -242,7 +242,7 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 	KEEP(bind, *bind);
 	ENTER_ERR(qp, mw);
 	mw->rkey = ibv_inc_rkey(mw->rkey);
-	return 0;
+	return ring_bell(qp->context);
 }
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)

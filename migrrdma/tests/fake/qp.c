@@ -241,22 +241,32 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 bool fake_bells;
 
-/* as rxe: what is posted is in memory that the kernel sees */
-static void ring_bell(const struct ibv_context *ctx)
+/* as rxe: what is posted is in memory that the kernel sees, whatever comes of this */
+int ring_bell(const struct ibv_context *ctx)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_post_send cmd;
 	} bell = { .hdr.command = IB_USER_VERBS_CMD_POST_SEND };
 
-	if (fake_bells && write(ctx->cmd_fd, &bell, FAKE_BELL) != FAKE_BELL)
-		errno = EIO; /* the device is not there */
+	return fake_bells && write(ctx->cmd_fd, &bell, FAKE_BELL) != FAKE_BELL
+		       ? errno
+		       : 0;
+}
+
+static int queue_sends(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		       struct ibv_send_wr **bad_wr)
+{
+	if (works)
+		return work((struct fake_qp *)qp, wr, bad_wr);
+	POST_ALL(qp, wr, bad_wr, send);
+	return 0;
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
-	int err;
+	int err, rung;
 
 	OWN(QP, qp);
 	err = ENTER(qp, wr, bad_wr);
@@ -269,11 +279,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		if (w->opcode == IBV_WR_BIND_MW)
 			KEEP(mw_rkey, w->bind_mw.mw->rkey);
 	}
-	ring_bell(qp->context);
-	if (works)
-		return work((struct fake_qp *)qp, wr, bad_wr);
-	POST_ALL(qp, wr, bad_wr, send);
-	return 0;
+	err = queue_sends(qp, wr, bad_wr);
+	rung = ring_bell(qp->context);
+	return rung ? rung : err;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
