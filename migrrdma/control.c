@@ -23,7 +23,7 @@
 
 static int sock = -1;
 static atomic_int client = -1;
-static bool is_on; /* written before there is any object, and in a child */
+static atomic_bool is_on; /* written before there is any object, and in a child */
 
 /* Whoever may write into the process' memory anyhow: its user, and root. */
 static bool may_ask(int fd)

@@ -118,7 +118,8 @@ static bool yields_to_us(void)
 
 void gate_enter_with(const bool *suspended)
 {
-	if (!control_is_on())
+	/* a child that was forked within still leaves it */
+	if (!control_is_on() && !own.depth)
 		return;
 	if (!own.depth++)
 		own.cancel = cancel_off();
@@ -134,9 +135,10 @@ void gate_enter(void)
 	gate_enter_with(&(bool){ false });
 }
 
+/* Who has begun before there was a gate is not within, whatever there is now. */
 void gate_leave(void)
 {
-	if (!control_is_on())
+	if (!own.depth)
 		return;
 	pthread_mutex_lock(&gate.lock);
 	if (!--gate.within)
@@ -203,6 +205,8 @@ void gate_in_child(void)
 
 	pthread_mutex_init(&gate.lock, NULL);
 	pthread_cond_init(&gate.changed, NULL);
+	gate.within = own.depth;
+	gate.closed = false;
 	pthread_mutex_init(&contexts_lock, NULL);
 	TAILQ_FOREACH (c, &put_away, entry)
 		c->put_away = false;

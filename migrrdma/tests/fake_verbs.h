@@ -121,9 +121,6 @@ enum {
 
 /* it gives no more than it is asked for, and so many SGEs at most */
 extern bool fake_exact;
-enum {
-	FAKE_MOST_SGES = 40
-};
 
 /* What names of devices begin with, when they appear; "fake" */
 extern const char *fake_prefix;
@@ -139,6 +136,13 @@ extern struct ibv_gid_entry fake_gids[FAKE_GIDS];
 
 /* Called with each context before it is given out */
 extern void (*fake_prepare)(struct verbs_context *ctx);
+
+/*
+ * Called while devices are listed, a list is freed, or a device is opened: by whoever does
+ * that, with no lock of the fake's held
+ */
+extern void (*fake_listing)(void), (*fake_unlisting)(void),
+	(*fake_opening)(void);
 
 /* Called while a device is imported, between the two calls that libibverbs
  * makes */

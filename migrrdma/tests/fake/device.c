@@ -88,6 +88,8 @@ static void put_device(struct ibv_device *device)
 	pthread_mutex_unlock(&lock);
 }
 
+void (*fake_listing)(void), (*fake_unlisting)(void), (*fake_opening)(void);
+
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct ibv_device **list;
@@ -97,6 +99,8 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (num_devices)
 		*num_devices = 0;
 	ENTER_OR(NULL, num_devices);
+	if (fake_listing)
+		fake_listing();
 	/* libibverbs knows no device any more without a file */
 	if (stat("/dev", &st)) {
 		fake_last.forgotten++;
@@ -115,6 +119,8 @@ void ibv_free_device_list(struct ibv_device **list)
 {
 	OWN(LIST, list);
 	ENTER(list);
+	if (fake_unlisting)
+		fake_unlisting();
 	for (int i = 0; list[i]; i++)
 		put_device(list[i]);
 	DESTROY(LIST, list);
@@ -298,6 +304,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	OWN(DEVICE, device);
 	ENTER_OR(NULL, device);
+	if (fake_opening)
+		fake_opening();
 	return open_device(device);
 }
 
