@@ -40,6 +40,9 @@ struct shadow_device {
 static struct shadow_device *devices;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* A stale device is looked for by one thread at a time: it comes before @lock. */
+static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+
 /* What ibv_get_device_list() gives; the application has @device. */
 struct list {
 	struct ibv_device **real;
@@ -69,7 +72,12 @@ struct ibv_device *real_device(struct ibv_device *device)
 {
 	struct shadow_device *d = to_device(device);
 
-	return d ? d->real : device;
+	if (!d)
+		return device;
+	pthread_mutex_lock(&lock);
+	device = d->real;
+	pthread_mutex_unlock(&lock);
+	return device;
 }
 
 /* what the kernel says of a device's file; empty if it says nothing */
@@ -189,17 +197,38 @@ struct ibv_context *device_open_again(struct ibv_device *device, bool dead,
 	return ctx;
 }
 
-struct ibv_context *device_open(struct ibv_device *device)
+static bool is_stale(struct ibv_device *device)
 {
-	struct ibv_context *ctx;
-	char why[DEVICE_WHY];
+	const struct shadow_device *d = to_device(device);
+	bool is;
 
-	if (!to_device(device)->stale)
-		return real()->ibv_open_device(real_device(device));
-	ctx = device_open_again(device, true, why);
+	pthread_mutex_lock(&lock);
+	is = d->stale;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/* What one thread has found others need not look for. */
+static struct ibv_context *open_stale(struct ibv_device *device)
+{
+	struct ibv_context *ctx = NULL;
+	char why[DEVICE_WHY];
+	bool is;
+
+	pthread_mutex_lock(&finding);
+	is = is_stale(device);
+	if (is)
+		ctx = device_open_again(device, true, why);
 	if (ctx)
 		device_is_now(device, ctx);
-	return ctx;
+	pthread_mutex_unlock(&finding);
+	return is ? ctx : real()->ibv_open_device(real_device(device));
+}
+
+struct ibv_context *device_open(struct ibv_device *device)
+{
+	return is_stale(device) ? open_stale(device)
+				: real()->ibv_open_device(real_device(device));
 }
 
 void device_is_now(struct ibv_device *device, const struct ibv_context *real)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Devices that were listed before the process has come to another host
+ */
+#include <sys/stat.h>
+
+#include "replace_rig.h"
+
+static char sysfs[64]; /* of the second device */
+
+static void say_of_second(const char *file, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", sysfs, file);
+	if (!text) {
+		CHECK(!remove(path));
+		return;
+	}
+	MUST(f = fopen(path, "w"));
+	MUST(fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* with the first device open, and the second one in this list */
+static struct ibv_device **list_and_move(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	MUST(list);
+	hold(100);
+	world_leaves_host();
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
+	real_ctx = fake_newest(FAKE_CONTEXT);
+	world_is_back();
+	CHECK(!layer_connect(&swapped));
+	resume();
+	return list;
+}
+
+/* --- two that open it --- */
+
+static atomic_uint lists;
+
+static void count_list(void)
+{
+	lists++;
+}
+
+/* The other one could look for it now. */
+static void open_slowly(void)
+{
+	for (int i = 0; i < 2000 && lists < 2; i++)
+		usleep(100);
+}
+
+static pthread_barrier_t start;
+
+static void *open_device(void *device)
+{
+	pthread_barrier_wait(&start);
+	return ibv_open_device(device);
+}
+
+static void test_two_open(void)
+{
+	struct ibv_device **list;
+	pthread_t threads[2];
+	void *opened[2];
+
+	puts("two threads open one at once, which is looked for once");
+	list = list_and_move();
+	lists = 0;
+	fake_listing = count_list;
+	fake_opening = open_slowly;
+	MUST(!pthread_barrier_init(&start, NULL, 2));
+	for (int i = 0; i < 2; i++)
+		MUST(!pthread_create(&threads[i], NULL, open_device, list[1]));
+	for (int i = 0; i < 2; i++)
+		MUST(!pthread_join(threads[i], &opened[i]) && opened[i]);
+	pthread_barrier_destroy(&start);
+	fake_opening = fake_listing = NULL;
+	CHECK(lists == 1, "%u", lists);
+	for (int i = 0; i < 2; i++)
+		CHECK(!ibv_close_device(opened[i]));
+	ibv_free_device_list(list);
+}
+
+int main(void)
+{
+	rig_open();
+	snprintf(sysfs, sizeof(sysfs), "%s/dev1", dir);
+	MUST(!mkdir(sysfs, 0755));
+	say_of_second("ibdev", "fake1\n");
+	say_of_second("dev", "0:0\n");
+	test_two_open();
+	say_of_second("ibdev", NULL);
+	say_of_second("dev", NULL);
+	CHECK(!rmdir(sysfs));
+	return rig_close();
+}
