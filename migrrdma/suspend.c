@@ -125,8 +125,11 @@ void suspend_let_verbs(void)
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 
+	/* of a context, too, of which all QPs are destroyed since */
+	TAILQ_FOREACH (c, &contexts, entry)
+		c->suspended = false;
 	EACH (c, qp, qps)
-		qp->suspended = c->suspended = false;
+		qp->suspended = false;
 }
 
 static int choose(const uint32_t *qpns, unsigned int n, struct suspension *s)

@@ -64,6 +64,11 @@ static int query_a(void)
 	return ibv_query_qp(two.a, &attr, IBV_QP_STATE, &init);
 }
 
+static int destroy_a(void)
+{
+	return ibv_destroy_qp(two.a);
+}
+
 static struct ibv_mw *window;
 
 static int free_window(void)
@@ -162,10 +167,11 @@ static int destroy_b(void)
 
 static struct {
 	struct ibv_cq_ex *ex;
+	int (*call)(void);
 	atomic_bool has, go;
 } holder;
 
-static int query_with_cq(void)
+static int call_with_cq(void)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
 	int err;
@@ -174,14 +180,16 @@ static int query_with_cq(void)
 	CHECK(holder.ex->wr_id == 1);
 	holder.has = true;
 	WAIT(holder.go);
-	err = query_a();
+	err = holder.call();
 	ibv_end_poll(holder.ex);
 	return err;
 }
 
-static struct ibv_cq *holder_make(void)
+static struct ibv_cq *holder_make(int (*call)(void))
 {
 	struct ibv_cq *cq;
+
+	holder.call = call;
 
 	holder.ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &two.real_cq);
 	holder.has = holder.go = false;
@@ -209,13 +217,13 @@ static void test_yields(bool replaced)
 	puts(replaced
 		     ? "and when that has been replaced"
 		     : "a verb waits for a CQ of which the owner waits for a suspended QP");
-	cq = holder_make();
+	cq = holder_make(query_a);
 	qpn = two.a->qp_num;
 	if (replaced) {
 		CHECK(!layer_replace(&qpn, 1, LONG, &swapped));
 		two.real_a = fake_newest(FAKE_QP);
 	}
-	verb_begin(&has_cq, query_with_cq);
+	verb_begin(&has_cq, call_with_cq);
 	WAIT(holder.has);
 	if (replaced) {
 		verb_begin(&waits, modify_a);
@@ -237,6 +245,31 @@ static void test_yields(bool replaced)
 	if (replaced)
 		verb_end(&waits);
 	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(cq));
+}
+
+/* Nothing of the context is suspended any more, though none of its QPs could be asked. */
+static void test_all_destroyed(void)
+{
+	struct verb has_cq, within, frees;
+	struct ibv_cq *cq;
+
+	puts("and when all QPs are destroyed meanwhile");
+	cq = holder_make(destroy_a);
+	verb_begin(&has_cq, call_with_cq);
+	WAIT(holder.has);
+	verb_begin(&within, destroy_b);
+	WAIT(fake_alive(FAKE_QP) == 1);
+	holder.go = true;
+	resume();
+	verb_end(&has_cq);
+	verb_end(&within);
+	CHECK(!fake_alive(FAKE_QP));
+	window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	MUST(window);
+	verb_begin(&frees, free_window);
+	WAIT(frees.done);
+	verb_end(&frees);
+	CHECK(!ibv_destroy_cq(cq));
 }
 
 /* of the application's */
@@ -273,7 +306,7 @@ static void test_yields_to_all(void)
 	struct ibv_cq *cq;
 
 	puts("and when that waits for a lock, of which the owner does");
-	cq = holder_make();
+	cq = holder_make(NULL);
 	locked = false;
 	verb_begin(&has_lock, query_with_lock);
 	WAIT(locked);
@@ -297,6 +330,7 @@ int main(void)
 	test_batches();
 	test_yields(false);
 	test_yields(true);
+	test_all_destroyed();
 	test_yields_to_all();
 	return rig_close();
 }
