@@ -69,6 +69,14 @@ static int destroy_a(void)
 	return ibv_destroy_qp(two.a);
 }
 
+/* It is in RTS, if one asks the application. */
+static int set_timer_of_a(void)
+{
+	struct ibv_qp_attr attr = { .min_rnr_timer = 12 };
+
+	return ibv_modify_qp(two.a, &attr, IBV_QP_MIN_RNR_TIMER) || query_a();
+}
+
 static struct ibv_mw *window;
 
 static int free_window(void)
@@ -210,6 +218,8 @@ static void test_yields(bool replaced)
 {
 	const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
 	struct verb has_cq, within, waits;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
 	struct swap swapped;
 	struct ibv_cq *cq;
 	uint32_t qpn;
@@ -217,7 +227,7 @@ static void test_yields(bool replaced)
 	puts(replaced
 		     ? "and when that has been replaced"
 		     : "a verb waits for a CQ of which the owner waits for a suspended QP");
-	cq = holder_make(query_a);
+	cq = holder_make(replaced ? set_timer_of_a : query_a);
 	qpn = two.a->qp_num;
 	if (replaced) {
 		CHECK(!layer_replace(&qpn, 1, LONG, &swapped));
@@ -236,10 +246,15 @@ static void test_yields(bool replaced)
 		CHECK(!layer_set_peer(qpn, 1, &gid, "peer", &swapped));
 		WAIT(has_cq.done);
 		CHECK(!waits.done && two.real_a->state == IBV_QPS_INIT);
+		CHECK(!send_one(two.a, 2, 0));
 		CHECK(!layer_connect(&swapped));
 		CHECK(two.real_a->state == IBV_QPS_RTS);
+		CHECK(!ibv_query_qp(two.real_a, &attr, 0, &init) &&
+		      attr.min_rnr_timer == 12);
 	}
 	resume();
+	if (replaced)
+		SENT(two.real_a, 2);
 	verb_end(&has_cq);
 	verb_end(&within);
 	if (replaced)
