@@ -38,6 +38,8 @@ static struct ibv_srq *make(struct shadow_srq *s,
 
 	*a = s->attr;
 	a->srq_context = s;
+	if (s->real) /* it may have been reached since: swap_limit() knows */
+		a->attr.srq_limit = 0;
 	if (a->comp_mask & IBV_SRQ_INIT_ATTR_PD)
 		a->pd = coming_pd(a->pd);
 	if (a->comp_mask & IBV_SRQ_INIT_ATTR_CQ)

@@ -107,10 +107,10 @@ static void tell_srq(FILE *f, struct shadow_context *c, struct shadow_srq *srq)
 	const struct ibv_srq_init_attr_ex *a = &srq->attr;
 
 	fprintf(f,
-		"{\"pd\": %d, \"max_wr\": %u, \"max_sge\": %u, \"limit\": %u, "
+		"{\"pd\": %d, \"max_wr\": %u, \"max_sge\": %u, "
 		"\"extended\": %d, \"mask\": %u}",
 		PLACE(c, pd, pds, a->pd), a->attr.max_wr, a->attr.max_sge,
-		a->attr.srq_limit, srq->extended, a->comp_mask);
+		srq->extended, a->comp_mask);
 }
 
 static void tell_attr(FILE *f, const struct ibv_qp_attr *a)

@@ -165,10 +165,9 @@ static bool make_srq(struct made *m, json_t *json)
 	struct ibv_srq *srq;
 	int pd, extended;
 
-	if (json_unpack(json, "{s:i, s:i, s:i, s:i, s:i, s:i !}", "pd", &pd,
+	if (json_unpack(json, "{s:i, s:i, s:i, s:i, s:i !}", "pd", &pd,
 			"max_wr", &a.attr.max_wr, "max_sge", &a.attr.max_sge,
-			"limit", &a.attr.srq_limit, "extended", &extended,
-			"mask", &a.comp_mask) ||
+			"extended", &extended, "mask", &a.comp_mask) ||
 	    pd < 0 || !IS_PLACE(m, pds, pd) ||
 	    a.comp_mask &
 		    ~(uint32_t)(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD))

@@ -262,6 +262,9 @@ void fake_cq_event(struct ibv_cq *real);
 void fake_async_event(struct ibv_context *real,
 		      const struct ibv_async_event *event);
 
+/** fake_limit_reached - an SRQ has so few RECVs: its limit is armed no more */
+void fake_limit_reached(struct ibv_srq *real);
+
 /** fake_parent_alloc - let the allocator of a real parent domain work, as
  * providers do */
 void *fake_parent_alloc(struct ibv_pd *real, size_t size, size_t align,

@@ -95,6 +95,33 @@ static void test_limit(void)
 	}
 }
 
+/* Nor is it armed again, with what the SRQ was made, when that was long ago. */
+static void test_limit_reached(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { 8, 2, 2 } };
+	struct ibv_async_event event;
+	struct ibv_srq_attr is;
+	struct ibv_srq *srq;
+
+	puts("a limit that was reached");
+	srq = ibv_create_srq(pd, &attr);
+	MUST(srq);
+	for (int reached = 0; reached < 2; reached++) {
+		if (reached) {
+			fake_limit_reached(fake_newest(FAKE_SRQ));
+			CHECK(!ibv_get_async_event(ctx, &event));
+			ibv_ack_async_event(&event);
+		}
+		suspend();
+		CHECK(!layer_replace(NULL, 0, LONG, &swapped));
+		CHECK(!layer_connect(&swapped));
+		resume();
+		CHECK(!ibv_query_srq(srq, &is));
+		CHECK(is.srq_limit == (reached ? 0 : 2), "%u", is.srq_limit);
+	}
+	CHECK(!ibv_destroy_srq(srq));
+}
+
 static atomic_bool destroyed;
 
 static void *destroy_thread(void *cq)
@@ -205,6 +232,7 @@ int main(void)
 	rig_open();
 	test_events();
 	test_limit();
+	test_limit_reached();
 	test_event_ends();
 	test_armed_meanwhile();
 	return rig_close();

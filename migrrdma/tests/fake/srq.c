@@ -15,8 +15,15 @@ void drop_recvs(struct recvs *r)
 	r->n = 0;
 }
 
+static void grow_attr(struct ibv_srq_attr *attr)
+{
+	attr->max_wr += 100;
+	attr->max_sge += 100;
+}
+
+/* armed at once, as rxe's */
 static struct ibv_srq *new_srq(struct ibv_context *ctx, void *srq_context,
-			       struct ibv_pd *pd)
+			       struct ibv_pd *pd, uint32_t limit)
 {
 	struct fake_srq *f = make(FAKE_SRQ, sizeof(*f));
 	struct ibv_srq *srq = &f->srq;
@@ -25,6 +32,7 @@ static struct ibv_srq *new_srq(struct ibv_context *ctx, void *srq_context,
 	srq->srq_context = srq_context;
 	srq->pd = pd;
 	srq->handle = new_handle();
+	f->limit = limit;
 	return srq;
 }
 
@@ -35,11 +43,11 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 
 	OWN(PD, pd);
 	KEEP(srq, asked);
-	attr->attr.max_wr += 100;
-	attr->attr.max_sge += 100;
+	grow_attr(&attr->attr);
 	ENTER_OR(NULL, pd);
 	COMMAND_OR(NULL, pd->context);
-	return new_srq(pd->context, attr->srq_context, pd);
+	return new_srq(pd->context, attr->srq_context, pd,
+		       attr->attr.srq_limit);
 }
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *ctx,
@@ -57,10 +65,9 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *ctx,
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ)
 		OWN(CQ, attr->cq);
 	KEEP(srq, *attr);
-	attr->attr.max_wr += 100;
-	attr->attr.max_sge += 100;
+	grow_attr(&attr->attr);
 	ENTER_OR(NULL, ctx);
-	return new_srq(ctx, attr->srq_context, pd);
+	return new_srq(ctx, attr->srq_context, pd, attr->attr.srq_limit);
 }
 
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
@@ -80,6 +87,18 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	attr->max_wr = 31;
 	attr->srq_limit = ((struct fake_srq *)srq)->limit;
 	return 0;
+}
+
+void fake_limit_reached(struct ibv_srq *real)
+{
+	const struct ibv_async_event event = {
+		.event_type = IBV_EVENT_SRQ_LIMIT_REACHED,
+		.element.srq = real,
+	};
+
+	OWN(SRQ, real);
+	((struct fake_srq *)real)->limit = 0;
+	fake_async_event(real->context, &event);
 }
 
 int ibv_destroy_srq(struct ibv_srq *srq)
