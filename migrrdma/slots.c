@@ -64,10 +64,16 @@ static void delete(struct slots *s)
 
 void slots_retire(struct slots *s, struct shadow_context *c)
 {
+	bool is_used;
+
+	/* other threads may poll the last ones, of any CQ of the context */
+	pthread_mutex_lock(&s->lock);
 	free(s->sge);
 	s->sge = NULL;
+	is_used = s->used;
+	pthread_mutex_unlock(&s->lock);
 	s->last_cq = c->cqs_made;
-	if (s->used)
+	if (is_used)
 		LIST_INSERT_HEAD(&c->slots, s, entry);
 	else
 		delete (s);
