@@ -16,6 +16,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "device.h"
 #include "section.h"
 #include "suspend.h"
 #include "swap.h"
@@ -226,6 +227,7 @@ static void in_child(void)
 		return;
 	is_on = false;
 	close(sock);
+	device_in_child();
 	suspend_in_child();
 }
 

@@ -362,6 +362,12 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	return ctx;
 }
 
+void device_in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&finding, NULL);
+}
+
 __be64 ibv_get_device_guid(struct ibv_device *device)
 {
 	return real()->ibv_get_device_guid(real_device(device));

@@ -59,6 +59,9 @@ struct ibv_context *device_open(struct ibv_device *device);
 /** device_is_now - the real device behind a shadow is that of this real context */
 void device_is_now(struct ibv_device *device, const struct ibv_context *real);
 
+/* in a process that has just been forked */
+void device_in_child(void);
+
 /** device_of - the part that the application sees */
 struct ibv_device *device_of(struct shadow_device *device);
 

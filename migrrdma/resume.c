@@ -101,7 +101,6 @@ bool resume_some(void)
 void resume_in_child(struct shadow_context *c)
 {
 	struct shadow_channel *ch;
-	struct shadow_srq *srq;
 	struct shadow_cq *cq;
 	struct shadow_qp *qp;
 
@@ -112,9 +111,7 @@ void resume_in_child(struct shadow_context *c)
 		atomic_store(&ch->held, false);
 	TAILQ_FOREACH (cq, &c->cqs, entry)
 		cq_init_lock(cq);
-	TAILQ_FOREACH (srq, &c->srqs, entry)
-		if (srq->slots)
-			slots_in_child(srq->slots);
+	slots_in_child(c);
 	TAILQ_FOREACH (qp, &c->qps, entry) {
 		unlock_in_child(&qp->lock);
 		qp->suspended = false;

@@ -238,11 +238,23 @@ void slots_resize(struct slots *s, uint32_t max_wr)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void slots_in_child(struct slots *s)
+void slots_all_in_child(void)
 {
 	pthread_mutex_init(&all_lock, NULL);
-	pthread_mutex_init(&s->lock, NULL);
-	s->hold = false;
+}
+
+void slots_in_child(struct shadow_context *c)
+{
+	struct shadow_srq *srq;
+	struct slots *s;
+
+	TAILQ_FOREACH (srq, &c->srqs, entry)
+		if (srq->slots) {
+			pthread_mutex_init(&srq->slots->lock, NULL);
+			srq->slots->hold = false;
+		}
+	LIST_FOREACH (s, &c->slots, entry)
+		pthread_mutex_init(&s->lock, NULL);
 }
 
 /* --- replacement --- */

@@ -34,8 +34,9 @@ int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
 /** slots_are_sure - has the provider always said what it has taken? */
 bool slots_are_sure(const struct slots *slots);
 
-/* in a process that has just been forked */
-void slots_in_child(struct slots *slots);
+/* in a process that has just been forked; those of each context, too */
+void slots_all_in_child(void);
+void slots_in_child(struct shadow_context *ctx);
 
 /*
  * An id: 28 bits at random, which no application's has, 16 of the SRQ, 20 of the slot

@@ -12,6 +12,7 @@
 #include "peer.h"
 #include "resume.h"
 #include "section.h"
+#include "slots.h"
 #include "swap.h"
 #include "taken.h"
 
@@ -350,6 +351,7 @@ void suspend_in_child(void)
 	gate_in_child();
 	unlock_in_child(&turn);
 	suspended = NOTHING;
+	slots_all_in_child();
 	TAILQ_FOREACH (c, &contexts, entry)
 		resume_in_child(c);
 }

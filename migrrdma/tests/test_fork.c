@@ -8,7 +8,7 @@
 
 #include "gate.h"
 #include "replace_rig.h"
-#include "slots.h"
+#include "slots_inner.h"
 #include "tell.h"
 
 /* what would wait for the layer, or for another thread */
@@ -100,6 +100,34 @@ static void test_retired(void)
 	}
 }
 
+/* Nor do they hold up a child, of an SRQ that is gone. */
+static void test_retired_in_child(void)
+{
+	struct slots *s;
+	int status = -1;
+	struct ibv_wc wc;
+	pid_t child;
+
+	puts("and a child that has completions of it");
+	world_make();
+	CHECK(!recv_srq(1) && !recv_srq(2));
+	fake_receive(w.real_srq, 1);
+	CHECK(!ibv_destroy_qp(w.qp) && !ibv_destroy_qp(w.of_srq));
+	CHECK(!ibv_destroy_srq(w.srq));
+	MUST(s = LIST_FIRST(&to_context(ctx)->slots));
+	pthread_mutex_lock(&s->lock);
+	child = fork();
+	if (!child) {
+		alarm(10);
+		_exit(ibv_poll_cq(w.cq, 1, &wc) != 1 || wc.wr_id != 1);
+	}
+	pthread_mutex_unlock(&s->lock);
+	MUST(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(status == 0, "%#x", (unsigned int)status);
+	CHECK(!ibv_destroy_cq(w.cq) && !ibv_dereg_mr(w.mr));
+	CHECK(!ibv_destroy_comp_channel(w.channel));
+}
+
 static void *tell_thread(void *fd)
 {
 	CHECK(!tell_names(*(int *)fd));
@@ -152,6 +180,7 @@ int main(void)
 	rig_open();
 	test_fork();
 	test_retired();
+	test_retired_in_child();
 	test_tell();
 	test_unplugged();
 	return rig_close();

@@ -3,6 +3,7 @@
  * Devices that were listed before the process has come to another host
  */
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "replace_rig.h"
 
@@ -86,6 +87,55 @@ static void test_two_open(void)
 	ibv_free_device_list(list);
 }
 
+/* --- a child --- */
+
+static _Thread_local bool is_slow;
+static atomic_bool freeing, go;
+
+static void free_slowly(void)
+{
+	if (!is_slow)
+		return;
+	freeing = true;
+	WAIT(go);
+}
+
+static void *close_device(void *ctx)
+{
+	is_slow = true;
+	CHECK(!ibv_close_device(ctx));
+	return NULL;
+}
+
+/* The layer's lock of devices is held by a thread that the child has not. */
+static void test_child(void)
+{
+	struct ibv_device **list;
+	struct ibv_context *c;
+	pthread_t thread;
+	int status = -1;
+	pid_t child;
+
+	puts("a child lists devices while a thread frees one");
+	list = list_and_move();
+	MUST(c = ibv_open_device(list[1]));
+	ibv_free_device_list(list);
+	fake_unlisting = free_slowly;
+	MUST(!pthread_create(&thread, NULL, close_device, c));
+	WAIT(freeing);
+	child = fork();
+	if (!child) {
+		alarm(10);
+		list = ibv_get_device_list(NULL);
+		_exit(!list || ibv_get_device_index(list[1]) != 11);
+	}
+	MUST(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(status == 0, "%#x", (unsigned int)status);
+	go = true;
+	MUST(!pthread_join(thread, NULL));
+	fake_unlisting = NULL;
+}
+
 int main(void)
 {
 	rig_open();
@@ -94,6 +144,7 @@ int main(void)
 	say_of_second("ibdev", "fake1\n");
 	say_of_second("dev", "0:0\n");
 	test_two_open();
+	test_child();
 	say_of_second("ibdev", NULL);
 	say_of_second("dev", NULL);
 	CHECK(!rmdir(sysfs));
