@@ -128,14 +128,14 @@ static void free_cq(struct shadow_cq *s)
 	free(s);
 }
 
-struct ibv_cq *cq_make(struct shadow_cq *s)
+static struct ibv_cq *make(struct shadow_cq *s, uint32_t cqe)
 {
 	struct ibv_context *ctx = coming_context(s->cq.context);
 	struct ibv_cq_init_attr_ex a = s->attr;
 
 	if (s->real && ctx->num_comp_vectors > 0) /* another host has fewer */
 		a.comp_vector %= (uint32_t)ctx->num_comp_vectors;
-	a.cqe += (uint32_t)s->spare;
+	a.cqe = cqe + (uint32_t)s->spare;
 	a.cq_context = s;
 	a.channel = coming_channel(a.channel);
 	if (!s->extended)
@@ -146,6 +146,26 @@ struct ibv_cq *cq_make(struct shadow_cq *s)
 	if (control_is_on()) /* flushes are told apart by it */
 		a.wc_flags |= IBV_WC_EX_WITH_QP_NUM;
 	return ibv_cq_ex_to_cq(verbs_get_ctx(ctx)->create_cq_ex(ctx, &a));
+}
+
+static struct ibv_cq *make_no_less(struct shadow_cq *s, uint32_t cqe)
+{
+	struct ibv_cq *cq = make(s, cqe);
+
+	if (!cq || cq->cqe - s->spare >= s->cq.cqe)
+		return cq;
+	real()->ibv_destroy_cq(cq);
+	errno = ENOSPC;
+	return NULL;
+}
+
+/* as qp_make() */
+struct ibv_cq *cq_make(struct shadow_cq *s)
+{
+	struct ibv_cq *cq = make_no_less(s, s->attr.cqe);
+
+	return cq || errno != ENOSPC ? cq
+				     : make_no_less(s, (uint32_t)s->cq.cqe);
 }
 
 static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq)
@@ -183,10 +203,10 @@ static struct ibv_cq *create_cq(struct ibv_context *ctx,
 	s->attr = *attr;
 	s->extended = extended;
 	s->spare = control_is_on() && (int)attr->cqe > 0 ? MARKERS : 0;
-	cq = cq_make(s);
+	cq = make(s, attr->cqe);
 	if (!cq && s->spare) {
 		s->spare = 0;
-		cq = cq_make(s);
+		cq = make(s, attr->cqe);
 	}
 	return made_cq(s, cq);
 }

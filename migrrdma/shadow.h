@@ -182,6 +182,7 @@ struct shadow_srq {
 			 struct ibv_recv_wr **bad_wr);
 
 	struct ibv_srq_init_attr_ex attr;
+	struct ibv_srq_attr became; /* as the application knows it */
 	bool extended;
 	struct slots
 		*slots; /* what is posted to receive, if it can be replaced */
@@ -398,8 +399,9 @@ struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw);
 struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
 
 /*
- * Make a real object for a shadow, of what it remembers and of what is coming: its first
- * one, or another. Return: the object, or NULL and errno
+ * Make a real object for a shadow, of what it remembers and of what is coming: another one,
+ * or, of a PD, MR or AH, its first. Return: the object, or NULL and errno; ENOSPC if
+ * there would be less than the application knows of
  */
 struct ibv_pd *pd_make(struct shadow_pd *pd);
 struct ibv_mr *mr_make(struct shadow_mr *mr);

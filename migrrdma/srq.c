@@ -28,35 +28,50 @@ static void free_srq(struct shadow_srq *s)
 	free(s);
 }
 
-/* of what is asked for; what it has become is @s->attr.attr for a moment */
-static struct ibv_srq *make(struct shadow_srq *s,
-			    struct ibv_srq_init_attr_ex *a)
+/* *@attr is what is asked for, and receives what it has become */
+static struct ibv_srq *make(struct shadow_srq *s, struct ibv_srq_attr *attr)
 {
 	struct ibv_context *ctx = coming_context(s->srq.context);
-	struct ibv_srq_init_attr plain;
+	struct ibv_srq_init_attr_ex a = s->attr;
+	struct ibv_srq_init_attr plain = { .srq_context = s, .attr = *attr };
 	struct ibv_srq *srq;
 
-	*a = s->attr;
-	a->srq_context = s;
-	if (s->real) /* it may have been reached since: swap_limit() knows */
-		a->attr.srq_limit = 0;
-	if (a->comp_mask & IBV_SRQ_INIT_ATTR_PD)
-		a->pd = coming_pd(a->pd);
-	if (a->comp_mask & IBV_SRQ_INIT_ATTR_CQ)
-		a->cq = coming_cq(a->cq);
+	a.attr = *attr;
+	a.srq_context = s;
+	if (a.comp_mask & IBV_SRQ_INIT_ATTR_PD)
+		a.pd = coming_pd(a.pd);
+	if (a.comp_mask & IBV_SRQ_INIT_ATTR_CQ)
+		a.cq = coming_cq(a.cq);
 	if (s->extended)
-		return verbs_get_ctx(ctx)->create_srq_ex(ctx, a);
-	plain = (struct ibv_srq_init_attr){ .srq_context = s, .attr = a->attr };
-	srq = real()->ibv_create_srq(a->pd, &plain);
-	a->attr = plain.attr;
+		srq = verbs_get_ctx(ctx)->create_srq_ex(ctx, &a);
+	else
+		srq = real()->ibv_create_srq(a.pd, &plain);
+	*attr = s->extended ? a.attr : plain.attr;
 	return srq;
 }
 
+/* Its limit may have been reached since it was made: swap_limit() knows. */
+static struct ibv_srq *make_no_less(struct shadow_srq *s,
+				    struct ibv_srq_attr attr)
+{
+	struct ibv_srq *srq;
+
+	attr.srq_limit = 0;
+	srq = make(s, &attr);
+	if (!srq || (attr.max_wr >= s->became.max_wr &&
+		     attr.max_sge >= s->became.max_sge))
+		return srq;
+	real()->ibv_destroy_srq(srq);
+	errno = ENOSPC;
+	return NULL;
+}
+
+/* as qp_make() */
 struct ibv_srq *srq_make(struct shadow_srq *s)
 {
-	struct ibv_srq_init_attr_ex a;
+	struct ibv_srq *srq = make_no_less(s, s->attr.attr);
 
-	return make(s, &a);
+	return srq || errno != ENOSPC ? srq : make_no_less(s, s->became);
 }
 
 /* Of others, completions come to CQs that no QP tells of; they are not replaced. */
@@ -97,15 +112,15 @@ static struct ibv_srq *create_srq(struct ibv_context *ctx,
 				  bool extended, struct ibv_srq_attr *became)
 {
 	struct shadow_srq *s = new_srq(ctx);
-	struct ibv_srq_init_attr_ex a;
 	struct ibv_srq *srq;
 
 	if (!s)
 		return NULL;
 	s->attr = *attr;
 	s->extended = extended;
-	srq = make(s, &a);
-	*became = a.attr;
+	*became = attr->attr;
+	srq = make(s, became);
+	s->became = *became;
 	return made_srq(s, srq, became);
 }
 
@@ -136,7 +151,7 @@ static int modify_srq(struct shadow_srq *s, struct ibv_srq_attr *attr,
 	int err = real()->ibv_modify_srq(s->real, attr, attr_mask);
 
 	if (!err && attr_mask & IBV_SRQ_MAX_WR) {
-		s->attr.attr.max_wr = attr->max_wr;
+		s->attr.attr.max_wr = s->became.max_wr = attr->max_wr;
 		if (s->slots)
 			slots_resize(s->slots, attr->max_wr);
 	}

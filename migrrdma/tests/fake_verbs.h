@@ -119,8 +119,13 @@ enum {
 	FAKE_BELL = 32
 };
 
-/* it gives no more than it is asked for, and so many SGEs at most */
+/* it gives no more than it is asked for, and so many SGEs at most to a QP */
 extern bool fake_exact;
+/* it gives half of that, of CQs and SRQs */
+extern bool fake_small;
+enum {
+	FAKE_MOST_SGES = 40
+};
 
 /* What names of devices begin with, when they appear; "fake" */
 extern const char *fake_prefix;

@@ -180,9 +180,20 @@ static void test_qps(void)
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
+/* It is refused before anything has changed. */
+static void check_less(const char *what)
+{
+	suspend();
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENOSPC);
+	CHECK(strstr(swapped.reason, what), "%s", swapped.reason);
+	resume();
+}
+
 static void test_caps(void)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+	struct ibv_srq_init_attr srq_init = { .attr = { 8, 2, 0 } };
+	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 
@@ -192,8 +203,13 @@ static void test_caps(void)
 	init.cap = (struct ibv_qp_cap){ .max_send_wr = 5, .max_send_sge = 3 };
 	qp = ibv_create_qp(pd, &init);
 	MUST(qp && init.cap.max_send_wr > 5 && init.cap.max_send_sge == 33);
+	MUST(srq = ibv_create_srq(pd, &srq_init));
+	MUST(cq->cqe == 101 && srq_init.attr.max_wr == 108);
 	fake_exact = true;
 	again();
+	SAW("ibv_create_cq", real_ctx, 101 + SPARE, NULL, 0);
+	CHECK(fake_last.srq.attr.max_wr == 108 &&
+	      fake_last.srq.attr.max_sge == 102);
 	CHECK(fake_last.qp.cap.max_send_wr == init.cap.max_send_wr);
 	CHECK(fake_last.qp.cap.max_inline_data == init.cap.max_inline_data);
 	again();
@@ -201,6 +217,14 @@ static void test_caps(void)
 
 	puts("or less than there was");
 	fake_exact = false;
+	fake_small = true;
+	check_less("no other CQ");
+	CHECK(!ibv_destroy_cq(cq));
+	check_less("no other SRQ");
+	CHECK(!ibv_destroy_srq(srq));
+	fake_small = false;
+	MUST(cq = ibv_create_cq(ctx, 100, NULL, NULL, 0));
+	init.send_cq = init.recv_cq = cq;
 	init.cap = (struct ibv_qp_cap){ .max_send_wr = 5,
 					.max_send_sge = FAKE_MOST_SGES - 29 };
 	qp = ibv_create_qp(pd, &init);

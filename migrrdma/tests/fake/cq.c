@@ -61,7 +61,7 @@ static struct fake_cq *new_cq(struct ibv_context *ctx, int cqe,
 	cq->ex.channel = channel;
 	cq->ex.cq_context = cq_context;
 	cq->ex.handle = new_handle();
-	cq->ex.cqe = cqe + 1;
+	cq->ex.cqe = fake_small ? cqe / 2 : fake_exact ? cqe : cqe + 1;
 	return cq;
 }
 

@@ -41,7 +41,7 @@ static void own_attr(const struct ibv_qp_init_attr *attr, const char *call)
 		own(FAKE_SRQ, attr->srq, call);
 }
 
-bool fake_exact;
+bool fake_exact, fake_small;
 
 static void grow_cap(struct ibv_qp_cap *cap)
 {

@@ -17,6 +17,10 @@ void drop_recvs(struct recvs *r)
 
 static void grow_attr(struct ibv_srq_attr *attr)
 {
+	if (fake_small)
+		attr->max_wr /= 2;
+	if (fake_small || fake_exact)
+		return;
 	attr->max_wr += 100;
 	attr->max_sge += 100;
 }
