@@ -159,10 +159,12 @@ static bool is_elsewhere(void)
 {
 	struct shadow_context *c;
 
+	if (!layer_is_held()) /* nor is the gate closed, then */
+		return false;
 	TAILQ_FOREACH (c, &contexts, entry)
 		if (!bury_is_dead(c->real))
 			return false;
-	return layer_is_held() && !TAILQ_EMPTY(&contexts);
+	return !TAILQ_EMPTY(&contexts);
 }
 
 int presetup_take(int sock, struct swap *s)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 
 #include "arena.h"
@@ -193,6 +194,27 @@ static void refused(const char *why, int *fds, unsigned int n)
 #define REFUSED(why, ...)                    \
 	refused(why, (int[]){ __VA_ARGS__ }, \
 		sizeof((int[]){ __VA_ARGS__ }) / sizeof(int))
+
+static unsigned int looked; /* at files, whether they are dead */
+
+int timerfd_gettime(int fd, struct itimerspec *t)
+{
+	looked++;
+	return (int)syscall(SYS_timerfd_gettime, fd, t);
+}
+
+/* Lists may change meanwhile: nobody looks at them. */
+static void test_out_of_turn(void)
+{
+	puts("who is not held");
+	looked = 0;
+	CHECK(take_tape(0, 0) == EINVAL &&
+	      strstr(swapped.reason, "another host"));
+	suspend();
+	CHECK(take_tape(0, 0) == EINVAL);
+	CHECK(!looked);
+	resume();
+}
 
 static void test_refused(void)
 {
@@ -382,6 +404,7 @@ int main(void)
 	rig_open();
 	fake_work();
 	test_record();
+	test_out_of_turn();
 	test_refused();
 	test_no_place();
 	test_longer();
