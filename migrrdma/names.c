@@ -125,24 +125,27 @@ static bool has_qpn(struct shadow_context *c, uint32_t num)
 	return qp;
 }
 
-/* Devices give out the same numbers, but one device, opened twice, does not. */
-static bool is_qpn(const struct shadow_device *device, uint32_t num)
+/*
+ * Devices give out the same numbers, but one device, opened twice, does not: the real one,
+ * which may have two shadows, if one was listed on another host.
+ */
+static bool is_qpn(const struct ibv_device *device, uint32_t num)
 {
 	struct shadow_context *c;
 
 	TAILQ_FOREACH (c, &contexts, entry)
-		if (c->device == device && has_qpn(c, num))
+		if (c->real->device == device && has_qpn(c, num))
 			return true;
 	return false;
 }
 
 /* Are there names that are not the real numbers? */
-static bool has_names(const struct shadow_device *device)
+static bool has_names(const struct ibv_device *device)
 {
 	const struct shadow_context *c;
 
 	TAILQ_FOREACH (c, &contexts, entry)
-		if (c->device == device && c->qpns)
+		if (c->real->device == device && c->qpns)
 			return true;
 	return false;
 }
@@ -167,10 +170,10 @@ int names_qp(struct shadow_qp *qp)
 	struct shadow_context *c = to_context(qp->qp.context);
 	uint32_t num = qp->real->qp_num;
 
-	if (has_names(c->device) && is_qpn(c->device, num)) {
+	if (has_names(c->real->device) && is_qpn(c->real->device, num)) {
 		if (names_qpns(c))
 			return ENOMEM;
-		for (num = 0xfffffe; is_qpn(c->device, num); num--)
+		for (num = 0xfffffe; is_qpn(c->real->device, num); num--)
 			;
 	}
 	qp->qp.qp_num = num;

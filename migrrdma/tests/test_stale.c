@@ -23,6 +23,14 @@ static void say_of_second(const char *file, const char *text)
 	MUST(fputs(text, f) >= 0 && !fclose(f));
 }
 
+static void replace_here(void)
+{
+	suspend();
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	resume();
+}
+
 /* with the first device open, and the second one in this list */
 static struct ibv_device **list_and_move(void)
 {
@@ -136,6 +144,67 @@ static void test_child(void)
 	fake_unlisting = NULL;
 }
 
+/* --- two shadows --- */
+
+/* a context with one of each that a QP needs */
+struct user {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static struct ibv_qp *create_qp(const struct user *u)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = u->cq,
+					 .recv_cq = u->cq,
+					 .cap = { 6, 1, 2, 1, 14 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = ibv_create_qp(u->pd, &attr);
+
+	MUST(qp);
+	return qp;
+}
+
+static void user_open(struct user *u, struct ibv_device *device)
+{
+	MUST(u->ctx = ibv_open_device(device));
+	MUST(u->pd = ibv_alloc_pd(u->ctx));
+	MUST(u->cq = ibv_create_cq(u->ctx, 64, NULL, NULL, 0));
+	u->qp = create_qp(u);
+}
+
+static void user_close(struct user *u)
+{
+	CHECK(!ibv_destroy_qp(u->qp) && !ibv_destroy_cq(u->cq));
+	CHECK(!ibv_dealloc_pd(u->pd) && !ibv_close_device(u->ctx));
+}
+
+static void test_two_shadows(void)
+{
+	struct ibv_device **before, **now;
+	struct user old, new;
+	struct ibv_qp *qp;
+
+	puts("one that is listed here, too, has the same numbers of QPs");
+	before = list_and_move();
+	MUST(now = ibv_get_device_list(NULL));
+	MUST(now[1] != before[1]);
+	user_open(&old, before[1]);
+	user_open(&new, now[1]);
+	replace_here();
+	fake_next_handle(old.qp->qp_num & 0xffff);
+	qp = create_qp(&new);
+	MUST(((struct ibv_qp *)fake_newest(FAKE_QP))->qp_num == old.qp->qp_num);
+	CHECK(qp->qp_num != old.qp->qp_num);
+	CHECK(!ibv_destroy_qp(qp));
+	user_close(&old);
+	user_close(&new);
+	ibv_free_device_list(before);
+	ibv_free_device_list(now);
+	real_ctx = fake_newest(FAKE_CONTEXT);
+}
+
 int main(void)
 {
 	rig_open();
@@ -145,6 +214,7 @@ int main(void)
 	say_of_second("dev", "0:0\n");
 	test_two_open();
 	test_child();
+	test_two_shadows();
 	say_of_second("ibdev", NULL);
 	say_of_second("dev", NULL);
 	CHECK(!rmdir(sysfs));

@@ -35,8 +35,37 @@ struct ibv_gid_entry fake_gids[FAKE_GIDS] = { GID(0), GID(1), GID(2),
 					      GID(6), GID(7), GID(8) };
 #undef GID
 
-/* A device that is plugged in has the address of one that is gone. */
-static struct fake_device devices[FAKE_DEVICES];
+/*
+ * A device that is plugged in has the address of one that is gone. When all are forgotten
+ * there are others then, next to those that somebody has.
+ */
+enum {
+	HOSTS = 4
+};
+static struct fake_device all_devices[HOSTS][FAKE_DEVICES];
+static struct fake_device *devices = all_devices[0];
+
+static bool is_left(const struct fake_device *f)
+{
+	for (int i = 0; i < FAKE_DEVICES; i++)
+		if (f[i].refs)
+			return true;
+	return false;
+}
+
+static void forget_devices(void)
+{
+	int host = 0;
+
+	fake_last.forgotten++;
+	pthread_mutex_lock(&lock);
+	while (host < HOSTS && is_left(all_devices[host]))
+		host++;
+	if (host == HOSTS)
+		die("devices of %d hosts", HOSTS);
+	devices = all_devices[host];
+	pthread_mutex_unlock(&lock);
+}
 
 bool fake_dv_is_supported(struct ibv_device *device)
 {
@@ -52,10 +81,12 @@ bool fake_dv_is_supported(struct ibv_device *device)
 
 static struct ibv_device *get_device(int n)
 {
-	struct fake_device *f = &devices[n];
-	struct ibv_device *d = &f->device;
+	struct fake_device *f;
+	struct ibv_device *d;
 
 	pthread_mutex_lock(&lock);
+	f = &devices[n];
+	d = &f->device;
 	if (!f->refs++) {
 		f->hidden.ops = fake_ops;
 		f->hidden.sysfs = f;
@@ -103,7 +134,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		fake_listing();
 	/* libibverbs knows no device any more without a file */
 	if (stat("/dev", &st)) {
-		fake_last.forgotten++;
+		forget_devices();
 		n = 0;
 	}
 	list = make(FAKE_LIST, (FAKE_DEVICES + 1) * sizeof(*list));
