@@ -23,6 +23,7 @@
 #include "words.h"
 
 static int sock = -1;
+static struct sockaddr_un own_name; /* of it */
 static atomic_int client = -1;
 static atomic_bool is_on; /* written before there is any object, and in a child */
 
@@ -144,6 +145,21 @@ bool control_is_left(void)
 	return p.fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
+/*
+ * The program may have closed it, and have another file of that number. A name tells them
+ * apart, also when the process was restored: then the socket is another inode.
+ */
+static bool is_our_socket(void)
+{
+	struct sockaddr_un name = { 0 };
+	socklen_t length = sizeof(name);
+
+	return !getsockname(sock, (struct sockaddr *)&name, &length) &&
+	       name.sun_family == AF_UNIX &&
+	       !strncmp(name.sun_path, own_name.sun_path,
+			sizeof(name.sun_path));
+}
+
 static void *listener(void *arg)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };
@@ -153,11 +169,13 @@ static void *listener(void *arg)
 	for (;;) {
 		if (!is_ready(sock, POLLIN))
 			continue;
+		if (!is_our_socket())
+			break;
 		fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
 			serve(fd);
 		else if (errno == EBADF || errno == ENOTSOCK || errno == EINVAL)
-			break;		  /* the application has closed it */
+			break;		  /* closed since, or shut down */
 		else if (errno != EAGAIN) /* who has called is gone */
 			nanosleep(&pause, NULL);
 	}
@@ -181,24 +199,25 @@ static bool is_served(const struct sockaddr_un *addr)
 
 static int listen_at(const char *dir)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct sockaddr_un *addr = &own_name;
 	int fd, n;
 
-	n = snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%d.sock", dir,
+	addr->sun_family = AF_UNIX;
+	n = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/%d.sock", dir,
 		     getpid());
-	if (n < 0 || (size_t)n >= sizeof(addr.sun_path)) {
+	if (n < 0 || (size_t)n >= sizeof(addr->sun_path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if (is_served(&addr)) {
+	if (is_served(addr)) {
 		errno = EADDRINUSE;
 		return -1;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	unlink(addr.sun_path); /* of a process that is no more */
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 4)) {
+	unlink(addr->sun_path); /* of a process that is no more */
+	if (bind(fd, (struct sockaddr *)addr, sizeof(*addr)) || listen(fd, 4)) {
 		close(fd);
 		return -1;
 	}
@@ -226,7 +245,8 @@ static void in_child(void)
 	if (!is_on)
 		return;
 	is_on = false;
-	close(sock);
+	if (is_our_socket())
+		close(sock);
 	device_in_child();
 	suspend_in_child();
 }

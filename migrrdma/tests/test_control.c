@@ -3,55 +3,11 @@
  * The socket by which a process is suspended
  */
 #include <limits.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
+#include "client.h"
 #include "gate.h"
-#include "replace_rig.h"
 
 /* --- the socket --- */
-
-static int dial(void)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	const struct timeval most = { .tv_sec = 20 };
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%d.sock", dir,
-		 getpid());
-	MUST(fd >= 0 && !connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
-	MUST(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)));
-	return fd;
-}
-
-static char answer[4096];
-
-static void put(int fd, const char *line)
-{
-	MUST(write(fd, line, strlen(line)) == (ssize_t)strlen(line));
-}
-
-static void hear(int fd)
-{
-	size_t n = 0;
-
-	do {
-		MUST(n < sizeof(answer) - 1 && read(fd, answer + n, 1) == 1);
-	} while (answer[n++] != '\n');
-	answer[n] = 0;
-}
-
-static void say(int fd, const char *line)
-{
-	put(fd, line);
-	hear(fd);
-}
-
-static bool said(int f, const char *line, const char *start)
-{
-	say(f, line);
-	return !strncmp(answer, start, strlen(start));
-}
 
 static void test_socket(void)
 {
@@ -240,11 +196,6 @@ static void test_some(void)
 
 /* --- replacement --- */
 
-static bool does(int f, const char *line)
-{
-	return said(f, line, "{\"ok\": true");
-}
-
 /* the number behind a name, from the nth one on */
 static uint32_t told(const char *name, unsigned int n)
 {
@@ -386,22 +337,6 @@ static void test_words(void)
 	world_destroy();
 }
 
-static void hold_and_hang_up(int f, const char *hold)
-{
-	char end;
-
-	CHECK(does(f, hold));
-	CHECK(!read(f, &end, 1) && !close(f));
-}
-
-static void check_lease_ends(void)
-{
-	WAIT(!layer_is_held());
-	WAIT(fake_newest(FAKE_QP) != w.real_srq);
-	WAIT(((struct ibv_qp *)fake_newest(FAKE_QP))->state == IBV_QPS_ERR);
-	world_destroy();
-}
-
 /* It is replaced, and held again, in one connection; and then nobody goes on. */
 static void test_lease(void)
 {
@@ -479,18 +414,6 @@ static void test_deaf_to_much(void)
 	for (int i = 0; i < REGIONS; i++)
 		CHECK(!ibv_dereg_mr(mr[i]));
 	free(mr);
-}
-
-static int listening(void)
-{
-	int on = 0;
-
-	for (int fd = 3; fd < 1000; fd++)
-		if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on,
-				&(socklen_t){ sizeof(on) }) &&
-		    on)
-			return fd;
-	return -1;
 }
 
 static void test_closed(void)
