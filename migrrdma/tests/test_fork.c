@@ -100,6 +100,40 @@ static void test_retired(void)
 	}
 }
 
+static atomic_bool retired;
+
+static void *destroy_srq(void *arg)
+{
+	(void)arg;
+	CHECK(!ibv_destroy_srq(w.srq));
+	retired = true;
+	return NULL;
+}
+
+/* Who destroys it waits for who takes the last completion, and keeps nothing for that. */
+static void test_last_taken(void)
+{
+	struct slots *s;
+	pthread_t thread;
+
+	puts("while another thread takes the last completion");
+	world_make();
+	s = to_srq(w.srq)->slots;
+	CHECK(!recv_srq(1) && s->used == 1);
+	CHECK(!ibv_destroy_qp(w.qp) && !ibv_destroy_qp(w.of_srq));
+	pthread_mutex_lock(&s->lock);
+	MUST(!pthread_create(&thread, NULL, destroy_srq, NULL));
+	WAIT(!fake_alive(FAKE_SRQ));
+	for (int i = 0; i < 500 && !retired; i++) /* it must not come so far */
+		usleep(100);
+	slot_put(s, 0);
+	pthread_mutex_unlock(&s->lock);
+	MUST(!pthread_join(thread, NULL));
+	CHECK(!slots_retired(to_context(ctx)));
+	CHECK(!ibv_destroy_cq(w.cq) && !ibv_dereg_mr(w.mr));
+	CHECK(!ibv_destroy_comp_channel(w.channel));
+}
+
 /* Nor do they hold up a child, of an SRQ that is gone. */
 static void test_retired_in_child(void)
 {
@@ -180,6 +214,7 @@ int main(void)
 	rig_open();
 	test_fork();
 	test_retired();
+	test_last_taken();
 	test_retired_in_child();
 	test_tell();
 	test_unplugged();
