@@ -101,6 +101,8 @@ static int query_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask,
 	if (err)
 		return err;
 	record_query(s, attr);
+	if (is_behind(s))
+		attr->qp_state = attr->cur_qp_state = s->qp.state;
 	if (takes_markers(s) &&
 	    !(s->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
 		attr->qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_WRITE;

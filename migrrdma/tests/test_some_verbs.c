@@ -73,8 +73,11 @@ static int destroy_a(void)
 static int set_timer_of_a(void)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = 12 };
+	struct ibv_qp_init_attr init;
 
-	return ibv_modify_qp(two.a, &attr, IBV_QP_MIN_RNR_TIMER) || query_a();
+	return ibv_modify_qp(two.a, &attr, IBV_QP_MIN_RNR_TIMER) ||
+	       ibv_query_qp(two.a, &attr, IBV_QP_STATE, &init) ||
+	       attr.qp_state != IBV_QPS_RTS;
 }
 
 static struct ibv_mw *window;
