@@ -1,0 +1,96 @@
+# shellcheck shell=bash disable=SC2154 # shared with migr-ctr
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of migr-ctr: what a container is made of
+
+# What moves, beside the image that CRIU makes.
+folders=(run tmp shm)
+
+make_folders()
+{
+	mkdir -p "${folders[@]/#/$dir/}"
+	chmod 1777 "$dir/tmp" "$dir/shm"
+}
+
+need_root() # FOLDER
+{
+	[[ $1 == /* && $1 != *$'\n'* && -d $1 ]] ||
+		die "'$1' is no folder with an absolute path"
+}
+
+# What is mounted in there needs a place, which nobody can make when it is read-only.
+mount_rootfs()
+{
+	local root
+
+	root=$(<"$dir/root")
+	mkdir -p "$dir/rootfs" "$none"
+	mountpoint -q "$dir/rootfs" || {
+		mkdir -p "$root"/{proc,sys,dev,run,tmp,opt/migr,var/lib/migr-ctr}
+		mount --bind "$root" "$dir/rootfs"
+		mount -o remount,bind,ro "$dir/rootfs"
+	}
+}
+
+# The same on every node, and on one line. Every mount has to be dumped and made
+# again, and CRIU calls tar and gzip for each tmpfs: so there is no tmpfs, and no
+# path of /proc or /sys is masked.
+spec() # CMD..., with $layer
+{
+	# shellcheck disable=SC2016 # for the shell inside
+	jq -cn --arg name "$name" --arg dir "$dir" --arg none "$none" \
+		--arg gid "$(sed 's/.*@//' "$dir/rdma" 2>/dev/null)" \
+		--arg layer "$layer" '
+		def bind($from; $to; $how): { destination: $to, type: "bind",
+			source: $from, options: ["bind", "nosuid", $how] };
+		{ ociVersion: "1.0.2",
+		  hostname: $name,
+		  root: { path: "rootfs", readonly: true },
+		  process: {
+			cwd: "/run",
+			user: { uid: 0, gid: 0 },
+			args: (["/bin/sh", "-c",
+				"exec </dev/null >/run/out 2>&1
+				\"$@\"; echo $? >/run/exit",
+				"sh"] + $ARGS.positional),
+			env: ["LC_ALL=C.UTF-8", "HOME=/run",
+				"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/opt/migr/bin",
+				"RDMA_GID_INDEX=" + $gid | select(. != "RDMA_GID_INDEX="),
+				if $layer == "" then empty else "LD_PRELOAD=" + $layer,
+					"MIGRRDMA_DIR=/run/migrrdma" end],
+			rlimits: [
+				{ type: "RLIMIT_MEMLOCK",
+				  soft: 18446744073709551615,
+				  hard: 18446744073709551615 },
+				{ type: "RLIMIT_NOFILE", soft: 4096, hard: 4096 }],
+			noNewPrivileges: true,
+			capabilities: (["CAP_AUDIT_WRITE", "CAP_KILL",
+				"CAP_NET_BIND_SERVICE"] |
+				{ bounding: ., effective: ., permitted: . })
+		  },
+		  mounts: [
+			{ destination: "/proc", type: "proc", source: "proc" },
+			{ destination: "/sys", type: "sysfs", source: "sysfs",
+			  options: ["nosuid", "noexec", "nodev", "ro"] },
+			bind("/dev"; "/dev"; "ro"),
+			{ destination: "/dev/pts", type: "devpts", source: "devpts",
+			  options: ["nosuid", "noexec", "newinstance",
+				"ptmxmode=0666", "mode=0620", "gid=5"] },
+			bind($dir + "/shm"; "/dev/shm"; "nodev"),
+			bind($dir + "/run"; "/run"; "nodev"),
+			bind($dir + "/tmp"; "/tmp"; "nodev"),
+			bind("/opt/migr"; "/opt/migr"; "ro"),
+			bind("/dev/null"; "/opt/migr/cluster.key"; "ro"),
+			bind($none; "/opt/migr/migrd"; "ro"),
+			bind($none; "/var/lib/migr-ctr"; "ro")],
+		  linux: {
+			resources: { devices: [
+				{ allow: false, access: "rwm" },
+				{ allow: true, type: "c", major: 231, access: "rwm" },
+				{ allow: true, type: "c", major: 10, access: "rwm" }] },
+			namespaces: [{ type: "pid" }, { type: "ipc" },
+				{ type: "uts" }, { type: "mount" }, { type: "cgroup" },
+				{ type: "network", path: ("/run/netns/" + $name) }]
+		  }
+		}' --args -- "$@"
+}

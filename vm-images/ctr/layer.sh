@@ -1,0 +1,216 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # shared with migr-ctr
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of migr-ctr: a container under the layer, and what shadow processes make for it
+
+layer_to='' layer_from='' # stdin and stdout of migr-layer
+layer_pid=''
+layer_is='' # how far it is: checked, stopped
+layer_at='' # the host where it has found the container
+layer_timing=''
+layer_records='[]' # what is to be made before
+layer_peers='[]'   # and connected
+
+# Its input ends with us: nobody else keeps it open.
+layer_is_ours() { [ -z "$layer_to" ] || exec {layer_to}>&- {layer_from}<&-; }
+
+is_under_layer() { jq -e '.process.env | any(startswith("MIGRRDMA_DIR="))' \
+	"$dir/config.json" >/dev/null; }
+
+moves_by() # what is to be used if nobody says
+{
+	if [ ! -e /sys/module/rdma_rxe/parameters/migr_key ] && is_under_layer; then
+		echo layer
+	else
+		echo protocol
+	fi
+}
+
+# It is not for a terminal's ^C: whoever is suspended goes on by it.
+layer_begin()
+{
+	local keys=/opt/migr/migrd
+
+	rm -f "$dir/layer"
+	mkfifo "$dir/layer"
+	exec {layer_from}< <(
+		exec setsid -w migr-layer -t -k "$keys/$HOSTNAME.key" \
+			-c "$keys/$HOSTNAME.crt" -a "$keys/ca.crt" "$name" "$node" \
+			<"$dir/layer" {lock}>&-
+	)
+	layer_pid=$!
+	exec {layer_to}>"$dir/layer"
+	rm -f "$dir/layer"
+	layer_says checked
+}
+
+layer_says() # WORD: it has done that, and may say first how long that took
+{
+	local line
+
+	while read -r -u "$layer_from" line; do
+		case $line in
+		# of a trap: "return" alone says how that was come to
+		"$1") layer_is=$1; return 0 ;;
+		'{'*) layer_timing=$line ;;
+		'records '*) layer_records=${line#records } ;;
+		'peers '*) layer_peers=${line#peers } ;;
+		'at '*) layer_at=${line#at } ;;
+		esac
+	done
+	layer_is=''
+	return 1
+}
+
+layer_do() # COMMAND WORD: and it says that it has
+{
+	# it says itself why it is not there
+	(trap '' PIPE; echo "$1" >&"$layer_to") 2>/dev/null && layer_says "$2"
+}
+
+# It goes on where it is. That migr-layer has seen to if it says that it has failed.
+layer_cannot_stop()
+{
+	local rc=0
+
+	wait "$layer_pid" || rc=$?
+	[ $rc = 1 ] || echo "migr-ctr: migr-layer is gone, and has not said why:" \
+		"connections of $name may be lost, which runs here" >&2
+	die "the connections of $name cannot be stopped"
+}
+
+# It has not arrived. Those that it speaks to do not wait until somebody else restores it.
+comes_back()
+{
+	[ "$layer_is" = stopped ] && ! runs && has_image || return 0
+	(
+		layer_is_ours
+		cmd_restore "$name" "$(<"$dir/ip")"
+	) || true
+}
+
+# A move has ended early: where the container is now its programs go on.
+layer_goes_back()
+{
+	[ "$layer_is" = stopped ] || return 0
+	layer_do aborted 'done' || layer_lost
+}
+
+layer_lost() { echo "migr-ctr: connections of $name are lost" >&2; }
+
+# Nobody else can tell where it is: its programs go on where they are found.
+layer_looks()
+{
+	[ "$layer_is" = stopped ] || return 0
+	exec {layer_to}>&-
+	layer_to=''
+	layer_says 'done' || layer_lost
+}
+
+# Shadow processes (migr-presetup) make what those of the container will need. They end
+# with us; if one fails, it says why, and its process makes everything when it is there.
+shadow_to=() shadow_from=() shadow_pid=() shadow_connects=() # by the process' number in the container
+make_s=60 # until they have made all; its programs run on meanwhile
+hand_s=20 # until they have handed it over; a part of migr-layer's HOLD_S
+shadows_until=0
+
+# what there is with that name for each process: lines of its number, a tab and JSON
+of_each() # NAME LIST
+{
+	jq -r --arg name "$1" '.[] | "\(.pid)\t\(.[$name] | tojson)"' <<<"$2" |
+		grep -P '^[1-9]\d{0,8}\t' || true
+}
+
+shadows_start() # RECORDS
+{
+	local pid record fd
+
+	while IFS=$'\t' read -r pid record; do
+		rm -f "$dir/shadow"
+		mkfifo "$dir/shadow"
+		exec {fd}< <(
+			for fd in "${shadow_to[@]}" "${shadow_from[@]}"; do
+				exec {fd}>&-
+			done
+			exec migr-presetup <"$dir/shadow" {lock}>&- {go}>&- {says}>&-
+		)
+		shadow_pid[pid]=$!
+		shadow_from[pid]=$fd
+		exec {fd}>"$dir/shadow"
+		shadow_to[pid]=$fd
+		shadow_told "$pid" "$record"
+	done < <(of_each record "$1")
+	rm -f "$dir/shadow"
+}
+
+shadow_told() { (trap '' PIPE; echo "$2" >&"${shadow_to[$1]}") 2>/dev/null || true; }
+
+shadow_said() # PID WORD: before it is too late
+{
+	local line left=$((shadows_until - SECONDS))
+
+	[ $left -gt 0 ] || left=0.1 # it may have said it already
+	read -r -t $left -u "${shadow_from[$1]}" line && [[ $line == "$2"* ]]
+}
+
+shadow_drop() # PID
+{
+	local fd
+
+	for fd in "${shadow_to[$1]}" "${shadow_from[$1]}"; do
+		exec {fd}>&-
+	done
+	kill -KILL "${shadow_pid[$1]}" 2>/dev/null || true # what it has handed over stays
+	wait "${shadow_pid[$1]}" || true
+	unset "shadow_to[$1]" "shadow_from[$1]" "shadow_pid[$1]"
+}
+
+shadows_ready()
+{
+	local pid
+
+	shadows_until=$((SECONDS + make_s))
+	for pid in "${!shadow_pid[@]}"; do
+		shadow_said "$pid" ready || shadow_drop "$pid"
+	done
+}
+
+# Partners have their new queue pairs. It takes a while, and nobody waits for it.
+shadows_connect() # PEERS
+{
+	local pid peers
+
+	while IFS=$'\t' read -r pid peers; do
+		[ -z "${shadow_pid[pid]-}" ] || {
+			shadow_told "$pid" "connect $peers"
+			shadow_connects[pid]=1
+		}
+	done < <(of_each peers "$1")
+}
+
+shadows_end()
+{
+	local pid
+
+	for pid in "${!shadow_pid[@]}"; do
+		shadow_drop "$pid"
+	done
+}
+
+# The container runs, and its processes have got nothing yet.
+shadows_hand_over()
+{
+	local pid at
+
+	at=$(realpath "$dir") # what is below is the container's, and no link is followed there
+	for pid in "${!shadow_pid[@]}"; do
+		shadow_told "$pid" "hand $at/run/migrrdma/$pid.sock"
+	done
+	shadows_until=$((SECONDS + hand_s))
+	for pid in "${!shadow_pid[@]}"; do
+		[ -z "${shadow_connects[pid]-}" ] || shadow_said "$pid" '' || true
+		shadow_said "$pid" handed || echo "migr-ctr: process $pid of" \
+			"$name has no pre-setup" >&2
+		shadow_drop "$pid"
+	done
+}
