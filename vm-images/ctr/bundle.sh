@@ -18,13 +18,64 @@ need_root() # FOLDER
 		die "'$1' is no folder with an absolute path"
 }
 
+# All devices that a container sees but those of RDMA, which are mounted there.
+nodes=$state/.dev
+make_nodes()
+{
+	local name major minor
+
+	mkdir -p "$nodes"/{pts,shm,infiniband} /dev/infiniband
+	while read -r name major minor; do
+		[ -e "$nodes/$name" ] || mknod -m 666 "$nodes/$name" c "$major" "$minor"
+	done <<-END
+		null 1 3
+		zero 1 5
+		full 1 7
+		random 1 8
+		urandom 1 9
+		tty 5 0
+	END
+	ln -sfn pts/ptmx "$nodes/ptmx"
+	ln -sfn /proc/self/fd "$nodes/fd"
+	ln -sfn /proc/self/fd/0 "$nodes/stdin"
+	ln -sfn /proc/self/fd/1 "$nodes/stdout"
+	ln -sfn /proc/self/fd/2 "$nodes/stderr"
+}
+
+# Of major 10, which has all kinds of devices, a container has rdma_cm, whose minor each
+# host chooses.
+allow_rdma_cm()
+{
+	local minor=null
+
+	[ ! -c /dev/infiniband/rdma_cm ] ||
+		minor=$((0x$(stat -c %T /dev/infiniband/rdma_cm)))
+	jq -c --argjson minor "$minor" '.linux.resources.devices |=
+		map(select(.major != 10)) + if $minor then [{ allow: true, type: "c",
+			major: 10, minor: $minor, access: "rw" }] else [] end' \
+		"$dir/config.json" >"$dir/config.new"
+	mv "$dir/config.new" "$dir/config.json"
+}
+
+# What of the host's own root is not for containers, whose root may read what this one may.
+# Whatever else is secret wants --root.
+secret_folders=(/etc/migrd /etc/ssh /etc/ssl/private /root/.ssh)
+secret_files=(/etc/shadow /etc/shadow-)
+
 # What is mounted in there needs a place, which nobody can make when it is read-only.
 mount_rootfs()
 {
-	local root
+	local root file
 
 	root=$(<"$dir/root")
 	mkdir -p "$dir/rootfs" "$none"
+	make_nodes
+	[ "$root" != / ] || {
+		mkdir -p "${secret_folders[@]}"
+		for file in "${secret_files[@]}"; do
+			[ -e "$file" ] || (umask 077; : >"$file")
+		done
+	}
 	mountpoint -q "$dir/rootfs" || {
 		mkdir -p "$root"/{proc,sys,dev,run,tmp,opt/migr,var/lib/migr-ctr}
 		mount --bind "$root" "$dir/rootfs"
@@ -40,7 +91,8 @@ spec() # CMD..., with $layer
 	# shellcheck disable=SC2016 # for the shell inside
 	jq -cn --arg name "$name" --arg dir "$dir" --arg none "$none" \
 		--arg gid "$(sed 's/.*@//' "$dir/rdma" 2>/dev/null)" \
-		--arg layer "$layer" '
+		--arg layer "$layer" --arg nodes "$nodes" --arg root "$(<"$dir/root")" \
+		--arg folders "${secret_folders[*]}" --arg files "${secret_files[*]}" '
 		def bind($from; $to; $how): { destination: $to, type: "bind",
 			source: $from, options: ["bind", "nosuid", $how] };
 		{ ociVersion: "1.0.2",
@@ -72,7 +124,8 @@ spec() # CMD..., with $layer
 			{ destination: "/proc", type: "proc", source: "proc" },
 			{ destination: "/sys", type: "sysfs", source: "sysfs",
 			  options: ["nosuid", "noexec", "nodev", "ro"] },
-			bind("/dev"; "/dev"; "ro"),
+			bind($nodes; "/dev"; "ro"),
+			bind("/dev/infiniband"; "/dev/infiniband"; "ro"),
 			{ destination: "/dev/pts", type: "devpts", source: "devpts",
 			  options: ["nosuid", "noexec", "newinstance",
 				"ptmxmode=0666", "mode=0620", "gid=5"] },
@@ -82,12 +135,14 @@ spec() # CMD..., with $layer
 			bind("/opt/migr"; "/opt/migr"; "ro"),
 			bind("/dev/null"; "/opt/migr/cluster.key"; "ro"),
 			bind($none; "/opt/migr/migrd"; "ro"),
-			bind($none; "/var/lib/migr-ctr"; "ro")],
+			bind($none; "/var/lib/migr-ctr"; "ro"),
+			if $root != "/" then empty else
+				bind($none; ($folders | split(" ")[]); "ro"),
+				bind("/dev/null"; ($files | split(" ")[]); "ro") end],
 		  linux: {
 			resources: { devices: [
 				{ allow: false, access: "rwm" },
-				{ allow: true, type: "c", major: 231, access: "rwm" },
-				{ allow: true, type: "c", major: 10, access: "rwm" }] },
+				{ allow: true, type: "c", major: 231, access: "rwm" }] },
 			namespaces: [{ type: "pid" }, { type: "ipc" },
 				{ type: "uts" }, { type: "mount" }, { type: "cgroup" },
 				{ type: "network", path: ("/run/netns/" + $name) }]
