@@ -26,16 +26,18 @@ moves_by() # what is to be used if nobody says
 	fi
 }
 
+# Who this host is to migrd: as its unit has it, or a node of the lab
+layer_keys=(-k /etc/migrd/host.key -c /etc/migrd/host.crt -a /etc/migrd/ca.crt)
+[ -e /etc/migrd/host.key ] || layer_keys=(-k "/opt/migr/migrd/$HOSTNAME.key"
+	-c "/opt/migr/migrd/$HOSTNAME.crt" -a /opt/migr/migrd/ca.crt)
+
 # It is not for a terminal's ^C: whoever is suspended goes on by it.
 layer_begin()
 {
-	local keys=/opt/migr/migrd
-
 	rm -f "$dir/layer"
 	mkfifo "$dir/layer"
 	exec {layer_from}< <(
-		exec setsid -w migr-layer -t -k "$keys/$HOSTNAME.key" \
-			-c "$keys/$HOSTNAME.crt" -a "$keys/ca.crt" "$name" "$node" \
+		exec setsid -w migr-layer -t "${layer_keys[@]}" "$name" "$node" \
 			<"$dir/layer" {lock}>&-
 	)
 	layer_pid=$!
@@ -66,6 +68,26 @@ layer_do() # COMMAND WORD: and it says that it has
 {
 	# it says itself why it is not there
 	(trap '' PIPE; echo "$1" >&"$layer_to") 2>/dev/null && layer_says "$2"
+}
+
+has_rdma_files()
+{
+	local pid p
+
+	pid=$(cmd_pid) || return
+	for p in /proc/[0-9]*; do
+		[ ! "$p/ns/pid" -ef "/proc/$pid/ns/pid" ] || readlink "$p"/fd/*
+	done 2>/dev/null | grep -q ^/dev/infiniband/
+}
+
+# Who is not known is not stopped, and then it cannot be dumped. Whoever has told what is to
+# be made is known.
+layer_knows()
+{
+	[ "$layer_records" = '[]' ] && has_rdma_files || return 0
+	echo processes | migrd-say "${layer_keys[@]}" "$HOSTNAME" | tail -n 1 |
+		jq -e --arg at "/$name/run/migrrdma/" \
+			'[.processes[].socket | select(contains($at))] != []' >/dev/null
 }
 
 # It goes on where it is. That migr-layer has seen to if it says that it has failed.
