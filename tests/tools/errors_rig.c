@@ -76,7 +76,8 @@ void rig_close(struct rig *rig)
 			errors_die("ibv_dereg_mr");
 	if (ibv_dealloc_pd(rig->pd) || ibv_dealloc_pd(rig->other_pd))
 		errors_die("ibv_dealloc_pd");
-	verbs_close(&rig->v);
+	if (ibv_close_device(rig->v.context))
+		errors_die("ibv_close_device");
 	free(rig->buffer);
 }
 
