@@ -132,7 +132,6 @@ layer_looks()
 # Shadow processes (migr-presetup) make what those of the container will need. They end
 # with us; if one fails, it says why, and its process makes everything when it is there.
 shadow_to=() shadow_from=() shadow_pid=() shadow_connects=() # by the process' number in the container
-shadow_dropped=() # they die
 make_s=60 # until they have made all; its programs run on meanwhile
 hand_s=20 # until they have handed it over; a part of migr-layer's HOLD_S
 shadows_until=0
@@ -176,7 +175,6 @@ shadow_said() # PID WORD: before it is too late
 	read -r -t $left -u "${shadow_from[$1]}" line && [[ $line == "$2"* ]]
 }
 
-# Nobody waits for it, who may have much to let go of yet.
 shadow_drop() # PID
 {
 	local fd
@@ -185,7 +183,7 @@ shadow_drop() # PID
 		exec {fd}>&-
 	done
 	kill -KILL "${shadow_pid[$1]}" 2>/dev/null || true # what it has handed over stays
-	shadow_dropped+=("${shadow_pid[$1]}")
+	wait "${shadow_pid[$1]}" || true
 	unset "shadow_to[$1]" "shadow_from[$1]" "shadow_pid[$1]"
 }
 
