@@ -179,7 +179,7 @@ int rxe_migr_key_active(void)
 
 /* the first @bytes of the digest; data can be a whole image */
 static int migr_key_mac(struct crypto_shash *tfm, const u8 *data, size_t length,
-		   u8 *mac, size_t bytes)
+			u8 *mac, size_t bytes)
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
 	u8 digest[DIGEST_BYTES];
