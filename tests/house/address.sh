@@ -17,10 +17,19 @@ tool() # NAME, with its script as stdin
 	cat >"$tmp/bin/$1"
 	chmod +x "$tmp/bin/$1"
 }
-for t in migr-gid migr-ctr; do
+here() # FILE: what it says of a node is of this one
+{
 	sed "s,/sys/class/infiniband,$tmp/ib,; s,/run/lock,$tmp,; s,/run/netns,$tmp/netns,
-		s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/," \
-		"$tree/vm-images/$t" | tool $t
+		s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
+		s,/dev/infiniband,$tmp/dev,g
+		s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1)," "$1"
+}
+for t in migr-gid migr-ctr; do
+	here "$tree/vm-images/$t" | tool $t
+done
+mkdir -p "$tmp/libexec/migr-ctr"
+for t in bundle.sh layer.sh; do
+	here "$tree/vm-images/ctr/$t" >"$tmp/libexec/migr-ctr/$t"
 done
 for t in mount mountpoint jq; do echo '#!/bin/sh' | tool $t; done
 printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount

@@ -15,8 +15,17 @@ tool() # NAME, with its script as stdin
 	cat >"$tmp/bin/$1"
 	chmod +x "$tmp/bin/$1"
 }
-sed "s,/run/netns,$tmp/netns,; s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
-	s/^\(make\|hand\)_s=[0-9]*/\1_s=1/" "$tree/vm-images/migr-ctr" | tool migr-ctr
+here() # FILE: what it says of a node is of this one, and it has less patience
+{
+	sed "s,/run/netns,$tmp/netns,; s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
+		s,/dev/infiniband,$tmp/dev,g; s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1),
+		s/^\(make\|hand\)_s=[0-9]*/\1_s=1/" "$1"
+}
+here "$tree/vm-images/migr-ctr" | tool migr-ctr
+mkdir -p "$tmp/libexec/migr-ctr"
+for t in bundle.sh layer.sh; do
+	here "$tree/vm-images/ctr/$t" >"$tmp/libexec/migr-ctr/$t"
+done
 for t in ip mount mountpoint; do echo '#!/bin/sh' | tool $t; done
 printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount
 tool runc <<'END'
@@ -25,10 +34,12 @@ echo ready >"$MIGR_CTR_DOOR/says"
 read -r word <"$MIGR_CTR_DOOR/go"
 [ "$word" = restore ]
 END
-# as migr-ctr calls it: jq -r --arg name NAME FILTER
+# as migr-ctr calls it: jq -r --arg name NAME FILTER; -c is for the configuration
 tool jq <<'END'
 #!/usr/bin/env python3
 import json, sys
+if sys.argv[1] == "-c":
+	sys.exit(print("{}"))
 for one in json.load(sys.stdin):
 	print(one["pid"], json.dumps(one.get(sys.argv[4])), sep="\t")
 END
