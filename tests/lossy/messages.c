@@ -165,17 +165,30 @@ static bool is_cut(const struct lossy *l, const struct lane *lane,
  * beginning of one that was cut. Nobody writes there again before he is answered, so
  * that it can be cleared for him.
  */
-static bool clear_missing(const struct lossy *l, struct lane *lane,
-			  uint64_t seq)
+static bool clear_missing(struct lossy *l, struct lane *lane, uint64_t seq)
 {
+	struct header h;
+
 	for (uint64_t s = lane->expected;
 	     s < seq && s < lane->expected + WINDOW; s++) {
 		char *slot = lane->slots + s % WINDOW * SLOT;
 
 		if (slot_ends(slot, 0))
 			continue;
-		if (!is_cut(l, lane, slot, s))
+		if (!is_cut(l, lane, slot, s)) {
+			memcpy(&h, slot, sizeof(h));
+			violation(&l->verdict,
+				  "QP 0x%x: where %" PRIu64 " of %u bytes is "
+				  "missing lies %" PRIu64
+				  " of %u bytes, kind %u, right up to byte %ld",
+				  lane->qpn, s,
+				  bytes_of(l, key_of(lane->key_in, s)), h.seq,
+				  h.bytes, h.kind,
+				  (long)pattern_check(slot + sizeof(h),
+						      key_of(lane->key_in, s),
+						      0, SLOT - sizeof(h)));
 			return false;
+		}
 		lane->cut++;
 		slot_clear(slot);
 	}
@@ -183,7 +196,7 @@ static bool clear_missing(const struct lossy *l, struct lane *lane,
 }
 
 /* NULL, or what is wrong about a message that has come */
-static const char *judge(const struct lossy *l, struct lane *lane,
+static const char *judge(struct lossy *l, struct lane *lane,
 			 const struct header *h, const char *at,
 			 const struct ibv_wc *wc)
 {

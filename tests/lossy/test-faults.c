@@ -41,7 +41,7 @@ static const struct test {
 	{ FAULT_SEND_LOST, ALL, NULL, BEFORE },
 	{ FAULT_NONE, UC, NULL, CUT },
 	{ FAULT_NONE, OWN, "what lies behind it", GARBAGE },
-	{ FAULT_NONE, UC, "of one that is missing", WHOLE },
+	{ FAULT_NONE, UC, "is missing lies", WHOLE },
 	{ FAULT_RECV_BEYOND, ALL, "what lies behind it", BEFORE },
 	{ FAULT_WRITE_BEYOND, UC, "what lies behind it", BEFORE },
 	{ FAULT_SEND_BYTE, ALL, "a message says", BEFORE },
