@@ -3,7 +3,7 @@
 #
 # Parts of lab by themselves: for how long an answer about KVM is believed, who
 # holds the toolbox's root for lab ssh, lab reboot of a node that dies, from where a
-# root is made, make soak, and a bench on a lab that was up before.
+# root is made, make soak, a bench on a lab that was up before, and devices of containers.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -192,3 +192,18 @@ if [ -s "$tmp/out" ] || [ -e "$bench/build/bench/scale.json" ]; then
 	fail "an old result"
 fi
 ! "$bench/bench/scale" 65 2>/dev/null || fail "more runs than are looked at"
+
+say "migr-ctr: containers that are made at once make their devices one after the other"
+# shellcheck disable=SC2034 # the part's
+state=$tmp/ctr
+mkdir "$state"
+# shellcheck source=/dev/null
+. <(sed "s,/dev/infiniband,$tmp/dev,g" "$tree/vm-images/ctr/bundle.sh")
+mknod() { sleep 0.1; (set -C; : >"$3") 2>/dev/null || fail "$3 was there"; }
+made=()
+for _ in 1 2 3; do
+	make_nodes &
+	made+=($!)
+done
+wait_for_each() { local p; for p; do wait "$p" || return; done; }
+wait_for_each "${made[@]}" || fail "not all have their devices"

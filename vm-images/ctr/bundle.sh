@@ -20,7 +20,15 @@ need_root() # FOLDER
 
 # All devices that a container sees but those of RDMA, which are mounted there.
 nodes=$state/.dev
-make_nodes()
+make_nodes() # of containers that may be made at once
+{
+	(
+		flock 9
+		node_files
+	) 9<"$state"
+}
+
+node_files()
 {
 	local name major minor
 
