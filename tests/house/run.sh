@@ -61,6 +61,13 @@ has " 1 skipped"
 [ -e "$LAB_LOGS/bad/n1/state" ] || fail "nothing was kept"
 grep -q '^record keep' "$FAKE_LAB/calls" || fail "no capture was kept"
 
+say "a test of a tier that there is not is missed by nobody"
+a_test typo '# tier: sok'
+rc=0
+"$tests/run" "$tmp/typo.test" >"$tmp/out" 2>&1 || rc=$?
+[ $rc = 2 ] || fail "exit code $rc: $(cat "$tmp/out")"
+has "typo.test: there is no tier 'sok'"
+
 say "a complaint at boot, during a test, at down"
 echo 'WARNING: at boot' >"$FAKE_LAB/check"
 ran "1 passed, 1 failed" "$tmp"/{good,skips,good}.test

@@ -10,6 +10,7 @@
  *   -R       receive from an SRQ: each side's own affair
  *   -d DEVICE, -g GID_INDEX  (the first; the RoCEv2 GID of an IPv4 address)
  *   -l PORT  of the control connection, which is closed before the traffic (18700)
+ *   -S SEED  of what is sent, as the result of another run names it; the client's
  *   -P FILE  progress, ten times a second, and the result
  *
  * Messages are SENDs, SENDs with immediate data and, with UC, RDMA WRITEs with
@@ -28,6 +29,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <time.h>
@@ -173,7 +175,7 @@ static const char *parse(struct lossy *l, int argc, char **argv,
 	const char *port = "18700";
 	int c;
 
-	while ((c = getopt(argc, argv, "suq:Rd:g:l:P:")) != -1) {
+	while ((c = getopt(argc, argv, "suq:Rd:g:l:P:S:")) != -1) {
 		if (c == 's')
 			l->server = true;
 		else if (c == 'u')
@@ -188,6 +190,8 @@ static const char *parse(struct lossy *l, int argc, char **argv,
 			l->vo.gid_index = number(optarg, 0, 255);
 		else if (c == 'l')
 			port = optarg;
+		else if (c == 'S')
+			l->seed = (uint32_t)number(optarg, 1, INT_MAX);
 		else if (c == 'P')
 			progress_file = optarg;
 		else
@@ -211,7 +215,10 @@ int main(int argc, char **argv)
 	const char *host, *port = parse(&l, argc, argv, &host);
 	int fd, code;
 
-	MUST(getrandom(&l.seed, sizeof(l.seed) / 2, 0) == sizeof(l.seed) / 2);
+	while (!l.seed) {
+		MUST(getrandom(&l.seed, sizeof(l.seed), 0) == sizeof(l.seed));
+		l.seed &= INT_MAX; /* as -S has it */
+	}
 	MUST(!verbs_open(&l.v, &l.vo));
 	fd = say_hello(&l, host, port);
 	MUST(!l.ud || is_ipv4(&l.v.gid));

@@ -172,7 +172,7 @@ static bool answered_again(struct rig *rig, uint32_t rkey, const void *from,
 	EXPECT(refill_as(rig, c.fd, UVERBS_OBJECT_QP, rec->rec.handle, rec,
 			 rec->rec.length),
 	       0);
-	refill_others(rig, &c);
+	refill_all_but(rig, &c, &good->rec);
 	qp_reset(peer);
 	while (qp_polled(&rig->peer))
 		;

@@ -251,8 +251,7 @@ static void bad_events(struct rig *rig)
 		EXPECT(load_as(rig, c.fd, rig->mr->rec.handle, &rec,
 			       sizeof(rec)),
 		       0);
-		refill_others(rig, &c);
-		EXPECT(refill_qp(c.fd, rig->qp[VICTIM]->rec.handle), 0);
+		refill_all_but(rig, &c, NULL);
 		EXPECT(migr_cmd_attach(c.fd, &st), 0);
 		EXPECT(migr_cmd_resume(c.fd, &st), cases[i].err);
 		copy_close(&c);
@@ -278,8 +277,7 @@ static void half_bad_events(struct rig *rig)
 	copy_open(rig, &c);
 	copy_create(rig, &c);
 	EXPECT(load_as(rig, c.fd, rig->mr->rec.handle, &rec, sizeof(rec)), 0);
-	refill_others(rig, &c);
-	EXPECT(refill_qp(c.fd, rig->qp[VICTIM]->rec.handle), 0);
+	refill_all_but(rig, &c, NULL);
 	EXPECT(migr_cmd_attach(c.fd, &st), 0);
 	EXPECT(migr_cmd_resume(c.fd, &st), -EINVAL);
 	events.fd = c.files.async_fd;
@@ -300,7 +298,7 @@ static void another_peer(struct rig *rig)
 	rec->dgid[15] ^= 1;
 	copy_open(rig, &c);
 	copy_create(rig, &c);
-	refill_others(rig, &c);
+	refill_all_but(rig, &c, &rig->qp[VICTIM]->rec);
 	EXPECT(refill_as(rig, c.fd, UVERBS_OBJECT_QP, rec->rec.handle, rec,
 			 rec->rec.length),
 	       0);

@@ -35,23 +35,27 @@ static void free_at_end(char *p, size_t length)
 	MUST(!munmap(p + length - size, size));
 }
 
-void refill_others(struct rig *rig, struct copy *c)
+void refill_all_but(struct rig *rig, struct copy *c,
+		    const struct rxe_migr_rec *filled)
 {
-	refill_cq(c->fd, rig->cq->rec.handle);
-	refill_srq(c->fd, rig->srq->rec.handle);
+	if (filled != &rig->cq->rec)
+		refill_cq(c->fd, rig->cq->rec.handle);
+	if (filled != &rig->srq->rec)
+		refill_srq(c->fd, rig->srq->rec.handle);
 	for (int i = 0; i < N_QPS; i++)
-		if (i != VICTIM)
+		if (filled != &rig->qp[i]->rec)
 			EXPECT(refill_qp(c->fd, rig->qp[i]->rec.handle), 0);
 }
 
 /* then all is started */
-static void start(struct rig *rig, struct copy *c)
+static void start(struct rig *rig, struct copy *c,
+		  const struct rxe_migr_rec *filled)
 {
 	struct rxe_migr_status st;
 	struct ibv_wc wc;
 	double end;
 
-	refill_others(rig, c);
+	refill_all_but(rig, c, filled);
 	rig_renew_peer(rig, VICTIM);
 	EXPECT(migr_cmd_attach(c->fd, &st), 0);
 	/* not what it is connected to is wrong, but what the image says of it */
@@ -88,7 +92,7 @@ int try_record(struct rig *rig, struct copy *c, const void *rec, size_t length,
 	}
 	accepted++;
 	if (go) {
-		start(rig, c);
+		start(rig, c, &rig->qp[VICTIM]->rec);
 		renew(rig, c);
 	} else {
 		copy_renew_qp(rig, c, VICTIM);
@@ -206,7 +210,10 @@ static void truncate_qp(struct rig *rig, struct copy *c)
 	}
 }
 
-/* of a CQ or an SRQ: every bit of its fixed part, and cut */
+/*
+ * Of a CQ or an SRQ: every bit of its fixed part, and cut. Of a CQ entries are made then
+ * by the work of a QP; the SRQ is no QP's.
+ */
 static void flip_other(struct rig *rig, struct copy *c, uint16_t object,
 		       const struct rxe_migr_rec *good, size_t fixed)
 {
@@ -229,6 +236,10 @@ static void flip_other(struct rig *rig, struct copy *c, uint16_t object,
 				continue;
 			}
 			accepted++;
+			if (bit == (int)(at % 9)) {
+				MUST(!load_good(rig, c->fd));
+				start(rig, c, good);
+			}
 			renew(rig, c);
 		}
 	}

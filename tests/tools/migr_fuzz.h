@@ -117,7 +117,9 @@ int load_good(struct rig *rig, int fd);
 #define VICTIM (N_QPS - 1) /* the QP with work in its send queue */
 
 /* fill all but the victim */
-void refill_others(struct rig *rig, struct copy *c);
+/* @filled: the record of what is already, or NULL */
+void refill_all_but(struct rig *rig, struct copy *c,
+		    const struct rxe_migr_rec *filled);
 /*
  * Fill the victim from such a record, and if it is accepted, start it if `go`;
  * then all is as it was before
