@@ -192,21 +192,21 @@ bool conn_send(struct conn *c, const char *text, size_t bytes,
 	return true;
 }
 
-enum conn_read conn_put(struct conn *c, const char *text, size_t bytes)
+ssize_t conn_put(struct conn *c, const char *text, size_t bytes)
 {
 	int ret;
 
 	errno = 0;
 	ret = SSL_write(c->ssl, text, (int)bytes);
 	if (ret > 0)
-		return CONN_MORE; /* of this SSL it is all, or nothing */
+		return ret;
 	switch (SSL_get_error(c->ssl, ret)) {
 	case SSL_ERROR_WANT_READ:
 	case SSL_ERROR_WANT_WRITE:
-		return CONN_NOTHING;
+		return 0;
 	default:
 		tls_reason(c->ssl, ret, c->reason, sizeof(c->reason));
-		return CONN_END;
+		return -1;
 	}
 }
 

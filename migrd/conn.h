@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "tls.h"
 
@@ -57,10 +58,10 @@ bool conn_send(struct conn *c, const char *text, size_t bytes,
 /**
  * conn_put - send without waiting
  *
- * Return: CONN_MORE if that was all; CONN_NOTHING: once more with the same, when there is
- * room; or CONN_END
+ * Return: how many bytes have gone, for it is a record of TLS at most; 0: once more with the
+ * same, when there is room; -1: it is at its end
  */
-enum conn_read conn_put(struct conn *c, const char *text, size_t bytes);
+ssize_t conn_put(struct conn *c, const char *text, size_t bytes);
 
 /* nobody waits for the peer any more */
 void conn_late(struct conn *c);

@@ -62,16 +62,14 @@ static void next_lines(const struct layer *l, const struct layer_proc *p,
 
 static void send_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 {
-	if (c->sent == c->end)
-		return;
-	switch (conn_put(&p->conn, c->sent, (size_t)(c->end - c->sent))) {
-	case CONN_MORE:
-		c->sent = c->end;
-		break;
-	case CONN_NOTHING:
-		break;
-	default:
-		broken(l, p, c->sent);
+	ssize_t sent = 1;
+
+	while (c->sent < c->end && sent > 0) {
+		sent = conn_put(&p->conn, c->sent, (size_t)(c->end - c->sent));
+		if (sent < 0)
+			broken(l, p, c->heard);
+		else
+			c->sent += sent;
 	}
 }
 

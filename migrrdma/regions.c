@@ -18,22 +18,27 @@ struct work {
 	atomic_int err;
 };
 
+static void register_one(struct work *w, struct shadow_mr *mr)
+{
+	struct shadow_mr *none = NULL;
+
+	errno = 0;
+	mr->other = mr_make(mr);
+	if (!mr->other &&
+	    atomic_compare_exchange_strong(&w->failed, &none, mr))
+		atomic_store(&w->err, errno ? errno : EIO);
+}
+
 static void *register_some(void *arg)
 {
 	struct work *w = arg;
-	struct shadow_mr *mr, *none = NULL;
 	size_t i;
 
 	while (!atomic_load(&w->failed)) {
 		i = atomic_fetch_add(&w->next, 1);
 		if (i >= w->n)
 			break;
-		mr = w->mrs[i];
-		errno = 0;
-		mr->other = mr_make(mr);
-		if (!mr->other &&
-		    atomic_compare_exchange_strong(&w->failed, &none, mr))
-			atomic_store(&w->err, errno ? errno : EIO);
+		register_one(w, w->mrs[i]);
 	}
 	return NULL;
 }
@@ -51,6 +56,38 @@ static void register_all(struct work *w)
 	register_some(w);
 	while (n)
 		pthread_join(thread[--n], NULL);
+}
+
+static int by_pd(const void *a, const void *b)
+{
+	const struct shadow_mr *x = *(struct shadow_mr *const *)a;
+	const struct shadow_mr *y = *(struct shadow_mr *const *)b;
+
+	if (x->mr.pd != y->mr.pd)
+		return x->mr.pd < y->mr.pd ? -1 : 1;
+	return (x->mr.length > y->mr.length) - (x->mr.length < y->mr.length);
+}
+
+/*
+ * The smallest of each PD by this thread, which stays. Of a thread that has ended the
+ * kernel does not tell whose it was, and if the shadow process has made PD and QPs,
+ * nothing else tells migrd whose these are.
+ */
+static void register_own(struct work *w)
+{
+	const struct ibv_pd *pd = NULL;
+	size_t left = 0;
+
+	qsort(w->mrs, w->n, sizeof(*w->mrs), by_pd);
+	for (size_t i = 0; i < w->n && !atomic_load(&w->failed); i++) {
+		if (w->mrs[i]->mr.pd == pd) {
+			w->mrs[left++] = w->mrs[i];
+			continue;
+		}
+		pd = w->mrs[i]->mr.pd;
+		register_one(w, w->mrs[i]);
+	}
+	w->n = left;
 }
 
 static int larger_first(const void *a, const void *b)
@@ -91,6 +128,8 @@ int build_regions(struct swap *s)
 		return undo(0, s);
 	EACH (c, mr, mrs)
 		w.mrs[i++] = mr;
+	s->objects += (unsigned int)w.n;
+	register_own(&w);
 	qsort(w.mrs, w.n, sizeof(*w.mrs), larger_first);
 	register_all(&w);
 	free(w.mrs);
@@ -101,6 +140,5 @@ int build_regions(struct swap *s)
 			    strerror(err));
 		return undo(err, s);
 	}
-	s->objects += (unsigned int)w.n;
 	return 0;
 }

@@ -16,11 +16,11 @@ enum {
 
 /*
  * a process answers a line so much later, or when it has answered the one before; if it is
- * deaf it does not even take the next ones
+ * deaf it does not even take the next ones, and it takes at most so much at once
  */
 static struct side {
 	struct layer_proc proc;
-	size_t sent, answered;
+	size_t sent, answered, most;
 	long long at,
 		free; /* when the last lines were sent, and one was answered */
 	int ms;
@@ -42,16 +42,18 @@ static struct side *side_of(const struct conn *c)
 	abort();
 }
 
-enum conn_read conn_put(struct conn *c, const char *text, size_t bytes)
+ssize_t conn_put(struct conn *c, const char *text, size_t bytes)
 {
 	struct side *s = side_of(c);
 
 	if (s->deaf)
-		return CONN_NOTHING;
+		return 0;
+	if (s->most && bytes > s->most)
+		bytes = s->most;
 	for (size_t i = 0; i < bytes; i++)
 		s->sent += text[i] == '\n';
 	s->at = now;
-	return CONN_MORE;
+	return (ssize_t)bytes;
 }
 
 /* when it answers the next line; -1: nobody knows */
@@ -189,6 +191,11 @@ int main(void)
 	side_has(&sides[0], 100000, 1);
 	side_has(&sides[1], 10, 20000);
 	check_round(2, 1, 100000);
+
+	puts("one takes little at once, and all of it in the end");
+	side_has(&sides[0], 100, 1);
+	sides[0].most = 3;
+	check_round(1, 1, 100);
 
 	puts("another one does not even take what it is told");
 	side_has(&sides[0], 100000, 1);

@@ -85,7 +85,7 @@ has_rdma_files()
 layer_knows()
 {
 	[ "$layer_records" = '[]' ] && has_rdma_files || return 0
-	echo processes | migrd-say "${layer_keys[@]}" "$HOSTNAME" | tail -n 1 |
+	echo "processes $name" | migrd-say "${layer_keys[@]}" "$HOSTNAME" | tail -n 1 |
 		jq -e --arg at "/$name/run/migrrdma/" \
 			'[.processes[].socket | select(contains($at))] != []' >/dev/null
 }
