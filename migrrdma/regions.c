@@ -24,8 +24,7 @@ static void register_one(struct work *w, struct shadow_mr *mr)
 
 	errno = 0;
 	mr->other = mr_make(mr);
-	if (!mr->other &&
-	    atomic_compare_exchange_strong(&w->failed, &none, mr))
+	if (!mr->other && atomic_compare_exchange_strong(&w->failed, &none, mr))
 		atomic_store(&w->err, errno ? errno : EIO);
 }
 

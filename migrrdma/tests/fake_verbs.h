@@ -107,8 +107,12 @@ struct fake_last {
 	struct ibv_moderate_cq moderate;
 	unsigned int cqs, qps;	/* that were tried to be made */
 	unsigned int forgotten; /* how often there were no devices */
+	unsigned int regions;	/* that the first thread has registered */
 };
 extern struct fake_last fake_last;
+
+/* an MR takes long enough for others to make some, too */
+extern bool fake_slow;
 
 /* as of mlx5: a QP that has not been in RTS since RESET takes no requests, even in ERR */
 extern bool fake_needs_rts;

@@ -196,6 +196,37 @@ static void test_moved(void)
 	world_destroy();
 }
 
+/* Whoever has made a PD, if this thread has registered a region of it, it is ours. */
+static void test_whose(void)
+{
+	enum {
+		PDS = 6
+	};
+	struct ibv_pd *pds[PDS];
+	struct ibv_mr *mrs[PDS];
+
+	puts("each PD has a region of the thread that stays");
+	world_make();
+	for (int i = 0; i < PDS; i++) {
+		MUST(pds[i] = ibv_alloc_pd(ctx));
+		MUST(mrs[i] = ibv_reg_mr(pds[i], w.memory, sizeof(w.memory),
+					 IBV_ACCESS_LOCAL_WRITE));
+	}
+	hold(100);
+	world_leaves_host();
+	fake_last.regions = 0;
+	fake_slow = true;
+	replace_all();
+	fake_slow = false;
+	CHECK(fake_last.regions > PDS, "%u", fake_last.regions);
+	world_is_back();
+	connect_all();
+	resume();
+	for (int i = 0; i < PDS; i++)
+		CHECK(!ibv_dereg_mr(mrs[i]) && !ibv_dealloc_pd(pds[i]));
+	world_destroy();
+}
+
 /* Who only answers WRITEs and READs need not take it further than RTR. */
 static void test_rtr(void)
 {
@@ -475,6 +506,7 @@ int main(void)
 	test_doorbell();
 	test_bury();
 	test_moved();
+	test_whose();
 	test_rtr();
 	test_same_numbers();
 	test_no_device();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PDs, MRs, MWs and AHs */
+#define _GNU_SOURCE
 #include "inner.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -92,9 +94,16 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
+bool fake_slow;
+
 static struct ibv_mr *new_mr(struct ibv_pd *pd, void *addr, size_t length)
 {
 	struct ibv_mr *mr = make(FAKE_MR, sizeof(*mr));
+
+	if (fake_slow)
+		usleep(1000);
+	if (gettid() == getpid())
+		fake_last.regions++;
 
 	mr->context = pd->context;
 	mr->pd = pd;
