@@ -105,8 +105,8 @@ static int scan_fd(struct rp_task *task, int dirfd, const char *name)
 	if (f.fd > task->max_fd)
 		task->max_fd = f.fd;
 	n = readlinkat(dirfd, name, link, sizeof(link) - 1);
-	if (n < 0)
-		return -errno;
+	if (n < 0) /* not all that are looked at are frozen: it may be closed */
+		return errno == ENOENT ? 0 : -errno;
 	link[n] = '\0';
 	f.kind = rp_link_kind(link);
 	if (f.kind == RP_OTHER) {

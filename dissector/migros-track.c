@@ -260,6 +260,13 @@ static track_fn *const track[MIGROS_TYPES] = {
 	[MIGROS_MOVED] = track_moved,
 };
 
+/* Has it been seen where a sender was before the last RESUME that it sends? */
+static bool knows_before(const struct flow *flow)
+{
+	return flow &&
+	       (flow->resumed ? &flow->before : &flow->peer)->type != AT_NONE;
+}
+
 /*
  * RESUME is signed for where its sender was before, so who has not seen that does
  * not know.
@@ -279,11 +286,14 @@ static enum migros_mac check_mac(tvbuff_t *tvb, packet_info *pinfo,
 
 	address_gid(&pinfo->dst, to_gid);
 	for (size_t i = 0; i < n && mac == MIGROS_MAC_BAD; i++) {
-		if (!from[i])
-			return MIGROS_MAC_UNCHECKED;
+		if (!from[i] || from[i]->type == AT_NONE)
+			continue;
 		address_gid(from[i], from_gid);
 		mac = migros_check_mac(tvb, from_gid, to_gid);
 	}
+	if (mac == MIGROS_MAC_BAD && wire->type == MIGROS_RESUME &&
+	    !knows_before(flow))
+		mac = MIGROS_MAC_UNCHECKED;
 	return mac;
 }
 

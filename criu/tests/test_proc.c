@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -65,6 +66,27 @@ static void scan(void)
 	CHECK(task.nr_fds == 42);
 	rp_task_free(&task);
 	CHECK(rp_task_vpid(getpid()) > 0);
+}
+
+/* who runs opens and closes others meanwhile */
+static void running(void)
+{
+	pid_t pid = fork();
+	struct rp_task task;
+
+	MUST(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			close(dup(0));
+	}
+	for (int i = 0; i < 500; i++) {
+		MUST(!rp_task_scan(pid, &task));
+		MUST(task.nr_fds == 42);
+		rp_task_free(&task);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 static bool says_suspended(pid_t pid)
@@ -167,6 +189,7 @@ int main(void)
 	kinds();
 	maps();
 	scan();
+	running();
 	suspended();
 	pins();
 	dying();

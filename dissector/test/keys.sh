@@ -28,7 +28,8 @@ macs '1,,
 6,,
 7,,
 8,,
-9,,'
+9,,
+10,,'
 macs '1,,
 2,False,
 3,True,0.200000000
@@ -37,7 +38,8 @@ macs '1,,
 6,False,
 7,,
 8,True,
-9,True,' -o "uat:migros_keys:\"7\",$key"
+9,True,
+10,,' -o "uat:migros_keys:\"7\",$key"
 
 # A key that is none is refused when it is given.
 ! (shark -r "$tmp/in.pcap" -o 'uat:migros_keys:"7",0011') 2>"$tmp/refusal" ||
