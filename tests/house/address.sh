@@ -58,7 +58,9 @@ remove()
 	rm "$HOUSE/addr/$1" || exit 2
 	at=$(PATH=${PATH#*:} grep -lx "$(gid "$1")" "$HOUSE_GIDS"/*) || return 0
 	case $1 in
-	169.254.0.*) (sleep 0.2; echo "$HOUSE_NONE" >"$at") >/dev/null 2>&1 & ;;
+	169.254.0.*) # and not to a folder that is being removed
+		(sleep 0.2
+		echo "$HOUSE_NONE" | dd of="$at" conv=nocreat,notrunc) >/dev/null 2>&1 & ;;
 	*) echo "$HOUSE_NONE" >"$at" ;;
 	esac
 }
