@@ -144,9 +144,9 @@ soak: tried asan points npb
 			tests/run tests/3*-migrate-*.test || bad=1; \
 	done; done; exit $$bad
 
-# What the module does; everything is several times slower there. (31 to 33, 38, 39, 43,
-# 44, 52 and 65 are about more of the same, containers, and devices of others: what of the
-# module they use the others do, too.)
+# What the module does; everything is several times slower there. (31 to 33, 36-both-ends,
+# 38, 39, 43, 44, 52 and 65 are about more of the same, containers, and devices of others:
+# what of the module they use the others do, too.)
 DEBUG_TESTS := 10-lab 30-migrate-1 34-lost-resume 35-blackout 36-inside 36-one-by-one \
 	37-events 40-criu-contexts 41-criu-refusals 42-lossy 50-forged 51-hostile-ioctl \
 	53-library 53-probe 54-late 55-one-host 57-points 69-unload

@@ -116,8 +116,7 @@ int load_good(struct rig *rig, int fd);
 
 #define VICTIM (N_QPS - 1) /* the QP with work in its send queue */
 
-/* fill all but the victim */
-/* @filled: the record of what is already, or NULL */
+/* fill all; @filled: the record of what is already, or NULL */
 void refill_all_but(struct rig *rig, struct copy *c,
 		    const struct rxe_migr_rec *filled);
 /*
