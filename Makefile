@@ -101,6 +101,13 @@ asan: toolbox
 			cmake -S . -B build/asan -G Ninja -DSANITIZE=ON; \
 		cmake --build build/asan'
 
+# libmigrrdma with the thread sanitizer, for its unit tests
+tsan: toolbox
+	@$(TURN) $(TOOLBOX) sh -ec '\
+		[ -e build/tsan/build.ninja ] || \
+			cmake -S . -B build/tsan -G Ninja -DSANITIZE=thread; \
+		cmake --build build/tsan'
+
 scripts:
 	@mkdir -p $(STAGE)/bin $(STAGE)/libexec/migr-ctr
 	@install -C vm-images/migr-ctr vm-images/migr-gid bench/mpi/mpi-run $(STAGE)/bin/
@@ -128,7 +135,7 @@ tried: roots build images
 # The devices of cluster tests have the sanitizers, too: emulated guests are so
 # slow that it hardly costs time.
 SANITIZED := build/asan/mlx5soft/device/mlx5soft
-check: tried asan points npb
+check: tried asan tsan points npb
 	@LAB_MLX5SOFT=$(SANITIZED) tests/unit tests/run
 
 # Not part of check: tests/soak, and what says "tier: soak" in its header. A
@@ -180,12 +187,12 @@ format: toolbox
 
 clean:
 	@./lab down || true # it may have something to complain of
-	@rm -rf build/user build/asan build/npb build/rxe build/rxe-* build/sparse \
+	@rm -rf build/user build/asan build/tsan build/npb build/rxe build/rxe-* build/sparse \
 		build/stage build/tests
 
 distclean: clean
 	@rm -rf --one-file-system build
 
-.PHONY: build toolbox root-toolbox root-node roots images module user asan npb \
+.PHONY: build toolbox root-toolbox root-node roots images module user asan tsan npb \
 	scripts key certs tried debug fixes points check check-debug soak demo lint format clean \
 	distclean bench-hotpath bench-scale bench-mlx5 bench-npb bench-compare

@@ -10,8 +10,12 @@
 
 #include <infiniband/mlx5dv.h>
 
-/* where nobody maps anything unless he asks for it */
+/* where nobody maps anything unless he asks for it, and ThreadSanitizer lets him */
+#ifdef __SANITIZE_THREAD__
+#define HINT ((char *)0x1000000000)
+#else
 #define HINT ((char *)0x200000000000)
+#endif
 
 struct arena {
 	char *at; /* the reserved range */

@@ -272,7 +272,9 @@ static int next_async(struct shadow_context *c, struct ibv_async_event *event)
 		if (take_carried_async(c, event))
 			return 0;
 		section_begin();
-		err = read_real_async(c->real, event, &ours);
+		err = read_real_async(__atomic_load_n(&c->real,
+						      __ATOMIC_ACQUIRE),
+				      event, &ours);
 		why = errno;
 		section_end();
 		if (!err && !ours)

@@ -44,7 +44,8 @@ static bool may_ask(int fd)
 static int tick(void)
 {
 	const uint64_t second = 1000000000;
-	static uint64_t next;
+	static _Thread_local uint64_t
+		next; /* tests have others than the listener */
 	uint64_t now = clock_ns();
 
 	if (!layer_is_held()) {

@@ -213,11 +213,30 @@ void gate_in_child(void)
 	TAILQ_CONCAT(&contexts, &put_away, entry);
 }
 
+/* GCC 14's ThreadSanitizer knows no pthread_mutex_clocklock(): it has to be told. */
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#define TELL_TRIES(lock) __tsan_mutex_pre_lock((lock), __tsan_mutex_try_lock)
+#define TELL_TRIED(lock, has)                                                \
+	__tsan_mutex_post_lock((lock),                                       \
+			       (has) ? __tsan_mutex_try_lock                 \
+				     : __tsan_mutex_try_lock |               \
+					       __tsan_mutex_try_lock_failed, \
+			       0)
+#else
+#define TELL_TRIES(lock)
+#define TELL_TRIED(lock, has)
+#endif
+
 bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
 {
 	const struct timespec until = timespec_of(deadline);
+	bool has;
 
-	return !pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+	TELL_TRIES(lock);
+	has = !pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+	TELL_TRIED(lock, has);
+	return has;
 }
 
 static bool lock_soon(struct shadow_cq *cq, uint64_t deadline)

@@ -16,7 +16,9 @@
 struct section {
 	/*
 	 * Of nesting; far below 0 before the first one. Others read it. The thread itself
-	 * changes it in one instruction, for which C has no atomic that is not locked.
+	 * changes it in one instruction, for which C has no atomic that is not locked: a
+	 * handler of a signal may begin its first one. ThreadSanitizer is shown the locked
+	 * one, in the order that is relied on: sections_have_ended() acquires.
 	 */
 	int depth;
 	unsigned int ended; /* the last wait that has found it ended */
@@ -33,7 +35,11 @@ void section_enlist(void);
 /* begin a section, unless it is the thread's first one */
 static inline bool section_enter(void)
 {
+#ifdef __SANITIZE_THREAD__
+	__atomic_fetch_add(&own_section.depth, 1, __ATOMIC_RELAXED);
+#else
 	own_section.depth++;
+#endif
 	atomic_signal_fence(memory_order_seq_cst);
 	return __builtin_expect(own_section.depth > 0, 1);
 }
@@ -47,8 +53,12 @@ static inline void section_begin(void)
 /* what the section did comes before its end, for who waits for that */
 static inline void section_end(void)
 {
+#ifdef __SANITIZE_THREAD__
+	__atomic_fetch_sub(&own_section.depth, 1, __ATOMIC_RELEASE);
+#else
 	atomic_thread_fence(memory_order_release);
 	own_section.depth--;
+#endif
 	atomic_signal_fence(memory_order_seq_cst);
 }
 

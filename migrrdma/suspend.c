@@ -204,7 +204,7 @@ static bool is_awaited(const struct shadow_cq *cq)
 	return false;
 }
 
-/* The same, and take what has completed. */
+/* The same, and take what has completed; it is counted anew. */
 static bool drain_some(struct suspension *s)
 {
 	struct shadow_context *c;
@@ -212,6 +212,7 @@ static bool drain_some(struct suspension *s)
 	struct shadow_cq *cq;
 	bool more = false;
 
+	s->taken = 0;
 	EACH (c, qp, qps)
 		if (qp->slow & SLOW_SUSPENDED && !qp->was_marked)
 			more |= mark(qp, s);
@@ -224,6 +225,7 @@ static bool drain_some(struct suspension *s)
 		}
 		taken_fill(cq);
 		more |= is_awaited(cq);
+		s->taken += (unsigned int)cq->n_taken;
 		pthread_mutex_unlock(&cq->lock);
 	}
 	return more;
@@ -231,16 +233,10 @@ static bool drain_some(struct suspension *s)
 
 static int drain(uint64_t deadline, struct suspension *s)
 {
-	struct shadow_context *c;
-	struct shadow_cq *cq;
-
 	while (drain_some(s))
 		if (!breathe(deadline))
 			return refuse(s, ETIMEDOUT,
 				      "send queues are not drained");
-	EACH (c, cq, cqs)
-		if (cq->draining)
-			s->taken += (unsigned int)cq->n_taken;
 	return 0;
 }
 

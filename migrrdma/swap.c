@@ -42,12 +42,14 @@ int swap_post_held(struct swap *s)
 	return err;
 }
 
-#define SWAP(obj)                                           \
-	do {                                                \
-		__typeof__((obj)->real) old_ = (obj)->real; \
-                                                            \
-		(obj)->real = (obj)->other;                 \
-		(obj)->other = old_;                        \
+/* Who waits for asynchronous events looks at the context's meanwhile: async.c. */
+#define SWAP(obj)                                            \
+	do {                                                 \
+		__typeof__((obj)->real) old_ = (obj)->real;  \
+                                                             \
+		__atomic_store_n(&(obj)->real, (obj)->other, \
+				 __ATOMIC_RELEASE);          \
+		(obj)->other = old_;                         \
 	} while (0)
 
 static void swap_qp(struct shadow_qp *qp)

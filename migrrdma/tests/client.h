@@ -69,7 +69,7 @@ static inline void check_lease_ends(void)
 {
 	WAIT(!layer_is_held());
 	WAIT(fake_newest(FAKE_QP) != w.real_srq);
-	WAIT(((struct ibv_qp *)fake_newest(FAKE_QP))->state == IBV_QPS_ERR);
+	WAIT(fake_state(fake_newest(FAKE_QP)) == IBV_QPS_ERR);
 	world_destroy();
 }
 

@@ -232,6 +232,13 @@ struct fake_recv {
 /** fake_recvs - what is posted to receive, the oldest one first; of its SRQ, if any */
 const struct fake_recv *fake_recvs(const struct ibv_qp *real);
 
+/** fake_next_recv - the id of the oldest one, while other threads post and receive */
+#define FAKE_NO_RECV UINT64_MAX
+uint64_t fake_next_recv(const struct ibv_qp *real);
+
+/** fake_state - in which a QP is, while other threads modify it */
+enum ibv_qp_state fake_state(const struct ibv_qp *real);
+
 /** fake_tell - does bad_wr say which RECV was refused, or is it @what? */
 void fake_tell(bool right, struct ibv_recv_wr *what);
 

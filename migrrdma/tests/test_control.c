@@ -330,7 +330,7 @@ static void test_words(void)
 	CHECK(does(f, "suspend 20000\n") && does(f, "replace 20000\n"));
 	world_look();
 	MUST(!close(f));
-	WAIT(w.real->state == IBV_QPS_ERR);
+	WAIT(fake_state(w.real) == IBV_QPS_ERR);
 	f = dial();
 	CHECK(does(f, "names\n")); /* behind that */
 	MUST(!close(f));

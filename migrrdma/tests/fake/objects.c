@@ -94,12 +94,14 @@ void forget(enum fake_kind kind, void *p, const char *call)
 void *fake_newest(enum fake_kind kind)
 {
 	struct object *o;
+	void *p;
 
 	pthread_mutex_lock(&lock);
 	for (o = objects; o && o->kind != kind; o = o->next)
 		;
+	p = o ? o->p : NULL;
 	pthread_mutex_unlock(&lock);
-	return o ? o->p : NULL;
+	return p;
 }
 
 void *fake_older(const void *object)

@@ -126,6 +126,17 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return f->extended ? &f->ex : NULL;
 }
 
+enum ibv_qp_state fake_state(const struct ibv_qp *real)
+{
+	enum ibv_qp_state state;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	state = real->state;
+	pthread_mutex_unlock(&lock);
+	return state;
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct fake_qp *f = (struct fake_qp *)qp;
@@ -134,8 +145,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	ENTER_ERR(qp, attr, attr_mask);
 	COMMAND_OR(EIO, qp->context);
 	KEEP(modify, *attr);
+	pthread_mutex_lock(&lock);
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
+	pthread_mutex_unlock(&lock);
 	f->was_rts = qp->state == IBV_QPS_RTS ||
 		     (f->was_rts && qp->state != IBV_QPS_RESET);
 	if (attr_mask & IBV_QP_ACCESS_FLAGS)

@@ -171,6 +171,19 @@ const struct fake_recv *fake_recvs(const struct ibv_qp *real)
 	return recvs_of(real)->first;
 }
 
+uint64_t fake_next_recv(const struct ibv_qp *real)
+{
+	const struct fake_recv *r;
+	uint64_t wr_id;
+
+	OWN(QP, real);
+	pthread_mutex_lock(&lock);
+	r = recvs_of(real)->first;
+	wr_id = r ? r->wr_id : FAKE_NO_RECV;
+	pthread_mutex_unlock(&lock);
+	return wr_id;
+}
+
 static bool tells = true;
 static struct ibv_recv_wr *tells_what;
 
