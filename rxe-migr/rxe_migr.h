@@ -67,9 +67,12 @@ struct rxe_migr_wanted {
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @dumped_alive: since it was STOPPED an image was made of it, not in ERR
+ * @peer_stopped: while STOPPED or RESUMING: the peer has said that it is Stopped
  * @ran_on: RESUMING is that of the QP which was dumped
+ * @untold: it has run on without an answer, and still asks for one
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
+ * @ending: it is being destroyed, and @qp.migr does not change any more
  * @peer_ended: its peer was in ERR at the last STOP or DUMP, or at the dump of a
  *              restored QP, and has shown no life since
  * @exchanged: with that peer, until then
@@ -95,9 +98,12 @@ struct rxe_migr_qp {
 	u8			peer;
 	u8			before;
 	bool			dumped_alive;
+	bool			peer_stopped;
 	bool			ran_on;
+	bool			untold;
 	bool			probed;
 	bool			refilled;
+	bool			ending;
 	bool			peer_ended;
 	u32			exchanged;
 };

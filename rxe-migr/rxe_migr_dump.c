@@ -248,6 +248,10 @@ static void dump_mw(struct rxe_migr_out *out, void *obj,
 		out->changed = true;
 	now.mr = mr ? mr->id : RXE_MIGR_NO_HANDLE;
 	now.qp = mw->qp ? qp_handle(&mw->qp->ibqp) : RXE_MIGR_NO_HANDLE;
+	/* the QP is being destroyed: see rxe_migr_hide_qp() */
+	if (mw->qp && xa_load(&mw->qp->elem.pool->xa, mw->qp->elem.index) !=
+			      &mw->qp->elem)
+		out->changed = true;
 	spin_unlock_bh(&mw->lock);
 
 	rxe_migr_out_note(out, &now, sizeof(now));

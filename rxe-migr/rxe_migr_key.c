@@ -22,6 +22,7 @@ struct migr_key {
 };
 
 static struct migr_key *keys[2];	/* [0] was set last; NULL: none */
+static bool keys_end;	/* none is set any more */
 static DEFINE_SPINLOCK(key_lock);
 
 static void migr_key_free(struct kref *ref)
@@ -98,6 +99,11 @@ static int migr_key_use(u8 id, const u8 *raw)
 	key->id = id;
 
 	spin_lock(&key_lock);
+	if (keys_end) {
+		spin_unlock(&key_lock);
+		err = -ENODEV;
+		goto err_tfm;
+	}
 	same = migr_key_forget(id);
 	oldest = keys[1];
 	keys[1] = keys[0];
@@ -259,8 +265,16 @@ int rxe_migr_key_check(u8 key_id, const void *data, size_t length,
 	return err;
 }
 
+/* The parameter is there for a moment longer. */
 void rxe_migr_key_exit(void)
 {
-	migr_key_put(keys[0]);
-	migr_key_put(keys[1]);
+	struct migr_key *key[2] = {};
+
+	spin_lock(&key_lock);
+	keys_end = true;
+	swap(key[0], keys[0]);
+	swap(key[1], keys[1]);
+	spin_unlock(&key_lock);
+	migr_key_put(key[0]);
+	migr_key_put(key[1]);
 }

@@ -219,14 +219,32 @@ bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp)
 static void nak_stopped(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 {
 	u32 epoch = get_unaligned_be32(payload_addr(pkt) - RXE_AETH_BYTES);
+	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_RCVD);
 
 	/* 24 bits of the epoch, compared as serial numbers */
-	if ((s32)((epoch - to_migr_qp(qp)->peer_epoch) << 8) < 0)
+	if ((s32)((epoch - m->peer_epoch) << 8) < 0) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_STALE);
-	else
+	} else {
+		WRITE_ONCE(m->peer_stopped, true);
 		rxe_migr_pause(qp);
+	}
+}
+
+/*
+ * What came in for a QP that does not answer it. A peer that understands it is
+ * told to wait. Context: softirq
+ */
+static void refuse(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
+{
+	if (!(pkt->hdr[MIGR_BTH_CAP_BYTE] & MIGR_BTH_CAP_BIT) ||
+	    !rxe_migr_connected(qp))
+		return;
+
+	rxe_migr_heard(to_migr_qp(qp));
+	if (pkt->mask & RXE_REQ_MASK)
+		rxe_migr_send_nak(qp);
 }
 
 /**
@@ -261,12 +279,9 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 
 	switch (qp->migr) {
 	case RXE_MIGR_STOPPED:
-		/* only to a peer that understands it */
-		if (capable && rxe_migr_connected(qp)) {
-			rxe_migr_heard(m);
-			if (request)
-				rxe_migr_send_nak(qp);
-		}
+		refuse(qp, pkt);
+		if (rxe_migr_is_nak(pkt))
+			nak_stopped(qp, pkt);
 		rxe_migr_count(qp, RXE_CNT_MIGR_STOPPED_DROPPED);
 		goto drop;
 	case RXE_MIGR_ASKING:
@@ -287,9 +302,12 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		rxe_migr_answered(m, capable);
 		break;
 	case RXE_MIGR_RESUMING:
-		/* whom the peer follows, this one or a restored one, is still open */
-		if (request && m->ran_on) {
-			rxe_migr_send_nak(qp);
+		/*
+		 * Whom the peer follows, this one or a restored one, is still
+		 * open. To UC that is no matter: nothing is acknowledged.
+		 */
+		if (request && m->ran_on && qp_type(qp) == IB_QPT_RC) {
+			refuse(qp, pkt);
 			goto drop;
 		}
 		/* it has asked for nothing yet, and will ask for all again */
@@ -464,6 +482,7 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 		memcpy(&m->peer_gid, qp->pri_av.grh.dgid.raw, 16);
 		m->peer_epoch = epoch;
 		m->peer_nonce = nonce;
+		m->peer_stopped = false;
 		rxe_migr_set_peer(qp, meth + MIGR_METH_GID, new_qpn, skb);
 		rxe_migr_answered(m, true);
 
@@ -492,8 +511,10 @@ static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 	} else if (is_question(meth)) {
 		if (qp->migr == RXE_MIGR_ASKING)
 			rxe_migr_answered(m, true);
-	} else if (qp->migr == RXE_MIGR_RESUMING) {
-		rxe_migr_run(qp, RXE_MIGR_RUNNING);
+	} else {
+		m->untold = false;
+		if (qp->migr == RXE_MIGR_RESUMING)
+			rxe_migr_run(qp, RXE_MIGR_RUNNING);
 	}
 }
 
@@ -526,9 +547,18 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 
 /*
  * Who has only been dumped need not be accepted by its peer, which may know
- * another key, or be dead: it runs on as it was without an answer.
+ * another key, or be dead: it runs on as it was without an answer. But it goes on
+ * asking for one, as a restored one might come to the peer before.
  */
 #define RUN_ON_S 30
+
+/* Context: m->lock held */
+static void run_on(struct rxe_migr_qp *m)
+{
+	m->untold = true;
+	rxe_migr_run(&m->qp, m->peer_stopped ? RXE_MIGR_PAUSED :
+					       RXE_MIGR_RUNNING);
+}
 
 /* what a QP does from time to time. Context: m->lock held */
 static void tick(struct rxe_migr_qp *m)
@@ -537,7 +567,7 @@ static void tick(struct rxe_migr_qp *m)
 	u8 state = READ_ONCE(qp->migr);
 
 	if (state != RXE_MIGR_PAUSED && state != RXE_MIGR_RESUMING &&
-	    state != RXE_MIGR_STOPPED)
+	    state != RXE_MIGR_STOPPED && !m->untold)
 		return;
 
 	/* an error: there is no peer any more */
@@ -558,16 +588,21 @@ static void tick(struct rxe_migr_qp *m)
 	if (!rxe_migr_due(m))
 		return;
 
-	if (state == RXE_MIGR_STOPPED)
+	if (state == RXE_MIGR_STOPPED) {
 		rxe_migr_send_nak(qp);
-	else if (rxe_migr_timed_out(m))
 		return;
-	else if (state == RXE_MIGR_PAUSED)
+	}
+
+	if (state != RXE_MIGR_RESUMING || !m->ran_on) {
+		if (rxe_migr_timed_out(m))
+			return;
+	} else if (time_after(jiffies, m->since + RUN_ON_S * HZ)) {
+		run_on(m);
+	}
+
+	if (state == RXE_MIGR_PAUSED)
 		rxe_migr_send_probe(qp);
-	else if (m->ran_on &&
-		 time_after(jiffies, m->since + RUN_ON_S * HZ))
-		rxe_migr_run(qp, RXE_MIGR_RUNNING);
-	else
+	if (state == RXE_MIGR_RESUMING || m->untold)
 		send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_RESUME,
 			    qp->comp.psn, m->epoch, m->nonce,
 			    RXE_CNT_MIGR_RESUME_SENT);

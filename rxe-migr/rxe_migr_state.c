@@ -25,14 +25,15 @@ MODULE_PARM_DESC(migr_paused_timeout,
  * @to: the new state
  *
  * Context: state_lock held.
- * Return: false, and nothing has changed, if the QP is in another state
+ * Return: false, and nothing has changed, if the QP is in another state, or is being
+ * destroyed
  */
 bool __rxe_migr_change(struct rxe_qp *qp, unsigned int from,
 		       enum rxe_migr_state to)
 {
 	lockdep_assert_held(&qp->state_lock);
 
-	if (!(from >> qp->migr & 1))
+	if (!(from >> qp->migr & 1) || to_migr_qp(qp)->ending)
 		return false;
 	if (WARN_ON_ONCE(!rxe_migr_may_change(qp->migr, to)))
 		return false;
@@ -203,6 +204,10 @@ void rxe_migr_stop(struct rxe_qp *qp)
 	before = qp->migr;
 	if (__rxe_migr_change(qp, RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_STOPPED)) {
 		m->before = before;
+		m->peer_stopped = before == RXE_MIGR_TRYING ||
+				  before == RXE_MIGR_PAUSED ||
+				  (before == RXE_MIGR_RESUMING &&
+				   m->peer_stopped);
 		m->dumped_alive = false;
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -212,22 +217,19 @@ void rxe_migr_stop(struct rxe_qp *qp)
  * rxe_migr_unstop - a Stopped QP becomes what it was before
  * @qp: the QP, its tasks enabled
  *
+ * But for what it has heard meanwhile: the peer may be gone when it next speaks.
+ *
  * Context: m->lock held
  */
 void rxe_migr_unstop(struct rxe_qp *qp)
 {
-	switch (to_migr_qp(qp)->before) {
-	case RXE_MIGR_TRYING:
-	case RXE_MIGR_PAUSED:
-		rxe_migr_run(qp, RXE_MIGR_PAUSED);
-		break;
-	case RXE_MIGR_RESUMING:
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
+	if (m->before == RXE_MIGR_RESUMING)
 		rxe_migr_run(qp, RXE_MIGR_RESUMING);
-		break;
-	default:
-		rxe_migr_run(qp, RXE_MIGR_RUNNING);
-		break;
-	}
+	else
+		rxe_migr_run(qp, m->peer_stopped ? RXE_MIGR_PAUSED :
+						   RXE_MIGR_RUNNING);
 }
 
 /**

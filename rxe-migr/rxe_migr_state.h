@@ -50,6 +50,7 @@ static inline bool rxe_migr_may_change(unsigned int from, unsigned int to)
 					  RXE_MIGR_IN(HELD) |
 					  RXE_MIGR_IN(STOPPED),
 		[RXE_MIGR_RESUMING]	= RXE_MIGR_IN(RUNNING) |
+					  RXE_MIGR_IN(PAUSED) |
 					  RXE_MIGR_IN(HELD) |
 					  RXE_MIGR_IN(STOPPED),
 		[RXE_MIGR_HELD]		= RXE_MIGR_IN(RUNNING) |

@@ -143,6 +143,7 @@ static void outdate_image(struct rxe_migr_qp *m)
 		rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
 		m->before = RXE_MIGR_RESUMING;
 		m->ran_on = true;
+		m->untold = false;
 	}
 }
 
@@ -178,6 +179,8 @@ static void forget_all(struct rxe_migr_qp *m)
 	__rxe_migr_change(qp, RXE_MIGR_NOT_IN(RUNNING) &
 			      RXE_MIGR_NOT_IN(STOPPED), RXE_MIGR_RUNNING);
 	m->before = RXE_MIGR_RUNNING;
+	m->peer_stopped = false;
+	m->untold = false;
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->peer_epoch = 0;
 	m->peer_nonce = 0;
@@ -238,6 +241,8 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 	if (was_rtr && qp_state(qp) == IB_QPS_RTS)
 		rxe_migr_wait_anew(qp);
 	if (other_peer) { /* also if it has failed half way */
+		m->untold = false;
+		m->peer_stopped = false;
 		m->peer = RXE_MIGR_PEER_UNKNOWN;
 		m->peer_ended = false;
 	}
@@ -395,13 +400,23 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
  *
  * A Stopped QP's tasks don't run, and from Paused on a requester that is to send
  * again looks at no response. So packets that were on their way to it would hold
- * their references for ever.
+ * their references for ever. What it is now, it stays.
  *
  * Context: process; sleeps.
  */
 void rxe_migr_qp_destroy(struct rxe_qp *qp)
 {
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+	unsigned long flags;
+
 	rxe_migr_hide_qp(qp);
+
+	/* the mutex, so that it is not Held */
+	mutex_lock(&m->lock);
+	spin_lock_irqsave(&qp->state_lock, flags);
+	m->ending = true;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	mutex_unlock(&m->lock);
 	if (qp->migr >= RXE_MIGR_PAUSED)
 		rxe_migr_purge(qp, &qp->resp_pkts);
 	if (qp->migr == RXE_MIGR_STOPPED)

@@ -143,6 +143,32 @@ void side_wait(struct side *s, int n)
 
 /* ---- rig ---- */
 
+int side_stop(const struct side *s)
+{
+	struct rxe_migr_status st;
+
+	MUST(!migr_cmd_stop(s->ctx->cmd_fd, 0, 0, &st));
+	return st.guard_fd;
+}
+
+void side_dump(const struct side *s)
+{
+	struct migr_error err;
+	size_t length;
+	void *image;
+
+	MUST(!migr_cmd_dump(s->ctx->cmd_fd, &image, &length, &err));
+	free(image);
+}
+
+void side_runs_on(const struct side *s)
+{
+	int guard = side_stop(s);
+
+	side_dump(s);
+	close(guard);
+}
+
 void rig_take(struct rig *rig, struct side *s)
 {
 	struct rxe_migr_status st;
@@ -267,6 +293,15 @@ long rig_counter(const struct rig *rig, const char *name)
 	MUST(fscanf(f, "%ld", &n) == 1);
 	fclose(f);
 	return n;
+}
+
+void rig_wait_more(const struct rig *rig, const char *name, int more)
+{
+	long before = rig_counter(rig, name);
+	double end = fuzz_now() + 30;
+
+	while (rig_counter(rig, name) < before + more)
+		MUST(fuzz_now() < end);
 }
 
 /* ---- copies ---- */

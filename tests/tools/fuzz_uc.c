@@ -332,6 +332,34 @@ static void silent(struct rig *rig)
 	side_close(&b);
 }
 
+/* nobody answers its RESUME, but another one sends to it */
+static void runs_on(struct rig *rig)
+{
+	struct side a = {}, b = {}, c = {};
+	struct side *const all[] = { &a, &b, &c };
+	int guard, peer;
+
+	for (int i = 0; i < 3; i++) {
+		side_open(rig, all[i]);
+		make_uc(all[i], NULL);
+	}
+	uc_connect(rig, a.qp[0], b.qp[0]->qp_num);
+	uc_connect(rig, b.qp[0], a.qp[0]->qp_num);
+	uc_connect(rig, c.qp[0], a.qp[0]->qp_num);
+	MUST(!qp_post_recv(&a, 0));
+	guard = side_stop(&a);
+	side_dump(&a);
+	peer = side_stop(&b);
+	close(guard);
+	rig_wait_more(rig, "migr_resume_sent", 2);
+	MUST(!qp_post_send(&c, 0));
+	side_wait(&c, 1);
+	side_wait(&a, 1);
+	close(peer);
+	for (int i = 0; i < 3; i++)
+		side_close(all[i]);
+}
+
 struct chatter {
 	struct side *side, *peer;
 	volatile bool end;
@@ -486,6 +514,7 @@ void attack_uc(struct rig *rig)
 	struct rig uc;
 
 	silent(rig);
+	runs_on(rig);
 	talkative(rig);
 	uc_open(rig, &uc, true);
 	half_messages(&uc);

@@ -93,6 +93,7 @@ static const struct {
 	{ "uc", attack_uc },
 	{ "rtr", attack_rtr },
 	{ "ended", attack_ended },
+	{ "runs_on", attack_runs_on },
 	{ "images", attack_images },
 	{ "crafted", attack_crafted },
 	{ "records", records },

@@ -88,8 +88,13 @@ void rig_take(struct rig *rig, struct side *s);
 void rig_close(struct rig *rig);
 /* bring the peer of QP i to the state that the image expects of it */
 void rig_renew_peer(struct rig *rig, int i);
+/* all must succeed; STOP returns its guard */
+int side_stop(const struct side *s);
+void side_dump(const struct side *s);
+void side_runs_on(const struct side *s); /* STOP, DUMP, UNSTOP */
 /* what the device has counted of this, in hw_counters */
 long rig_counter(const struct rig *rig, const char *name);
+void rig_wait_more(const struct rig *rig, const char *name, int more);
 
 /* an empty restored context; then all objects, QPs connected, no REFILL */
 void copy_open(struct rig *rig, struct copy *c);
@@ -182,6 +187,7 @@ void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
 void attack_flush(struct rig *rig);		    /* fuzz_flush.c */
 void attack_held(struct rig *rig);		    /* fuzz_held.c */
 void attack_rings(struct rig *rig);		    /* fuzz_rings.c */
+void attack_runs_on(struct rig *rig);		    /* fuzz_runs_on.c */
 void attack_sqd(struct rig *rig);		    /* fuzz_sqd.c */
 void attack_datagrams(struct rig *rig);		    /* fuzz_datagrams.c */
 void attack_rtr(struct rig *rig);		    /* fuzz_rtr.c */

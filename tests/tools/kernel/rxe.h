@@ -129,6 +129,7 @@ struct rxe_migr_qp {
 	unsigned int interval_ms;
 	u32 first_psn, new_psn;
 	u8 peer, before;
+	bool peer_stopped, ending;
 	bool probed, peer_ended, dumped_alive;
 };
 
