@@ -135,15 +135,16 @@ tried: roots build images
 # The devices of cluster tests have the sanitizers, too: emulated guests are so
 # slow that it hardly costs time.
 SANITIZED := build/asan/mlx5soft/device/mlx5soft
-check: tried asan tsan points npb
+check: tried asan points npb
 	@LAB_MLX5SOFT=$(SANITIZED) tests/unit tests/run
 
 # Not part of check: tests/soak, and what says "tier: soak" in its header. A
 # failure does not end it, and each pass has its own logs.
-soak: tried asan points npb
+soak: tried asan tsan points npb
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
 	export LAB_MLX5SOFT=$(SANITIZED); \
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
+	$(TOOLBOX) ctest --test-dir build/tsan --output-on-failure || bad=1; \
 	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
 	LAB_LOGS=$$logs/loss MOVES=20 tests/run tests/33-loss.test || bad=1; \
 	for m in client server; do for p in 4k thp; do \

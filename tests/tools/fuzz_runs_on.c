@@ -8,7 +8,7 @@
 #include "migr_fuzz.h"
 
 #define PSN 0xfffff0
-#define RUN_ON_MS 45000 /* longer than an answer is waited for */
+#define RUN_ON_S 60 /* longer than an answer is waited for */
 
 static void pair_open(struct rig *rig, struct side *a, struct side *b)
 {
@@ -18,12 +18,14 @@ static void pair_open(struct rig *rig, struct side *a, struct side *b)
 	qp_connect(rig, b->qp[0], a->qp[0]->qp_num, PSN, PSN);
 }
 
-/* STOP asks whoever resumes for as long as it may: now it does not any more */
+/* as long as it resumes it cannot be stopped */
 static void wait_run_on(const struct side *s)
 {
+	double end = fuzz_now() + RUN_ON_S;
 	struct rxe_migr_status st;
 
-	MUST(!migr_cmd_stop(s->ctx->cmd_fd, 0, RUN_ON_MS, &st));
+	while (migr_cmd_stop(s->ctx->cmd_fd, 0, 0, &st))
+		MUST(fuzz_now() < end);
 	close(st.guard_fd);
 }
 
