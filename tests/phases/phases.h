@@ -16,8 +16,8 @@
 #define MOST_LANES 32
 #define MSG 6000 /* bytes: six packets */
 #define SLOT 8192
-#define FEW 16	     /* entries of a CQ, or */
-#define MANY 200     /* when it has been resized */
+#define FEW 31	     /* entries of a CQ, or */
+#define MANY 255     /* when it has been resized */
 #define PATIENCE 300 /* s, for what must come */
 
 enum phase {
