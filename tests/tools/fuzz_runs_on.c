@@ -61,7 +61,7 @@ static void nobody_answers(struct rig *rig)
 	waits(rig, &a);
 	side_close(&a);
 
-	wait_run_on(&c);
+	/* and so has the other */
 	rig_wait_more(rig, "migr_resume_sent", 2);
 	qp_connect(rig, d.qp[0], c.qp[0]->qp_num, PSN, PSN);
 	rig_wait_more(rig, "migr_resume_ack_rcvd", 1);
