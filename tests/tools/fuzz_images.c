@@ -285,6 +285,63 @@ static void half_bad_events(struct rig *rig)
 	copy_close(&c);
 }
 
+/* the good commands, with this in the place of the MR's record, as far as it goes */
+static int restore_as(struct rig *rig, const void *rec, size_t length)
+{
+	struct rxe_migr_status st;
+	struct copy c;
+	int ret;
+
+	copy_open(rig, &c);
+	ret = load_as(rig, c.fd, rig->mr->rec.handle, rec, length);
+	for (unsigned int i = 0; i < rig->img.count; i++)
+		if (rig->img.records[i]->type < RXE_MIGR_COMP_CHANNEL)
+			ret = ret
+				      ?: migr_create_object(
+						 &c.r, rig->img.records[i]);
+	for (int i = 0; i < N_QPS; i++)
+		ret = ret ?: migr_connect_qp(&c.r, &rig->qp[i]->rec);
+	if (!ret) {
+		refill_all_but(rig, &c, NULL);
+		rig_renew_peer(rig, VICTIM);
+		ret = migr_cmd_attach(c.fd, &st) ?: migr_cmd_resume(c.fd, &st);
+	}
+	copy_close(&c);
+	return ret;
+}
+
+/* of the MR, and of an unread event, each bit, and all of a byte */
+static void flip(struct rig *rig)
+{
+	struct {
+		struct rxe_migr_rec_mr mr;
+		struct rxe_migr_rec_async_fd file;
+		struct rxe_migr_event event;
+	} rec = { .mr = *rig->mr,
+		  .file.rec.type = RXE_MIGR_ASYNC_FD,
+		  .file.rec.length = sizeof(rec.file) + sizeof(rec.event),
+		  .file.events = 1,
+		  .event = { IBV_EVENT_PORT_ERR, 1 } };
+	unsigned int refused = 0, tried = 9 * sizeof(rec);
+	int ret;
+
+	EXPECT(restore_as(rig, &rec, sizeof(rec)), 0);
+	for (size_t i = 0; i < tried; i++) {
+		char *at = (char *)&rec + i / 9, good = *at;
+
+		*at = (char)(good ^ (i % 9 < 8 ? 1 << i % 9 : 0xff));
+		ret = restore_as(rig, &rec, sizeof(rec));
+		*at = good;
+		if (ret) {
+			EXPECT(ret, -EINVAL, -ENOENT, -EFAULT, -ENOMEM, -EBUSY,
+			       -EPERM, -ERANGE);
+			refused++;
+		}
+	}
+	EXPECT(restore_as(rig, &rec, sizeof(rec)), 0);
+	printf("MR and event: %u of %u flips refused\n", refused, tried);
+}
+
 /* what is restored goes on where it was connected to, and nowhere else */
 static void another_peer(struct rig *rig)
 {
@@ -344,4 +401,5 @@ void attack_images(struct rig *rig)
 	another_peer(rig);
 	bad_events(rig);
 	half_bad_events(rig);
+	flip(rig);
 }
