@@ -199,25 +199,24 @@ static struct rxe_queue_buf *new_ring(void *const *old, int n, uint32_t slots)
 	return q;
 }
 
-static void endless_ring(struct rig *rig, bool peer_runs_on)
+static void endless_ring(struct rig *rig)
 {
 	struct ibv_qp_init_attr init = { .cap = { 40, 4, 1, 1, 0 },
 					 .qp_type = IBV_QPT_RC };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	struct rxe_migr_status st;
 	struct spin p = {};
-	struct side s = {}, peer = {};
+	struct side s = {};
 	void *old[RINGS];
 	struct ibv_qp *qp;
 	pthread_t t;
 	int n;
 
-	side_open(rig, &peer);
 	side_open(rig, &s);
 	init.send_cq = init.recv_cq = s.cq;
 	n = rings(old);
 	MUST(qp = ibv_create_qp(s.pd, &init)); /* unsignaled */
-	qp_connect(rig, qp, peer.qp[0]->qp_num, 7, 7);
-	qp_connect(rig, peer.qp[0], qp->qp_num, 7, 7);
+	qp_connect(rig, qp, qp->qp_num, 7, 7);
 	MUST(p.sq = new_ring(old, n, 64));
 
 	MUST(!ibv_post_send(qp, &wr, &bad)); /* it waits for a receive */
@@ -231,21 +230,18 @@ static void endless_ring(struct rig *rig, bool peer_runs_on)
 		wqe->wr.send_flags = 0;
 	}
 	MUST(!pthread_create(&t, NULL, spin, &p));
-	if (peer_runs_on) /* to which this side must follow */
-		side_runs_on(&peer);
-	close(side_stop(peer_runs_on ? &peer : &s));
+	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 1000, &st), 0);
 	EXPECT(p.late, 0);
 	p.end = true;
 	MUST(!pthread_join(t, NULL));
+	close(st.guard_fd);
 
 	MUST(!ibv_destroy_qp(qp));
 	side_close(&s);
-	side_close(&peer);
 }
 
 void attack_held(struct rig *rig)
 {
-	endless_ring(rig, false);
-	endless_ring(rig, true);
+	endless_ring(rig);
 	slow_page(rig);
 }
