@@ -156,7 +156,8 @@ soak: tried asan tsan points npb
 # 38, 39, 43, 44, 52 and 65 are about more of the same, containers, and devices of others:
 # what of the module they use the others do, too.)
 DEBUG_TESTS := 10-lab 30-migrate-1 34-lost-resume 35-blackout 36-inside 36-one-by-one \
-	37-events 40-criu-contexts 41-criu-refusals 42-lossy 50-forged 51-hostile-ioctl \
+	37-events 40-criu-contexts 41-criu-refusals 42-lossy 45-phases 50-forged \
+	51-hostile-ioctl \
 	53-library 53-probe 54-late 55-one-host 57-points 69-unload
 check-debug: tried debug
 	@LAB_KERNEL=debug LAB_MEM=2048 MOVES=2 \
