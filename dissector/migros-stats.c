@@ -27,7 +27,7 @@ static void stats_init(stats_tree *st)
 	migrations_id =
 		stats_tree_create_node(st, migrations, 0, STAT_DT_INT, true);
 	/* All types from the start: a zero is a result too. */
-	for (int i = MIGROS_NAK_STOPPED; i <= MIGROS_MOVED; i++)
+	for (int i = MIGROS_NAK_STOPPED; i < MIGROS_FIRST_PACKET; i++)
 		type_id[i] =
 			stats_tree_create_node(st, migros_names[i], packets_id,
 					       STAT_DT_INT, true);
@@ -66,7 +66,7 @@ static tap_packet_status stats_packet(stats_tree *st, packet_info *pinfo _U_,
 				      tap_flags_t flags _U_)
 {
 	const struct migros_event *ev = data;
-	bool last = ev->type > MIGROS_MOVED;
+	bool last = ev->type >= MIGROS_FIRST_PACKET;
 	nstime_t t;
 
 	if (last)
@@ -75,7 +75,7 @@ static tap_packet_status stats_packet(stats_tree *st, packet_info *pinfo _U_,
 		count_packet(st, ev);
 	if (migros_blackout(ev, &t))
 		count_time(st, last ? blackout_total : blackout, &t);
-	if (migros_round_trip(ev, &t))
+	if (ev->type == MIGROS_RESUME_ACK && migros_round_trip(ev, &t))
 		count_time(st, round_trip, &t);
 	return TAP_PACKET_REDRAW;
 }

@@ -31,6 +31,7 @@ struct key {
 	address from; /* who moved */
 	uint32_t qpn;
 	uint32_t epoch;
+	uint32_t nonce;
 	uint8_t kind;
 };
 
@@ -56,7 +57,7 @@ static wmem_map_t *exchanges; /* struct key -> latest struct migros_event */
 static unsigned key_hash(const void *p)
 {
 	const struct key *k = p;
-	unsigned h = k->qpn * 31 + k->epoch * 17 + k->kind;
+	unsigned h = k->qpn * 31 + k->epoch * 17 + k->nonce + k->kind;
 
 	return add_address_to_hash(add_address_to_hash(h, &k->to), &k->from);
 }
@@ -66,7 +67,8 @@ static gboolean key_equal(const void *p, const void *q)
 	const struct key *a = p;
 	const struct key *b = q;
 
-	return a->qpn == b->qpn && a->epoch == b->epoch && a->kind == b->kind &&
+	return a->qpn == b->qpn && a->epoch == b->epoch &&
+	       a->nonce == b->nonce && a->kind == b->kind &&
 	       addresses_equal(&a->to, &b->to) &&
 	       addresses_equal(&a->from, &b->from);
 }
@@ -164,7 +166,7 @@ static void track_nak(packet_info *pinfo, const struct migros_wire *wire,
 	ev->episode = flow->episode;
 }
 
-/* RESUME and MOVED are sent again until they are acknowledged. */
+/* RESUME, MOVED and questions are sent again until they are acknowledged. */
 static void track_sent(packet_info *pinfo, const struct migros_wire *wire,
 		       struct migros_event *ev, uint32_t ack_qpn)
 {
@@ -173,6 +175,7 @@ static void track_sent(packet_info *pinfo, const struct migros_wire *wire,
 		.from = pinfo->src,
 		.qpn = ack_qpn,
 		.epoch = wire->epoch,
+		.nonce = wire->nonce,
 		.kind = wire->kind,
 	};
 
@@ -223,6 +226,7 @@ static void track_ack(packet_info *pinfo, const struct migros_wire *wire,
 		.from = pinfo->dst,
 		.qpn = wire->dest_qpn,
 		.epoch = wire->epoch,
+		.nonce = wire->nonce,
 		.kind = wire->kind,
 	};
 	struct migros_event *sent = wmem_map_lookup(exchanges, &key);
@@ -250,14 +254,20 @@ static void track_ordinary(packet_info *pinfo, const struct migros_wire *wire,
 	ev->episode = flow->episode;
 }
 
+/* It is no part of a migration, nor is its answer: track_ack() */
+static void track_question(packet_info *pinfo, const struct migros_wire *wire,
+			   struct migros_event *ev)
+{
+	track_sent(pinfo, wire, ev, wire->new_qpn);
+}
+
 typedef void track_fn(packet_info *pinfo, const struct migros_wire *wire,
 		      struct migros_event *ev);
 
 static track_fn *const track[MIGROS_TYPES] = {
-	[MIGROS_NAK_STOPPED] = track_nak,
-	[MIGROS_RESUME] = track_resume,
-	[MIGROS_RESUME_ACK] = track_ack,
-	[MIGROS_MOVED] = track_moved,
+	[MIGROS_NAK_STOPPED] = track_nak,   [MIGROS_RESUME] = track_resume,
+	[MIGROS_RESUME_ACK] = track_ack,    [MIGROS_MOVED] = track_moved,
+	[MIGROS_QUESTION] = track_question, [MIGROS_ANSWER] = track_ack,
 };
 
 /* Has it been seen where a sender was before the last RESUME that it sends? */

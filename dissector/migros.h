@@ -25,6 +25,8 @@ enum migros_type {
 	MIGROS_RESUME,
 	MIGROS_RESUME_ACK,
 	MIGROS_MOVED,
+	MIGROS_QUESTION, /* of UC: RESUME and RESUME_ACK of another kind */
+	MIGROS_ANSWER,
 	/* not packets of their own, but what an ordinary one may mean */
 	MIGROS_FIRST_PACKET,
 	MIGROS_ABORTED,
@@ -48,6 +50,7 @@ struct migros_wire {
 	uint32_t epoch;
 	uint32_t old_qpn;
 	uint32_t new_qpn;
+	uint32_t nonce;
 	uint8_t gid[16];
 };
 

@@ -32,6 +32,7 @@
 const char *const migros_names[MIGROS_TYPES] = {
 	[MIGROS_NAK_STOPPED] = "NAK_STOPPED",	[MIGROS_RESUME] = "RESUME",
 	[MIGROS_RESUME_ACK] = "RESUME_ACK",	[MIGROS_MOVED] = "MOVED",
+	[MIGROS_QUESTION] = "QUESTION",		[MIGROS_ANSWER] = "ANSWER",
 	[MIGROS_FIRST_PACKET] = "first packet", [MIGROS_ABORTED] = "aborted",
 };
 
@@ -132,7 +133,8 @@ static hf_register_info fields[] = {
 	    0, "UDP source port from now on", HFILL } },
 	{ &hf_nonce,
 	  { "Nonce", "migros.nonce", FT_UINT32, BASE_HEX, NULL, 0,
-	    "Of a question, and of its answer", HFILL } },
+	    "Of one restore, or of one question; of what answers it, too",
+	    HFILL } },
 	{ &hf_reserved,
 	  { "Reserved", "migros.reserved", FT_BYTES, BASE_NONE, NULL, 0, NULL,
 	    HFILL } },
@@ -291,14 +293,16 @@ static void parse_meth(tvbuff_t *tvb, struct migros_wire *wire)
 	wire->epoch = tvb_get_ntohl(tvb, METH + MIGR_METH_EPOCH);
 	wire->old_qpn = tvb_get_ntoh24(tvb, METH + MIGR_METH_OLD_QPN + 1);
 	wire->new_qpn = tvb_get_ntoh24(tvb, METH + MIGR_METH_NEW_QPN + 1);
+	wire->nonce = tvb_get_ntohl(tvb, METH + MIGR_METH_NONCE);
 	tvb_memcpy(tvb, wire->gid, METH + MIGR_METH_GID, sizeof(wire->gid));
 	wire->valid = ver_kind >> 4 == MIGR_METH_VERSION &&
 		      try_val_to_str(wire->kind, kinds) &&
-		      /* of UC, and no part of a migration */
-		      wire->kind != MIGR_METH_KIND_ASK &&
 		      tvb_reported_length(tvb) == length_of(wire->type);
 	if (wire->type == MIGROS_RESUME && wire->kind == MIGR_METH_KIND_MOVED)
 		wire->type = MIGROS_MOVED;
+	if (wire->kind == MIGR_METH_KIND_ASK)
+		wire->type = wire->type == MIGROS_RESUME ? MIGROS_QUESTION
+							 : MIGROS_ANSWER;
 }
 
 /* Never throws: looks only at what was captured. The caller checked the BTH. */

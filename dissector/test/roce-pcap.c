@@ -42,7 +42,7 @@ struct packet {
 	uint32_t kind;
 	uint32_t syndrome;
 	uint32_t qp, psn, cap, ackreq, msn;
-	uint32_t version, key, resv1, resv2, epoch, old, new, port;
+	uint32_t version, key, resv1, resv2, epoch, old, new, port, nonce;
 	uint32_t extra; /* bytes after everything, before the ICRC */
 	uint32_t chop;	/* bytes missing before the ICRC */
 	uint32_t forge; /* 1: a MAC by another key */
@@ -70,6 +70,17 @@ static const struct {
 	    .meth = true,
 	    .ackreq = 1,
 	    .kind = MIGR_METH_KIND_MOVED } },
+	{ "question",
+	  { .opcode = MIGR_OPCODE_RESUME,
+	    .aeth = true,
+	    .meth = true,
+	    .ackreq = 1,
+	    .kind = MIGR_METH_KIND_ASK } },
+	{ "answer",
+	  { .opcode = MIGR_OPCODE_RESUME_ACK,
+	    .aeth = true,
+	    .meth = true,
+	    .kind = MIGR_METH_KIND_ASK } },
 	{ "resume_ack",
 	  { .opcode = MIGR_OPCODE_RESUME_ACK,
 	    .aeth = true,
@@ -85,7 +96,7 @@ static const struct {
 	KEY(opcode), KEY(payload), KEY(kind),  KEY(syndrome), KEY(qp),
 	KEY(psn),    KEY(cap),	   KEY(msn),   KEY(version),  KEY(key),
 	KEY(resv1),  KEY(resv2),   KEY(epoch), KEY(old),      KEY(new),
-	KEY(port),   KEY(extra),   KEY(chop),  KEY(forge),
+	KEY(port),   KEY(extra),   KEY(chop),  KEY(forge),    KEY(nonce),
 };
 
 static unsigned udp_port = 4791;
@@ -172,6 +183,7 @@ static size_t put_meth(uint8_t *m, const struct packet *p)
 	memcpy(m + MIGR_METH_GID, p->gid, sizeof(p->gid));
 	put16(m + MIGR_METH_UDP_PORT, p->port);
 	put16(m + MIGR_METH_RESV2, p->resv2);
+	put32(m + MIGR_METH_NONCE, p->nonce);
 	return MIGR_METH_BYTES;
 }
 
