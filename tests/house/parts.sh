@@ -135,20 +135,24 @@ made_from hello,ca-certificates $t $s Debian "mirror+file:$tmp/main.list/" \
 	Debian-Security "mirror+file:$tmp/security.list/"
 
 say "make soak: a failure does not cost the rest, and each pass has its own logs"
-mkdir -p "$tmp/soak/tests"
+mkdir -p "$tmp/soak"/{tests,vm-images}
 cp "$tree/Makefile" "$tmp/soak/"
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'echo "$*" >"$0.calls"; false' >"$tmp/soak/vm-images/toolbox"
 # shellcheck disable=SC2016 # expanded there
 printf '%s\n' '#!/bin/sh' 'echo "$LAB_LOGS $LAB_MLX5SOFT $*" >>"$0.calls"' \
 	'[ "$1" != --tier ]' >"$tmp/soak/tests/run"
-chmod +x "$tmp/soak/tests/run"
+chmod +x "$tmp/soak/tests/run" "$tmp/soak/vm-images/toolbox"
 soaks() # LOGS
 {
 	rm -f "$tmp/soak/tests/run.calls"
-	! make -C "$tmp/soak" -s -o tried -o asan -o points -o npb soak 2>/dev/null ||
+	! make -C "$tmp/soak" -s -o tried -o asan -o tsan -o points -o npb soak 2>/dev/null ||
 		fail "nothing failed"
 	[ "$(cut -d' ' -f1 "$tmp/soak/tests/run.calls" | xargs)" = \
 		"$(printf "$1/%s\n" soak loss {client,server}-{4k,thp} | xargs)" ] ||
 		fail "it ran: $(cat "$tmp/soak/tests/run.calls")"
+	grep -q 'ctest .*build/tsan' "$tmp/soak/vm-images/toolbox.calls" ||
+		fail "not under the thread sanitizer"
 }
 soaks "$LAB_DIR/tests"
 say "of the tree, if there is no other lab; and the devices have sanitizers"
