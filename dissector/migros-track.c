@@ -47,6 +47,7 @@ struct flow {
 	address peer;	/* where the other end is, or was when it stopped */
 	address before; /* and where it was before that */
 	bool resumed;	/* ever */
+	bool ran_on;	/* the last RESUME was from where it had stopped */
 	uint32_t epoch; /* of the last RESUME, if so */
 };
 
@@ -155,7 +156,10 @@ static void track_nak(packet_info *pinfo, const struct migros_wire *wire,
 	ev->stale = is_over(flow, wire->epoch, MIGR_NAK_EPOCH_MASK);
 	if (ev->stale)
 		return;
-	if (flow->state != STOPPED) {
+	/* who runs on says it until it is followed */
+	if (flow->state != STOPPED &&
+	    !(flow->state == RESUMED && flow->ran_on &&
+	      addresses_equal(&flow->peer, &pinfo->src))) {
 		flow->state = STOPPED;
 		flow->episode =
 			wmem_new0(wmem_file_scope(), struct migros_episode);
@@ -194,11 +198,13 @@ static void track_resume(packet_info *pinfo, const struct migros_wire *wire,
 	track_sent(pinfo, wire, ev, wire->new_qpn);
 	if (flow->state == STOPPED) {
 		flow->state = RESUMED;
+		flow->ran_on = addresses_equal(&flow->peer, &pinfo->src);
 		flow->episode->resume_frame = pinfo->num;
 		follow(&flow->peer, wire->old_qpn, &pinfo->src, wire->new_qpn);
 	} else if (!flow->resumed || flow->epoch != wire->epoch) {
 		/* no NAK: what it continues is not the last episode */
 		flow->state = RESUMED;
+		flow->ran_on = false;
 		flow->episode = NULL;
 	}
 	flow->resumed = true;
