@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../connect.h"
 #include "migr_fuzz.h"
 
 #define PSN 0xfffff0
@@ -161,6 +162,22 @@ static void unanswered(struct pair *p)
 	EXPECT(memcmp(to, "and now.", 8), 0);
 }
 
+/* who asks has no credit at all, of which a FLUSH takes one if there is any */
+static void no_credit(struct pair *p)
+{
+	struct ibv_qp *ask = &p->ask->qp_base;
+	struct ibv_qp_attr a = rc_attr(&p->rig->gid, 1, p->s.qp[0]->qp_num);
+
+	pair_connect(p, FLUSHES, RESOURCES);
+	qp_reset(ask);
+	a.sq_psn = a.rq_psn = PSN;
+	a.max_rd_atomic = 0;
+	MUST(!rc_to_rtr(ask, &a) && !rc_to_rts(ask, &a));
+	for (int i = 0; i < 2 * RESOURCES; i++)
+		post_flush(p, p->mr->rkey, IBV_FLUSH_GLOBAL);
+	EXPECT(status_of(p, 2 * RESOURCES), 0);
+}
+
 static int flush_ends(struct pair *p, int access, uint8_t resources,
 		      const struct ibv_mr *mr, uint8_t type)
 {
@@ -177,6 +194,7 @@ void attack_flush(struct rig *rig)
 	sent_again(&p);
 	asked_again(&p);
 	unanswered(&p);
+	no_credit(&p);
 
 	EXPECT(flush_ends(&p, REMOTE, RESOURCES, p.mr, IBV_FLUSH_GLOBAL),
 	       IBV_WC_REM_INV_REQ_ERR);
