@@ -56,7 +56,7 @@ static const struct migr_field creation[] = {
 	F(max_recv_wr, 0, MAX_QP_WR),
 	F(max_recv_sge, 0, RXE_MIGR_MAX_SGE),
 	F(last_wqe, 0, 1),
-	F(peer_ended, 0, 1),
+	F(peer_absent, 0, 1),
 	F(reserved, 0, 0),
 };
 
@@ -127,10 +127,9 @@ static int check_state(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 		return migr_bad(err, rec,
 				"last_wqe is 1, in state %u with srq %u",
 				qp->state, qp->srq);
-	if (qp->peer_ended &&
-	    (qp->qp_type != IBV_QPT_RC || !migr_qp_connected(qp)))
+	if (qp->peer_absent && !migr_qp_connected(qp))
 		return migr_bad(err, rec,
-				"peer_ended is 1, in state %u of type %u",
+				"peer_absent is 1, in state %u of type %u",
 				qp->state, qp->qp_type);
 	if (qp->state == IBV_QPS_INIT && !qp->port_num)
 		return migr_bad(err, rec, "port_num is 0 in state INIT");

@@ -790,11 +790,13 @@ const struct uapi_definition rxe_migr_uapi_defs[] = {
 
 int rxe_migr_init(void)
 {
+	rxe_migr_absent_init();
 	return rxe_migr_proto_init();
 }
 
 void rxe_migr_exit(void)
 {
 	rxe_migr_proto_exit();
+	rxe_migr_absent_exit();
 	rxe_migr_key_exit();
 }

@@ -17,7 +17,7 @@ enum rxe_migr_peer {
 	RXE_MIGR_PEER_UNKNOWN,
 	RXE_MIGR_PEER_CAPABLE,
 	RXE_MIGR_PEER_STOCK,
-	RXE_MIGR_PEER_ENDED, /* it was here, in ERR */
+	RXE_MIGR_PEER_ABSENT, /* its driver says that it is not connected */
 };
 
 /**
@@ -53,7 +53,8 @@ struct rxe_migr_wanted {
  * @old_gid: where it was itself, and its peer, at the dump: of a QP that was
  *           restored, or that runs on
  * @epoch: how many times the QP has been restored, or has run on after a dump
- * @nonce: of the last such time, for RESUME, or of a STOP since, for questions
+ * @nonce: of the last such time, for RESUME
+ * @question: nonce of the last STOP that has asked
  * @peer_gid: another address for which the peer may sign: where it was before the
  *            last RESUME accepted from it, or at the dump if it moved as well
  * @peer_epoch: of that RESUME
@@ -66,16 +67,13 @@ struct rxe_migr_wanted {
  * @new_psn: first PSN that had not been sent then, or a later one
  * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
- * @dumped_alive: since it was STOPPED an image was made of it, not in ERR
+ * @dumped_alive: since it was STOPPED an image was made of it, connected
  * @peer_stopped: while STOPPED or RESUMING: the peer has said that it is Stopped
  * @ran_on: RESUMING is that of the QP which was dumped
- * @untold: it has run on without an answer, and still asks for one
+ * @untold: it has run without an answer to RESUME, and still asks for one
  * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
  * @ending: it is being destroyed, and @qp.migr does not change any more
- * @peer_ended: its peer was in ERR at the last STOP or DUMP, or at the dump of a
- *              restored QP, and has shown no life since
- * @exchanged: with that peer, until then
  */
 struct rxe_migr_qp {
 	struct rxe_qp		qp;
@@ -86,6 +84,7 @@ struct rxe_migr_qp {
 	union ib_gid		old_gid[2];
 	u32			epoch;
 	u32			nonce;
+	u32			question;
 	union ib_gid		peer_gid;
 	u32			peer_epoch;
 	u32			peer_nonce;
@@ -104,14 +103,12 @@ struct rxe_migr_qp {
 	bool			probed;
 	bool			refilled;
 	bool			ending;
-	bool			peer_ended;
-	u32			exchanged;
 };
 
 /* can a QP be moved that has such a peer? */
 static inline bool rxe_migr_peer_ok(u8 peer)
 {
-	return peer == RXE_MIGR_PEER_CAPABLE || peer == RXE_MIGR_PEER_ENDED;
+	return peer == RXE_MIGR_PEER_CAPABLE || peer == RXE_MIGR_PEER_ABSENT;
 }
 
 struct rxe_migr_guard;
@@ -205,8 +202,64 @@ void rxe_migr_key_exit(void);
 void rxe_migr_sgid(const struct rxe_av *av, u8 *gid);
 bool rxe_migr_gid_fits(const struct rxe_av *av, const u8 *gid);
 bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid);
+void rxe_migr_set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
+		       struct sk_buff *skb);
 void rxe_migr_set_peer(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 		       struct sk_buff *skb);
+
+/**
+ * struct rxe_migr_to - to whom a packet goes, and by whom
+ * @qp: sends it
+ * @av: where to
+ * @qpn: to which QP there
+ */
+struct rxe_migr_to {
+	struct rxe_qp	*qp;
+	struct rxe_av	*av;
+	u32		qpn;
+};
+
+/**
+ * struct rxe_migr_say - what a signed packet says; see rxe_migr_wire.h
+ * @opcode: of the BTH
+ * @kind: MIGR_METH_KIND_*
+ * @psn: of the BTH
+ * @msn: of the AETH
+ * @epoch: of the METH
+ * @nonce: of the METH
+ * @old_qpn: of the METH
+ * @new_qpn: of the METH
+ * @old_gid: where the receiver takes the sender to be; NULL: where it is
+ */
+struct rxe_migr_say {
+	u8		opcode;
+	u8		kind;
+	u32		psn;
+	u32		msn;
+	u32		epoch;
+	u32		nonce;
+	u32		old_qpn;
+	u32		new_qpn;
+	const u8	*old_gid;
+};
+
+/* rxe_migr_pkt.c */
+int rxe_migr_send(const struct rxe_migr_to *to, u8 opcode, u32 psn,
+		  bool ack_req, const u8 *body, size_t len);
+int rxe_migr_send_signed(const struct rxe_migr_to *to,
+			 const struct rxe_migr_say *say);
+const u8 *rxe_migr_meth(struct rxe_pkt_info *pkt);
+int rxe_migr_chk_form(struct rxe_pkt_info *pkt);
+int rxe_migr_chk_mac(struct rxe_pkt_info *pkt, const u8 *from, const u8 *own);
+void rxe_migr_count_bad(struct rxe_dev *rxe, int err);
+
+/* rxe_migr_absent.c */
+void rxe_migr_leave(struct rxe_qp *qp);
+void rxe_migr_come_back(struct rxe_qp *qp);
+bool rxe_migr_peer_absent(struct rxe_qp *qp);
+bool rxe_migr_stray(struct rxe_pkt_info *pkt, struct sk_buff *skb);
+void rxe_migr_absent_init(void);
+void rxe_migr_absent_exit(void);
 
 /* rxe_migr_proto.c */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
@@ -216,6 +269,7 @@ void rxe_migr_send_nak(struct rxe_qp *qp);
 void rxe_migr_send_question(struct rxe_migr_qp *m);
 void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index);
 void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms);
+void rxe_migr_queue_work(struct work_struct *work);
 void rxe_migr_proto_init_qp(struct rxe_migr_qp *m);
 int rxe_migr_proto_init(void);
 void rxe_migr_proto_exit(void);
@@ -254,9 +308,8 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m);
 int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
 void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
+void rxe_migr_not_there(struct rxe_migr_qp *m);
 void rxe_migr_heard(struct rxe_migr_qp *m);
-u32 rxe_migr_exchanged(struct rxe_qp *qp);
-bool rxe_migr_peer_ended(struct rxe_qp *qp);
 
 /* rxe_migr_stop.c */
 void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);

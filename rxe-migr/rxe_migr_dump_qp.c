@@ -166,7 +166,7 @@ static void put_qp(struct rxe_migr_out *out, struct rxe_qp *qp,
 				  n_res * sizeof(*res) + slots_size(&sq_ring) +
 				  slots_size(&rq_ring), uobj);
 	/* in both passes, for peers in this context that come before */
-	WRITE_ONCE(to_migr_qp(qp)->dumped_alive, qp_state(qp) != IB_QPS_ERR);
+	WRITE_ONCE(to_migr_qp(qp)->dumped_alive, rxe_migr_connected(qp));
 	if (!rec)
 		return;
 
@@ -190,7 +190,7 @@ static void put_qp(struct rxe_migr_out *out, struct rxe_qp *qp,
 	put_qp_tasks(qp, rec);
 	rec->events_reported = events;
 	rec->last_wqe = qp->last_wqe;
-	rec->peer_ended = rxe_migr_peer_ended(qp);
+	rec->peer_absent = rxe_migr_peer_absent(qp);
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)

@@ -93,6 +93,33 @@ bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid)
 }
 
 /**
+ * rxe_migr_set_dmac - the MAC address of who has sent a packet
+ * @rxe: the device
+ * @av: leads to its sender, but for the MAC address
+ * @skb: the packet
+ *
+ * The MAC address only says whether that is on this host, maybe with another address
+ * of the same device.
+ */
+void rxe_migr_set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
+		       struct sk_buff *skb)
+{
+	struct net_device *ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
+	bool here;
+	u8 own[16];
+
+	rxe_migr_sgid(av, own);
+	here = (SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) ||
+	       !memcmp(own, av->grh.dgid.raw, 16);
+	eth_zero_addr(av->dmac);
+	if (here && ndev)
+		ether_addr_copy(av->dmac, ndev->dev_addr);
+	else if (!here && skb_mac_header_was_set(skb))
+		ether_addr_copy(av->dmac, eth_hdr(skb)->h_source);
+	dev_put(ndev);
+}
+
+/**
  * rxe_migr_set_peer - take over the peer's new address
  * @qp: the QP, Held
  * @gid: where the peer is, 16 bytes
@@ -106,11 +133,7 @@ bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid)
 void rxe_migr_set_peer(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 		       struct sk_buff *skb)
 {
-	struct rxe_dev *rxe = to_rdev(qp->ibqp.device);
 	struct rxe_av *av = &qp->pri_av;
-	struct net_device *ndev;
-	bool here;
-	u8 own[16];
 
 	rxe_disable_task(&qp->send_task);
 	rxe_disable_task(&qp->recv_task);
@@ -120,22 +143,7 @@ void rxe_migr_set_peer(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 		memcpy(&av->dgid_addr._sockaddr_in.sin_addr, gid + 12, 4);
 	else
 		memcpy(&av->dgid_addr._sockaddr_in6.sin6_addr, gid, 16);
-
-	/*
-	 * The MAC address only says whether the peer is on this host, maybe
-	 * with another address of the same device.
-	 */
-	rxe_migr_sgid(av, own);
-	here = (SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) ||
-	       !memcmp(own, gid, 16);
-	eth_zero_addr(av->dmac);
-	ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
-	if (here && ndev)
-		ether_addr_copy(av->dmac, ndev->dev_addr);
-	else if (!here && skb_mac_header_was_set(skb))
-		ether_addr_copy(av->dmac, eth_hdr(skb)->h_source);
-	dev_put(ndev);
-
+	rxe_migr_set_dmac(to_rdev(qp->ibqp.device), av, skb);
 	qp->attr.dest_qp_num = qpn;
 	sk_dst_reset(qp->sk->sk);
 

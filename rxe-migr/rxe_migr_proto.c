@@ -8,15 +8,10 @@
  * checking a MAC and waiting for the QP's tasks sleep. Everything else happens
  * where the packet comes in.
  */
-#include <linux/random.h>
-
 #include "rxe.h"
 #include "rxe_queue.h"
 
 #define MAX_QUEUED	8	/* unhandled protocol packets of one QP */
-
-/* what follows the BTH in RESUME and RESUME_ACK */
-#define BODY_BYTES	(RXE_AETH_BYTES + MIGR_METH_BYTES)
 
 static struct workqueue_struct *migr_wq;
 
@@ -46,37 +41,24 @@ void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms)
 				   msecs_to_jiffies(delay_ms));
 }
 
+/**
+ * rxe_migr_queue_work - let work run that belongs to no QP
+ * @work: the work
+ */
+void rxe_migr_queue_work(struct work_struct *work)
+{
+	queue_work(migr_wq, work);
+}
+
 /* --- sending --- */
 
-/* send a packet that is not a request or response to the rest of the driver */
-static int send_packet(struct rxe_qp *qp, u8 opcode, u32 psn, int ack_req,
-		       const u8 *body, size_t len)
+static struct rxe_migr_to to_peer(struct rxe_qp *qp)
 {
-	struct rxe_pkt_info pkt = {};
-	struct sk_buff *skb;
-	int err;
-
-	pkt.qp = qp;
-	pkt.opcode = opcode;
-	pkt.psn = psn;
-	pkt.paylen = RXE_BTH_BYTES + len + RXE_ICRC_SIZE;
-
-	skb = rxe_init_packet(to_rdev(qp->ibqp.device), &qp->pri_av,
-			      pkt.paylen, &pkt);
-	if (!skb)
-		return -ENOMEM;
-
-	bth_init(&pkt, opcode, 0, 0, 0, IB_DEFAULT_PKEY_FULL,
-		 qp->attr.dest_qp_num, ack_req, psn);
-	memcpy(pkt.hdr + RXE_BTH_BYTES, body, len);
-
-	err = rxe_prepare(&qp->pri_av, &pkt, skb);
-	if (err) {
-		kfree_skb(skb);
-		return err;
-	}
-
-	return rxe_xmit_packet(qp, &pkt, skb);
+	return (struct rxe_migr_to){
+		.qp = qp,
+		.av = &qp->pri_av,
+		.qpn = qp->attr.dest_qp_num,
+	};
 }
 
 /**
@@ -88,6 +70,7 @@ static int send_packet(struct rxe_qp *qp, u8 opcode, u32 psn, int ack_req,
 void rxe_migr_send_nak(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
+	struct rxe_migr_to to = to_peer(qp);
 	__be32 aeth = cpu_to_be32((u32)MIGR_AETH_NAK_STOPPED << 24 |
 				  (m->epoch & MIGR_NAK_EPOCH_MASK));
 
@@ -99,99 +82,78 @@ void rxe_migr_send_nak(struct rxe_qp *qp)
 		return;
 	m->last_nak = jiffies;
 
-	if (!send_packet(qp, IB_OPCODE_RC_ACKNOWLEDGE, qp->resp.psn, 0,
-			 (u8 *)&aeth, sizeof(aeth)))
+	if (!rxe_migr_send(&to, IB_OPCODE_RC_ACKNOWLEDGE, qp->resp.psn, false,
+			   (u8 *)&aeth, sizeof(aeth)))
 		rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_SENT);
 }
 
 /**
  * rxe_migr_send_probe - make the peer say something
- * @qp: connected QP
+ * @qp: QP in RTS or SQD
  *
  * Sends what every responder must answer and nobody minds: a duplicate, a SEND
  * Only without data whose PSN is one before the oldest unacknowledged one. A
  * Stopped peer says NAK_STOPPED, any other acknowledges (IBA C9-105), but not
  * every driver with a PSN that means anything: see rxe_migr_ignores().
- *
- * Before RTS comp.psn is that of the life before, and the peer may wait for just
- * the PSN before it. It says something to any other one, so chance has to do.
  */
 void rxe_migr_send_probe(struct rxe_qp *qp)
 {
-	u32 psn = qp_state(qp) < IB_QPS_RTS ? get_random_u32() :
-					      qp->comp.psn - 1;
+	struct rxe_migr_to to = to_peer(qp);
+	u32 psn = qp->comp.psn - 1;
 
-	if (!send_packet(qp, IB_OPCODE_RC_SEND_ONLY, psn & BTH_PSN_MASK, 1,
-			 NULL, 0))
+	if (!rxe_migr_send(&to, IB_OPCODE_RC_SEND_ONLY, psn & BTH_PSN_MASK,
+			   true, NULL, 0))
 		rxe_migr_count(qp, RXE_CNT_MIGR_PROBE_SENT);
 }
 
-/* what the MAC covers, see rxe_migr_wire.h; @body's own MAC counts as zero */
-static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body,
-		      const u8 *from, const u8 *to)
+/* RESUME, RESUME_ACK or a question, to the peer. Context: m->lock held */
+static void send_signed(struct rxe_migr_qp *m, struct rxe_migr_say *say,
+			enum rxe_counters counter)
 {
-	in[0] = opcode;
-	put_unaligned_be24(qpn, in + 1);
-	put_unaligned_be24(psn, in + 4);
-	memcpy(in + 7, body, BODY_BYTES);
-	memset(in + MIGR_MAC_METH + MIGR_METH_MAC, 0, MIGR_MAC_BYTES);
-	memcpy(in + MIGR_MAC_FROM, from, 16);
-	memcpy(in + MIGR_MAC_TO, to, 16);
+	struct rxe_migr_to to = to_peer(&m->qp);
+
+	say->msn = m->qp.resp.msn;
+	say->old_qpn = qp_num(&m->qp);
+	say->new_qpn = m->qp.elem.index;
+	if (!rxe_migr_send_signed(&to, say))
+		rxe_migr_count(&m->qp, counter);
 }
 
-/* send RESUME or RESUME_ACK. Context: m->lock held */
-static void send_signed(struct rxe_migr_qp *m, u8 opcode, u8 kind, u32 psn,
-			u32 epoch, u32 nonce, enum rxe_counters counter)
+static void send_resume(struct rxe_migr_qp *m)
 {
-	struct rxe_qp *qp = &m->qp;
-	u8 in[MIGR_MAC_INPUT_BYTES];
-	u8 body[BODY_BYTES] = {};
-	u8 *meth = body + RXE_AETH_BYTES;
-	bool moved = opcode == MIGR_OPCODE_RESUME &&
-		     kind == MIGR_METH_KIND_RESUME;
-	int err;
+	struct rxe_migr_say say = {
+		.opcode = MIGR_OPCODE_RESUME,
+		.kind = MIGR_METH_KIND_RESUME,
+		.psn = m->qp.comp.psn,
+		.epoch = m->epoch,
+		.nonce = m->nonce,
+		.old_gid = m->old_gid[0].raw,
+	};
 
-	put_unaligned_be32((u32)AETH_ACK_UNLIMITED << 24 |
-			   (qp->resp.msn & 0xffffff), body);
-	meth[MIGR_METH_VER_KIND] = MIGR_METH_VERSION << 4 | kind;
-	put_unaligned_be32(epoch, meth + MIGR_METH_EPOCH);
-	put_unaligned_be32(qp_num(qp), meth + MIGR_METH_OLD_QPN);
-	put_unaligned_be32(qp->elem.index, meth + MIGR_METH_NEW_QPN);
-	rxe_migr_sgid(&qp->pri_av, meth + MIGR_METH_GID);
-	put_unaligned_be16(qp->src_port, meth + MIGR_METH_UDP_PORT);
-	put_unaligned_be32(nonce, meth + MIGR_METH_NONCE);
-
-	mac_input(in, opcode, qp->attr.dest_qp_num, psn, body,
-		  moved ? m->old_gid[0].raw : meth + MIGR_METH_GID,
-		  qp->pri_av.grh.dgid.raw);
-	err = rxe_migr_key_sign(&in[MIGR_MAC_METH + MIGR_METH_KEY_ID], in,
-				sizeof(in), meth + MIGR_METH_MAC,
-				MIGR_MAC_BYTES);
-	if (err) {
-		rxe_err_qp(qp, "cannot sign, err = %d\n", err);
-		return;
-	}
-	meth[MIGR_METH_KEY_ID] = in[MIGR_MAC_METH + MIGR_METH_KEY_ID];
-
-	if (!send_packet(qp, opcode, psn, opcode == MIGR_OPCODE_RESUME, body,
-			 sizeof(body)))
-		rxe_migr_count(qp, counter);
+	send_signed(m, &say, RXE_CNT_MIGR_RESUME_SENT);
 }
 
 /**
- * rxe_migr_send_question - can the peer of a UC QP migrate?
+ * rxe_migr_send_question - ask for an answer that is signed
  * @m: connected QP
  *
- * No request of UC is answered, so this is a packet of its own: a RESUME of a kind
- * that changes nothing, and that is acknowledged by who can, if it takes this QP
- * for its peer. Others drop it for its opcode, which is one of RC.
+ * It changes nothing. Who can migrate acknowledges it, if it takes this QP for its
+ * peer; in the place of who is not connected the driver says so. Others drop it for
+ * its opcode.
  *
  * Context: m->lock held
  */
 void rxe_migr_send_question(struct rxe_migr_qp *m)
 {
-	send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_ASK, m->qp.comp.psn,
-		    m->epoch, m->nonce, RXE_CNT_MIGR_PROBE_SENT);
+	struct rxe_migr_say say = {
+		.opcode = MIGR_OPCODE_ASK,
+		.kind = MIGR_METH_KIND_ASK,
+		.psn = m->qp.comp.psn,
+		.epoch = m->epoch,
+		.nonce = m->question,
+	};
+
+	send_signed(m, &say, RXE_CNT_MIGR_QUESTION_SENT);
 }
 
 /* --- receiving --- */
@@ -202,17 +164,17 @@ void rxe_migr_send_question(struct rxe_migr_qp *m)
  * @qp: its QP
  *
  * A QP in RTR sends no requests and so gets no responses; but it does get
- * RESUME_ACK, NAK_STOPPED, and the answer when STOP asks for the peer's
- * capability. To UC these packets are of another type.
+ * RESUME_ACK and NAK_STOPPED. To UC these packets are of another type.
  */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp)
 {
-	if (!qp->valid || pkt->opcode >> 5 || !rxe_migr_connected(qp))
+	if (!qp->valid || !rxe_migr_connected(qp))
 		return false;
 
-	return (pkt->mask & RXE_MIGR_MASK) ||
-	       (qp_type(qp) == IB_QPT_RC &&
-		(qp->migr == RXE_MIGR_ASKING || rxe_migr_is_nak(pkt)));
+	if (pkt->mask & RXE_MIGR_MASK)
+		return true;
+
+	return rxe_migr_is_nak(pkt) && qp_type(qp) == IB_QPT_RC;
 }
 
 /* NAK_STOPPED came in. Context: softirq */
@@ -291,10 +253,8 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		 */
 		if (qp_type(qp) == IB_QPT_RC &&
 		    m->peer != RXE_MIGR_PEER_CAPABLE &&
-		    (capable || m->peer != RXE_MIGR_PEER_ENDED))
+		    (capable || m->peer != RXE_MIGR_PEER_ABSENT))
 			rxe_migr_answered(m, capable);
-		if (!request && qp_state(qp) < IB_QPS_RTS)
-			goto drop;
 		break;
 	case RXE_MIGR_TRYING:
 	case RXE_MIGR_PAUSED:
@@ -339,22 +299,6 @@ drop:
 	return true;
 }
 
-/* is the MAC that of a peer which takes itself to be known at @from? */
-static int check_mac(struct rxe_qp *qp, struct rxe_pkt_info *pkt,
-		     const u8 *from)
-{
-	const u8 *body = payload_addr(pkt);
-	const u8 *meth = body + RXE_AETH_BYTES;
-	u8 in[MIGR_MAC_INPUT_BYTES];
-	u8 own[16];
-
-	rxe_migr_sgid(&qp->pri_av, own);
-	mac_input(in, pkt->opcode, bth_qpn(pkt), pkt->psn, body, from, own);
-
-	return rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in, sizeof(in),
-				  meth + MIGR_METH_MAC, MIGR_MAC_BYTES);
-}
-
 /*
  * Check a protocol packet; returns its METH or NULL, having counted why.
  * Context: m->lock held
@@ -362,49 +306,43 @@ static int check_mac(struct rxe_qp *qp, struct rxe_pkt_info *pkt,
 static const u8 *check_packet(struct rxe_migr_qp *m, struct rxe_pkt_info *pkt)
 {
 	struct rxe_qp *qp = &m->qp;
-	const u8 *meth = payload_addr(pkt) + RXE_AETH_BYTES;
+	u8 own[16];
 	int err;
 
-	if (bth_pad(pkt) || payload_size(pkt) != BODY_BYTES) {
-		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_LENGTH);
-		return NULL;
+	rxe_migr_sgid(&qp->pri_av, own);
+	err = rxe_migr_chk_form(pkt);
+	if (!err) {
+		err = rxe_migr_chk_mac(pkt, qp->pri_av.grh.dgid.raw, own);
+		if (err == -EBADMSG)
+			err = rxe_migr_chk_mac(pkt, m->peer_gid.raw, own);
+		if (err)
+			rxe_err_qp(qp, "unauthentic packet, err = %d\n", err);
 	}
-
-	if (meth[MIGR_METH_VER_KIND] !=
-	    (MIGR_METH_VERSION << 4 | MIGR_METH_KIND_RESUME) &&
-	    meth[MIGR_METH_VER_KIND] !=
-	    (MIGR_METH_VERSION << 4 | MIGR_METH_KIND_ASK)) {
-		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_VERSION);
-		return NULL;
-	}
-
-	err = check_mac(qp, pkt, qp->pri_av.grh.dgid.raw);
-	if (err == -EBADMSG)
-		err = check_mac(qp, pkt, m->peer_gid.raw);
 	if (err) {
-		rxe_migr_count(qp, err == -ENOKEY ? RXE_CNT_MIGR_BAD_KEY :
-					   RXE_CNT_MIGR_BAD_MAC);
-		rxe_err_qp(qp, "unauthentic packet, err = %d\n", err);
+		rxe_migr_count_bad(to_rdev(qp->ibqp.device), err);
 		return NULL;
 	}
 
-	return meth;
+	return rxe_migr_meth(pkt);
+}
+
+static u8 kind_of(const u8 *meth)
+{
+	return meth[MIGR_METH_VER_KIND] & 0xf;
 }
 
 /* the answer to this packet */
 static void send_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 {
-	send_signed(m, MIGR_OPCODE_RESUME_ACK,
-		    meth[MIGR_METH_VER_KIND] & 0xf,
-		    (m->qp.resp.psn - 1) & BTH_PSN_MASK,
-		    get_unaligned_be32(meth + MIGR_METH_EPOCH),
-		    get_unaligned_be32(meth + MIGR_METH_NONCE),
-		    RXE_CNT_MIGR_RESUME_ACK_SENT);
-}
+	struct rxe_migr_say say = {
+		.opcode = MIGR_OPCODE_RESUME_ACK,
+		.kind = kind_of(meth),
+		.psn = (m->qp.resp.psn - 1) & BTH_PSN_MASK,
+		.epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH),
+		.nonce = get_unaligned_be32(meth + MIGR_METH_NONCE),
+	};
 
-static bool is_question(const u8 *meth)
-{
-	return (meth[MIGR_METH_VER_KIND] & 0xf) == MIGR_METH_KIND_ASK;
+	send_signed(m, &say, RXE_CNT_MIGR_RESUME_ACK_SENT);
 }
 
 /* is it from whom this QP takes for its peer? */
@@ -415,17 +353,25 @@ static bool is_from_peer(struct rxe_qp *qp, const u8 *meth)
 	       !memcmp(meth + MIGR_METH_GID, qp->pri_av.grh.dgid.raw, 16);
 }
 
-/* the peer wants to know whether it would be followed. Context: m->lock held */
+/*
+ * The peer wants to know whether it would be followed. If this QP is Stopped, it had
+ * better wait, as when it had sent a probe. Context: m->lock held
+ */
 static void handle_question(struct rxe_migr_qp *m, const u8 *meth)
 {
 	u32 epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
+	struct rxe_qp *qp = &m->qp;
 
-	if ((s32)(epoch - m->peer_epoch) < 0)
-		rxe_migr_count(&m->qp, RXE_CNT_MIGR_OLD_EPOCH);
-	else if (!is_from_peer(&m->qp, meth))
-		rxe_migr_count(&m->qp, RXE_CNT_MIGR_BAD_ADDRESS);
-	else
+	if ((s32)(epoch - m->peer_epoch) < 0) {
+		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
+	} else if (!is_from_peer(qp, meth)) {
+		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
+	} else if (qp->migr == RXE_MIGR_STOPPED && qp_type(qp) == IB_QPT_RC) {
+		rxe_migr_heard(m);
+		rxe_migr_send_nak(qp);
+	} else {
 		send_resume_ack(m, meth);
+	}
 }
 
 /* RESUME: the peer lives on at another place. Context: m->lock held */
@@ -497,24 +443,31 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 	send_resume_ack(m, meth);
 }
 
-/* RESUME_ACK: the peer knows where this QP is now. Context: m->lock held */
+/*
+ * RESUME_ACK: the peer knows where this QP is now, or its driver says that it is not
+ * there. Context: m->lock held
+ */
 static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 {
+	bool resumed = kind_of(meth) == MIGR_METH_KIND_RESUME;
 	struct rxe_qp *qp = &m->qp;
 
 	/* from who is the peer now, and for this restore or STOP? */
 	if (!is_from_peer(qp, meth)) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
 	} else if (get_unaligned_be32(meth + MIGR_METH_EPOCH) != m->epoch ||
-		   get_unaligned_be32(meth + MIGR_METH_NONCE) != m->nonce) {
+		   get_unaligned_be32(meth + MIGR_METH_NONCE) !=
+		   (resumed ? m->nonce : m->question)) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
-	} else if (is_question(meth)) {
-		if (qp->migr == RXE_MIGR_ASKING)
-			rxe_migr_answered(m, true);
-	} else {
+	} else if (resumed) {
 		m->untold = false;
 		if (qp->migr == RXE_MIGR_RESUMING)
 			rxe_migr_run(qp, RXE_MIGR_RUNNING);
+	} else if (qp->migr == RXE_MIGR_ASKING) {
+		if (kind_of(meth) == MIGR_METH_KIND_ASK)
+			rxe_migr_answered(m, true);
+		else
+			rxe_migr_not_there(m);
 	}
 }
 
@@ -523,11 +476,14 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 {
 	struct rxe_pkt_info *pkt = SKB_TO_PKT(skb);
 	struct rxe_qp *qp = &m->qp;
-	bool resume = pkt->opcode == MIGR_OPCODE_RESUME;
 	const u8 *meth;
 
-	rxe_migr_count(qp, resume ? RXE_CNT_MIGR_RESUME_RCVD :
-			   RXE_CNT_MIGR_RESUME_ACK_RCVD);
+	if (pkt->opcode == MIGR_OPCODE_RESUME)
+		rxe_migr_count(qp, RXE_CNT_MIGR_RESUME_RCVD);
+	else if (pkt->opcode == MIGR_OPCODE_RESUME_ACK)
+		rxe_migr_count(qp, RXE_CNT_MIGR_RESUME_ACK_RCVD);
+	else
+		rxe_migr_count(qp, RXE_CNT_MIGR_QUESTION_RCVD);
 	if (!rxe_migr_connected(qp)) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
 		return;
@@ -537,12 +493,12 @@ static void handle_packet(struct rxe_migr_qp *m, struct sk_buff *skb)
 	if (!meth)
 		return;
 
-	if (resume && is_question(meth))
-		handle_question(m, meth);
-	else if (resume)
+	if (pkt->opcode == MIGR_OPCODE_RESUME)
 		handle_resume(m, skb, meth);
-	else
+	else if (pkt->opcode == MIGR_OPCODE_RESUME_ACK)
 		handle_resume_ack(m, meth);
+	else
+		handle_question(m, meth);
 }
 
 /*
@@ -603,9 +559,7 @@ static void tick(struct rxe_migr_qp *m)
 	if (state == RXE_MIGR_PAUSED)
 		rxe_migr_send_probe(qp);
 	if (state == RXE_MIGR_RESUMING || m->untold)
-		send_signed(m, MIGR_OPCODE_RESUME, MIGR_METH_KIND_RESUME,
-			    qp->comp.psn, m->epoch, m->nonce,
-			    RXE_CNT_MIGR_RESUME_SENT);
+		send_resume(m);
 }
 
 static void migr_work(struct work_struct *work)

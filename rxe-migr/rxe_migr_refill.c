@@ -454,8 +454,7 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ rec->wire_qpn == rec->qpn, "wire_qpn" },
 		{ rec->last_wqe <= (rec->state == IB_QPS_ERR && qp->srq),
 		  "last_wqe" },
-		{ rec->peer_ended <= (qp_type(qp) == IB_QPT_RC &&
-				      rxe_migr_connected(qp)), "peer_ended" },
+		{ rec->peer_absent <= rxe_migr_connected(qp), "peer_absent" },
 		{ rec->qp_type == qp_type(qp), "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
 		{ rq_fits(qp, rec), "rq" },
@@ -642,11 +641,13 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 
 	/* what it will be: rxe_migr_modify_qp() asks */
-	m->peer_ended = rec->peer_ended;
-	m->exchanged = rxe_migr_exchanged(qp);
-	m->before = rxe_migr_connected(qp) && !m->peer_ended ?
+	if (rec->peer_absent)
+		m->peer = RXE_MIGR_PEER_ABSENT;
+	m->untold = rec->peer_absent;
+	m->before = rxe_migr_connected(qp) && !m->untold ?
 		    RXE_MIGR_RESUMING : RXE_MIGR_RUNNING;
-	m->refilled = true;
+	WRITE_ONCE(m->refilled, true);
+	rxe_migr_come_back(qp);
 }
 
 /**

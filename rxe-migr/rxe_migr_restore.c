@@ -595,7 +595,8 @@ int rxe_migr_resume(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,
 
 		mutex_lock(&m->lock);
 		if (m->wanted.type && qps[i]->migr == RXE_MIGR_STOPPED) {
-			m->peer = RXE_MIGR_PEER_CAPABLE; /* STOP has asked */
+			if (m->peer != RXE_MIGR_PEER_ABSENT)
+				m->peer = RXE_MIGR_PEER_CAPABLE; /* STOP has asked */
 			rxe_enable_task(&qps[i]->recv_task);
 			rxe_enable_task(&qps[i]->send_task);
 			/* not who has been connected since REFILL */

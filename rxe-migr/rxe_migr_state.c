@@ -248,9 +248,9 @@ void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state to)
 		m->since = jiffies;
 		restart_requester(qp);
 		rxe_sched_task(&qp->recv_task);
-		if (to >= RXE_MIGR_PAUSED)
-			set_pace(m, 0, to == RXE_MIGR_PAUSED ? PROBE_MIN_MS :
-							       RESUME_MIN_MS);
+		if (to >= RXE_MIGR_PAUSED || m->untold)
+			set_pace(m, 0, to == RXE_MIGR_RESUMING ? RESUME_MIN_MS :
+								 PROBE_MIN_MS);
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
@@ -286,7 +286,6 @@ void rxe_migr_pause(struct rxe_qp *qp)
 	    __rxe_migr_change(qp, RXE_MIGR_IN(RUNNING) | RXE_MIGR_IN(ASKING) |
 				  RXE_MIGR_IN(TRYING), RXE_MIGR_PAUSED)) {
 		m->peer = RXE_MIGR_PEER_CAPABLE;
-		m->peer_ended = false;
 		m->since = jiffies;
 		timer_delete(&qp->retrans_timer);
 		set_pace(m, PROBE_MIN_MS, PROBE_MIN_MS);

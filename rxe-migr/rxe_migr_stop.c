@@ -138,12 +138,16 @@ static void outdate_image(struct rxe_migr_qp *m)
 
 	m->epoch++;
 	m->nonce = get_random_u32();
-	if (rxe_migr_connected(qp) && m->peer == RXE_MIGR_PEER_CAPABLE &&
-	    m->before != RXE_MIGR_RESUMING) {
-		rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
+	if (!rxe_migr_connected(qp) || !rxe_migr_peer_ok(m->peer) ||
+	    m->before == RXE_MIGR_RESUMING)
+		return;
+
+	rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
+	/* who is not there is told when it comes */
+	m->untold = m->peer == RXE_MIGR_PEER_ABSENT;
+	if (!m->untold) {
 		m->before = RXE_MIGR_RESUMING;
 		m->ran_on = true;
-		m->untold = false;
 	}
 }
 
@@ -185,7 +189,6 @@ static void forget_all(struct rxe_migr_qp *m)
 	m->peer_epoch = 0;
 	m->peer_nonce = 0;
 	memset(&m->peer_gid, 0, sizeof(m->peer_gid));
-	m->peer_ended = false;
 	qp->req.wqe_index = queue_get_consumer(qp->sq.queue,
 					       QUEUE_TYPE_FROM_CLIENT);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -244,7 +247,6 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		m->untold = false;
 		m->peer_stopped = false;
 		m->peer = RXE_MIGR_PEER_UNKNOWN;
-		m->peer_ended = false;
 	}
 	if (!qp->resp.resources) /* there was no memory for others */
 		qp->attr.max_dest_rd_atomic = 0;
@@ -409,6 +411,9 @@ void rxe_migr_qp_destroy(struct rxe_qp *qp)
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	unsigned long flags;
 
+	/* before it is hidden, so that nobody is told it is not there */
+	if (qp->migr == RXE_MIGR_STOPPED && m->dumped_alive)
+		rxe_migr_leave(qp);
 	rxe_migr_hide_qp(qp);
 
 	/* the mutex, so that it is not Held */

@@ -310,7 +310,7 @@ const struct show_layout *const show_layouts[] = {
 			QP(wire_qpn, hex24),
 			QP(srq, handle),
 			QP(last_wqe, decimal),
-			QP(peer_ended, decimal),
+			QP(peer_absent, decimal),
 			QP(peer_gid, gid),
 			QP(peer_nonce, hex),
 			QP(reserved, reserved))),

@@ -65,7 +65,8 @@ struct rxe_migr_buf {
  * ENOKEY       no cluster key is set
  * EOPNOTSUPP   an object cannot be migrated; reason and handle say which
  * EPROTO       a peer does not show the capability bit (RXE_MIGR_WHY_PEER)
- * ETIMEDOUT    a peer does not answer (RXE_MIGR_WHY_SILENT)
+ * ETIMEDOUT    a peer does not answer, nor its driver that it is not there
+ *              (RXE_MIGR_WHY_SILENT)
  * EBADF        fd is not the file of this context
  * EAGAIN       an object is just being created
  * EINTR        a signal came while a peer was asked or memory compared

@@ -311,7 +311,7 @@ struct rxe_migr_rec_qp {
 	/* handle, or RXE_MIGR_NO_HANDLE; with one, all of rq is 0 */
 	__u32 srq;
 	__u16 last_wqe; /* 0 or 1: LAST_WQE_REACHED has been raised */
-	__u16 peer_ended; /* 0 or 1: in ERR; the QP is not to RESUME */
+	__u16 peer_absent; /* 0 or 1: the QP runs without RESUME_ACK */
 	__u8 peer_gid[16]; /* of the peer, before that RESUME; or 0 */
 	__u32 peer_nonce;  /* of that RESUME */
 	__u32 reserved;

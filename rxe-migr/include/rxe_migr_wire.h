@@ -14,6 +14,12 @@
 #define MIGR_OPCODE_RESUME 0x19	    /* request: BTH, AETH, METH */
 #define MIGR_OPCODE_RESUME_ACK 0x1a /* response: BTH, AETH, METH */
 
+/*
+ * RD class, so that who does not know it drops it, whatever the type of the QP
+ * (IBA C9-10: an opcode of another service)
+ */
+#define MIGR_OPCODE_ASK 0x59 /* question: BTH, AETH, METH */
+
 /* AETH syndrome of an RC Acknowledge (0x11): NAK class, code 5 */
 #define MIGR_AETH_NAK_STOPPED 0x65
 
@@ -25,8 +31,8 @@
 #define MIGR_BTH_CAP_BIT 0x01
 
 /*
- * METH, the migration extended transport header. Follows the AETH of RESUME
- * and RESUME_ACK. All fields are big-endian; MIGR_METH_* are byte offsets.
+ * METH, the migration extended transport header. Follows the AETH of RESUME,
+ * RESUME_ACK and questions. All fields are big-endian; MIGR_METH_* are byte offsets.
  */
 #define MIGR_METH_VER_KIND 0  /* u8: version << 4 | kind */
 #define MIGR_METH_KEY_ID 1    /* u8: which cluster key signed it */
@@ -44,7 +50,8 @@
 #define MIGR_METH_VERSION 1
 #define MIGR_METH_KIND_RESUME 1
 #define MIGR_METH_KIND_MOVED 2 /* reserved: nobody sends it */
-#define MIGR_METH_KIND_ASK 3 /* UC: changes nothing, and is acknowledged */
+#define MIGR_METH_KIND_ASK 3 /* changes nothing, and is acknowledged */
+#define MIGR_METH_KIND_NOBODY 4 /* ... as this, if there is no such peer */
 
 #define MIGR_MAC_BYTES 16
 #define MIGR_KEY_BYTES 32

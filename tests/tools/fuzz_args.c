@@ -363,14 +363,15 @@ static void mappings(struct rig *rig)
 	side_close(&a);
 }
 
-/* a peer that never answers: STOP waits for it while the QP is destroyed */
+/* a peer that never answers: it has another one */
 static void silent_peer(struct rig *rig)
 {
 	struct rxe_migr_status st;
 	struct side s = {};
 
 	side_open(rig, &s);
-	qp_connect(rig, s.qp[0], 0x123456, 1, 1); /* nobody has this */
+	qp_connect(rig, s.qp[0], s.qp[1]->qp_num, 1, 1);
+	qp_connect(rig, s.qp[1], 0x123456, 1, 1); /* nobody has this */
 	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 300, &st), -ETIMEDOUT);
 	EXPECT(st.why, RXE_MIGR_WHY_SILENT);
 	side_close(&s);

@@ -4,14 +4,10 @@
  * come or with a ring that never ends, holds up nobody who must not wait, and takes
  * nothing away under those who do.
  */
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +19,7 @@
 #define PAGE 4096
 #define HELD_S 55 /* longer than a pool waits for what it destroys */
 #define SPIN_S 20
+#define LOOKS 20 /* in a row that have shown a thread asleep */
 #define DONE 3	 /* rxe: wqe_state_done */
 #define RINGS 64 /* mappings of a device, at most */
 
@@ -63,7 +60,7 @@ static void *destroy(void *arg)
 	return NULL;
 }
 
-static bool sleeps(int tid)
+static bool is_asleep(int tid)
 {
 	char path[64], stat[256] = "", state = 0;
 	FILE *f;
@@ -78,36 +75,33 @@ static bool sleeps(int tid)
 	return state == 'D';
 }
 
-static int watch(char *page)
+/* for good, and not just for memory or another short lock */
+static bool sleeps(int tid)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.range = { (uintptr_t)page, PAGE },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	int n = 0;
 
-	MUST(fd >= 0 && !ioctl(fd, UFFDIO_API, &api) &&
-	     !ioctl(fd, UFFDIO_REGISTER, &reg));
-	return fd;
+	while (n < LOOKS && is_asleep(tid)) {
+		usleep(10000);
+		n++;
+	}
+	return n == LOOKS;
 }
 
 static void slow_page(struct rig *rig)
 {
-	struct uffdio_zeropage zero = {};
-	struct pollfd missing = { .events = POLLIN };
 	struct held h = {};
 	pthread_t t[3];
 	double end;
+	int faults;
 
 	side_open(rig, &h.s);
 	h.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(h.page != MAP_FAILED);
-	missing.fd = watch(h.page);
+	faults = faults_hold(h.page, PAGE);
 
 	MUST(!pthread_create(&t[0], NULL, load, &h));
-	MUST(poll(&missing, 1, 20000) == 1); /* it has the context's lock */
+	faults_wait(faults); /* it has the context's lock */
 	MUST(!pthread_create(&t[1], NULL, stop, &h));
 	end = fuzz_now() + 20;
 	while (!h.tid || !sleeps(h.tid)) /* with the QPs, for the lock */
@@ -118,12 +112,9 @@ static void slow_page(struct rig *rig)
 		usleep(100000);
 	MUST(!h.destroyed);
 
-	zero.range.start = (uintptr_t)h.page;
-	zero.range.len = PAGE;
-	MUST(!ioctl(missing.fd, UFFDIO_ZEROPAGE, &zero));
+	faults_serve(faults, h.page, PAGE);
 	for (int i = 0; i < 3; i++)
 		MUST(!pthread_join(t[i], NULL));
-	close(missing.fd);
 	munmap(h.page, PAGE);
 
 	h.s.qp[0] =

@@ -5,19 +5,14 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -361,23 +356,6 @@ static pid_t other_life(struct rig *rig, int start)
 	_exit(0);
 }
 
-/* user space itself has to bring the pages of this memory */
-static int watch_faults(char *mem, size_t length)
-{
-	struct uffdio_register reg = {
-		.range = { (uintptr_t)mem, length },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	struct uffdio_api api = { .api = UFFD_API };
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-
-	MUST(fd >= 0);
-	MUST(!ioctl(fd, UFFDIO_API, &api));
-	MUST(!madvise(mem, length, MADV_DONTNEED));
-	MUST(!ioctl(fd, UFFDIO_REGISTER, &reg));
-	return fd;
-}
-
 static bool ended(pid_t pid, double seconds)
 {
 	double end = fuzz_now() + seconds;
@@ -396,11 +374,8 @@ static bool ended(pid_t pid, double seconds)
 /* one context waits for memory in ATTACH; another one has its life */
 static void slow_memory(struct rig *rig)
 {
-	struct uffdio_zeropage zero = { .range = { (uintptr_t)rig->mem,
-						   2 * MSG } };
 	struct slow s = { .ret = 1 };
-	struct pollfd p;
-	int start[2];
+	int start[2], faults;
 	bool in_time;
 	pthread_t t;
 	pid_t other;
@@ -410,22 +385,21 @@ static void slow_memory(struct rig *rig)
 	other = other_life(rig, start[0]);
 	copy_open(rig, &s.c);
 	copy_create(rig, &s.c);
-	p = (struct pollfd){ watch_faults(rig->mem, 2 * MSG), POLLIN, 0 };
+	faults = faults_hold(rig->mem, 2 * MSG);
 	MUST(!pthread_create(&t, NULL, attach, &s));
-	MUST(poll(&p, 1, 60000) == 1);
+	faults_wait(faults);
 	MUST(write(start[1], "", 1) == 1);
 	in_time = ended(other, 60);
 	EXPECT(in_time, true);
 	EXPECT(s.ret, 1); /* it still waits */
 	EXPECT(raw_dereg_mr(s.c.fd, rig->mr->rec.handle), -EBUSY);
 
-	MUST(!ioctl(p.fd, UFFDIO_ZEROPAGE, &zero));
+	faults_serve(faults, rig->mem, 2 * MSG);
 	MUST(!pthread_join(t, NULL));
 	EXPECT(s.ret, 0);
 	EXPECT(raw_dereg_mr(s.c.fd, rig->mr->rec.handle), 0);
 	if (!in_time)
 		EXPECT(ended(other, 60), true);
-	close(p.fd);
 	close(start[0]);
 	close(start[1]);
 	copy_close(&s.c);

@@ -157,11 +157,13 @@ static void loaded(struct rig *rig)
 	side_open(rig, &s);
 	side_open(rig, &peer);
 	qp_connect(rig, s.qp[0], peer.qp[0]->qp_num, 5, 5);
+	qp_connect(rig, peer.qp[0], 0x123456, 5, 5); /* so it does not answer */
 	stopper.fd = s.ctx->cmd_fd;
 	MUST(!pthread_create(&thread, NULL, stop, &stopper));
 	while (rig_counter(rig, "migr_probe_sent") == probes)
 		MUST(fuzz_now() < end);
 	EXPECT(load_good(rig, s.ctx->cmd_fd), 0);
+	qp_reset(peer.qp[0]);
 	qp_connect(rig, peer.qp[0], s.qp[0]->qp_num, 5, 5);
 	MUST(!pthread_join(thread, NULL));
 	EXPECT(stopper.ret, -EOPNOTSUPP);

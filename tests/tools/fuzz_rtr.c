@@ -85,8 +85,9 @@ static void wait_counted(const struct rig *rig, const char *name, long before)
 }
 
 /*
- * It hears in RTR that its peer is away, and so waits with what it sends in RTS,
- * although it would have no patience
+ * It hears in RTR that its peer is away, and so waits with what it sends in RTS, although
+ * it would have no patience: 67 ms, while the second probe goes out 200 ms after the
+ * first
  */
 static void peer_moves(struct rig rtr)
 {
@@ -108,12 +109,12 @@ static void peer_moves(struct rig rtr)
 
 	probes = rig_counter(&rtr, "migr_probe_sent");
 	for (int i = 0; i < N_QPS; i++) {
-		attr[i].timeout = 1;
+		attr[i].timeout = 14;
 		attr[i].retry_cnt = 0;
 		MUST(!rc_to_rts(rtr.peer.qp[i], &attr[i]));
 		MUST(!qp_post_send(&rtr.peer, i));
 	}
-	wait_counted(&rtr, "migr_probe_sent", probes + N_QPS - 1);
+	wait_counted(&rtr, "migr_probe_sent", probes + 2 * N_QPS - 1);
 	copy_open(&rtr, &c);
 	copy_create(&rtr, &c);
 	fill_and_start(&rtr, &c);

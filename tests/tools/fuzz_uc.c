@@ -307,10 +307,14 @@ static void refused(struct side *s)
 	EXPECT((int)st.qpn, (int)s->qp[0]->qp_num);
 }
 
-/* whose peer is nobody, or takes another one for its peer */
+static void stops(struct side *s)
+{
+	close(side_stop(s));
+}
+
+/* whose peer is nobody, or takes another one for its peer, which alone is silent */
 static void silent(struct rig *rig)
 {
-	struct rxe_migr_status st;
 	struct side a = {}, b = {};
 
 	side_open(rig, &a);
@@ -318,18 +322,42 @@ static void silent(struct rig *rig)
 	side_open(rig, &b);
 	make_uc(&b, NULL);
 	uc_connect(rig, a.qp[0], 0xfffff0);
-	refused(&a);
+	stops(&a);
 	qp_reset(a.qp[0]);
 	uc_connect(rig, a.qp[0], b.qp[0]->qp_num);
-	refused(&a); /* it is in RESET */
+	stops(&a); /* it is in RESET */
 	uc_connect(rig, b.qp[0], a.qp[1]->qp_num);
 	refused(&a);
 	qp_reset(b.qp[0]);
 	uc_connect(rig, b.qp[0], a.qp[0]->qp_num);
-	if (!EXPECT(migr_cmd_stop(a.ctx->cmd_fd, 0, 0, &st), 0))
-		close(st.guard_fd);
+	stops(&a);
 	side_close(&a);
 	side_close(&b);
+}
+
+static void open_pair(struct rig *rig, struct side *a, struct side *b)
+{
+	side_open(rig, a);
+	make_uc(a, NULL);
+	side_open(rig, b);
+	make_uc(b, NULL);
+	uc_connect(rig, a->qp[0], b->qp[0]->qp_num);
+	uc_connect(rig, b->qp[0], a->qp[0]->qp_num);
+}
+
+/* one that was dumped and is gone may be restored: nobody says that it is not there */
+static void has_left(struct rig *rig)
+{
+	struct side a = {}, b = {};
+	int guard;
+
+	open_pair(rig, &a, &b);
+	guard = side_stop(&b);
+	side_dump(&b);
+	side_close(&b);
+	close(guard);
+	refused(&a);
+	side_close(&a);
 }
 
 /* nobody answers its RESUME, but another one sends to it */
@@ -392,12 +420,7 @@ static void talkative(struct rig *rig)
 	struct chatter c = { &b, &a, false };
 	pthread_t thread;
 
-	side_open(rig, &a);
-	make_uc(&a, NULL);
-	side_open(rig, &b);
-	make_uc(&b, NULL);
-	uc_connect(rig, a.qp[0], b.qp[0]->qp_num);
-	uc_connect(rig, b.qp[0], a.qp[0]->qp_num);
+	open_pair(rig, &a, &b);
 	MUST(!pthread_create(&thread, NULL, chat, &c));
 	for (int i = 0; i < STOPS; i++)
 		if (!EXPECT(migr_cmd_stop(a.ctx->cmd_fd, 0, 0, &st), 0))
@@ -411,7 +434,7 @@ static void talkative(struct rig *rig)
 struct craft {
 	const char *name;
 	uint32_t resp_opcode, req_opcode, comp_opcode, state, qp_type;
-	uint16_t peer_ended;
+	uint16_t peer_absent;
 };
 
 static const struct craft crafts[] = {
@@ -425,7 +448,7 @@ static const struct craft crafts[] = {
 	{ "SQE", ~0U, ~0U, ~0U, IBV_QPS_SQE, 3, 0 },
 	{ "of RC", ~0U, ~0U, ~0U, IBV_QPS_SQD, IBV_QPT_RC, 0 },
 	{ "of UD", ~0U, ~0U, ~0U, IBV_QPS_SQD, IBV_QPT_UD, 0 },
-	{ "its peer has ended", ~0U, ~0U, ~0U, IBV_QPS_SQD, 3, 1 },
+	{ "absent or not", ~0U, ~0U, ~0U, IBV_QPS_SQD, 3, 2 },
 };
 
 static void craft_uc(struct rig *uc)
@@ -445,7 +468,7 @@ static void craft_uc(struct rig *uc)
 		rec->comp_opcode = crafts[i].comp_opcode;
 		rec->state = crafts[i].state;
 		rec->qp_type = crafts[i].qp_type;
-		rec->peer_ended = crafts[i].peer_ended;
+		rec->peer_absent = crafts[i].peer_absent;
 		ret = refill_as(uc, c.fd, UVERBS_OBJECT_QP, rec->rec.handle,
 				rec, rec->rec.length);
 		if (ret == -EINVAL)
@@ -514,6 +537,7 @@ void attack_uc(struct rig *rig)
 	struct rig uc;
 
 	silent(rig);
+	has_left(rig);
 	runs_on(rig);
 	talkative(rig);
 	uc_open(rig, &uc, true);

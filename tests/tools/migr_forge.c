@@ -4,14 +4,14 @@
  *
  *   migr_forge -d DST -q QPN [-k KEYFILE] [OPTION=VALUE]... [KIND] [next ...]
  *
- * KIND is resume (default), moved, resume_ack, nak_stopped or ack, an ordinary
- * acknowledgement; "ask" makes a question of a RESUME, or an answer to one of a
- * RESUME_ACK. The ICRC is always right. The MAC is right under the key in
+ * KIND is resume (default), moved, resume_ack, ask (a question), nak_stopped or ack,
+ * an ordinary acknowledgement; "answer" and "nobody" make a RESUME_ACK of what a QP
+ * or, in the place of none, the driver answers to a question. The ICRC is always right. The MAC is right under the key in
  * KEYFILE ("ID:64 hex digits"), and wrong without one. After "next" comes what is
  * different in one more packet. OPTIONs:
  *
  *   src=IP      source address (the kernel's choice); may be somebody else's
- *   psn= epoch= old= new= nonce= version= keyid= port=  fields of the packet
+ *   psn= epoch= old= new= nonce= version= kind= keyid= port=  fields of the packet
  *   gid=IP      GID from now on, IPv4 or IPv6 (the destination's own)
  *   from=IP to=IP  what else the MAC covers: where the receiver takes the sender
  *               to be (gid), and itself (the destination)
@@ -70,7 +70,7 @@ static const struct {
 	{ "keyid", &o.keyid }, { "version", &o.version },
 	{ "port", &o.port },   { "length", &o.length },
 	{ "count", &o.count }, { "syndrome", &o.syndrome },
-	{ "nonce", &o.nonce },
+	{ "nonce", &o.nonce }, { "kind", &o.kind },
 };
 
 static void put16(uint8_t *p, uint32_t v)
@@ -120,7 +120,12 @@ static void parse_word(char *word)
 	} else if (!strcmp(word, "moved")) {
 		o.kind = MIGR_METH_KIND_MOVED;
 	} else if (!strcmp(word, "ask")) {
+		o.opcode = MIGR_OPCODE_ASK;
 		o.kind = MIGR_METH_KIND_ASK;
+	} else if (!strcmp(word, "answer") || !strcmp(word, "nobody")) {
+		o.opcode = MIGR_OPCODE_RESUME_ACK;
+		o.kind = *word == 'a' ? MIGR_METH_KIND_ASK
+				      : MIGR_METH_KIND_NOBODY;
 	} else if (!strcmp(word, "resume_ack")) {
 		o.opcode = MIGR_OPCODE_RESUME_ACK;
 	} else if (!strcmp(word, "nak_stopped") || !strcmp(word, "ack")) {
@@ -157,7 +162,8 @@ static void put_transport(uint8_t *b)
 	b[0] = o.opcode;
 	put16(b + 2, 0xffff);
 	put32(b + 4, o.qpn & 0xffffff);
-	b[MIGR_BTH_CAP_BYTE] = MIGR_BTH_CAP_BIT;
+	if (!(o.opcode >> 5))
+		b[MIGR_BTH_CAP_BYTE] = MIGR_BTH_CAP_BIT;
 	put32(b + 8, o.psn & 0xffffff);
 	/* NAK_STOPPED carries its epoch here, others an MSN */
 	put32(b + BTH_BYTES, o.syndrome << 24 | (ack ? o.epoch & 0xffffff : 0));

@@ -92,7 +92,7 @@ static const struct {
 	{ "datagrams", attack_datagrams },
 	{ "uc", attack_uc },
 	{ "rtr", attack_rtr },
-	{ "ended", attack_ended },
+	{ "absent", attack_absent },
 	{ "runs_on", attack_runs_on },
 	{ "images", attack_images },
 	{ "crafted", attack_crafted },

@@ -117,6 +117,13 @@ int refill_as(struct rig *rig, int fd, uint16_t object, uint32_t handle,
 /* and as it is */
 int load_good(struct rig *rig, int fd);
 
+/* ---- pages that do not come (fuzz_faults.c) ---- */
+
+int faults_hold(void *mem,
+		size_t length); /* whole pages; a file for the others */
+void faults_wait(int fd);	/* until somebody wants one */
+void faults_serve(int fd, void *mem, size_t length);
+
 /* ---- records (fuzz_records.c) ---- */
 
 #define VICTIM (N_QPS - 1) /* the QP with work in its send queue */
@@ -181,7 +188,7 @@ void attack_refusals(struct rig *rig);		    /* fuzz_refusals.c */
 void attack_restore(struct rig *rig);		    /* fuzz_create.c */
 void attack_unprivileged(struct rig *rig);	    /* fuzz_create.c */
 void attack_doorbell(struct rig *rig);		    /* fuzz_doorbell.c */
-void attack_ended(struct rig *rig);		    /* fuzz_ended.c */
+void attack_absent(struct rig *rig);		    /* fuzz_absent.c */
 void attack_events(struct rig *rig);		    /* fuzz_events.c */
 void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
 void attack_flush(struct rig *rig);		    /* fuzz_flush.c */

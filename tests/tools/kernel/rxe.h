@@ -130,7 +130,7 @@ struct rxe_migr_qp {
 	u32 first_psn, new_psn;
 	u8 peer, before;
 	bool peer_stopped, ending;
-	bool probed, peer_ended, dumped_alive;
+	bool probed, dumped_alive, untold;
 };
 
 extern unsigned long jiffies;

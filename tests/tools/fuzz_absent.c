@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer that is in ERR on the same device has ended, and is neither asked nor sent
- * RESUME: but not if it may come back, or has.
+ * A peer that is not connected, or is nobody: the driver says so in its place, and the
+ * QP is stopped, and runs on without it; and when it comes, it follows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int says(int fd, uint32_t qpn)
 	const struct rxe_migr_rec_qp *rec;
 	struct migr_image img;
 	struct migr_error err;
-	int ended = -1;
+	int absent = -1;
 	size_t length;
 	void *image;
 
@@ -50,21 +50,21 @@ static int says(int fd, uint32_t qpn)
 	for (unsigned int i = 0; i < img.count; i++) {
 		rec = (const void *)img.records[i];
 		if (rec->rec.type == RXE_MIGR_QP && rec->qpn == qpn)
-			ended = rec->peer_ended;
+			absent = rec->peer_absent;
 	}
 	migr_image_free(&img);
 	free(image);
-	return ended;
+	return absent;
 }
 
 /* a STOP that succeeds, and its end */
-static void stop_says(int fd, uint32_t qpn, uint32_t timeout_ms, int ended)
+static void stop_says(int fd, uint32_t qpn, int absent)
 {
 	struct rxe_migr_status st;
 
-	if (EXPECT(migr_cmd_stop(fd, 0, timeout_ms, &st), 0))
+	if (EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0))
 		return;
-	EXPECT(says(fd, qpn), ended);
+	EXPECT(says(fd, qpn), absent);
 	close(st.guard_fd);
 }
 
@@ -72,7 +72,6 @@ static void stop_says(int fd, uint32_t qpn, uint32_t timeout_ms, int ended)
 static void next_life(struct rig *rig)
 {
 	struct side a = {}, b = {};
-	struct rxe_migr_status st;
 	struct ibv_qp_attr attr;
 
 	open_pair(rig, &a, &b);
@@ -82,14 +81,42 @@ static void next_life(struct rig *rig)
 	attr = rc_attr(&rig->gid, 1, b.qp[0]->qp_num);
 	attr.rq_psn = attr.sq_psn = PSN;
 	MUST(!rc_to_rtr(a.qp[0], &attr));
-	if (!EXPECT(migr_cmd_stop(a.ctx->cmd_fd, 0, 300, &st), -ETIMEDOUT))
-		close(st.guard_fd);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
 	qp_reset(b.qp[0]);
 	qp_connect(rig, b.qp[0], a.qp[0]->qp_num, PSN, PSN);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 0);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0);
 	MUST(!rc_to_rts(a.qp[0], &attr));
 	exchange(&a, &b);
 	exchange(&b, &a);
+	side_close(&a);
+	side_close(&b);
+}
+
+/* connected to whom is in RESET and then in INIT; which has work that waits, or none */
+static void early(struct rig *rig, bool busy)
+{
+	struct side a = {}, b = {};
+	struct ibv_qp_attr attr;
+
+	side_open(rig, &a);
+	side_open(rig, &b);
+	qp_connect(rig, a.qp[0], b.qp[0]->qp_num, PSN, PSN);
+	if (busy)
+		MUST(!qp_post_send(&a, 0));
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	MUST(!ibv_modify_qp(b.qp[0], &attr,
+			    IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+				    IBV_QP_ACCESS_FLAGS));
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
+	qp_connect(rig, b.qp[0], a.qp[0]->qp_num, PSN, PSN);
+	MUST(!qp_post_recv(&b, 0));
+	if (!busy)
+		MUST(!qp_post_send(&a, 0));
+	side_wait(&a, 1);
+	side_wait(&b, 1);
+	exchange(&b, &a);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0);
 	side_close(&a);
 	side_close(&b);
 }
@@ -136,7 +163,7 @@ static void stopped(struct rig *rig, enum when ends)
 			EXPECT(says(b.ctx->cmd_fd, b.qp[0]->qp_num), 0);
 		end(b.qp[0]);
 	}
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, ends != AFTER_DUMP);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, ends != AFTER_DUMP);
 	close(st.guard_fd);
 	side_close(&a);
 	side_close(&b);
@@ -175,23 +202,23 @@ static void ran_on(struct rig *rig)
 	close(pause_by(rig, &b));
 	end(b.qp[0]);
 	MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
 	close(st.guard_fd);
 	side_close(&b);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 300, 1);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
 	side_close(&a);
 }
 
-/* what had ended at the last STOP is gone, and may be silent when it is asked */
+/* it ends, and then is gone */
 static void gone(struct rig *rig)
 {
 	struct side a = {}, b = {};
 
 	open_pair(rig, &a, &b);
 	end(b.qp[0]);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
 	side_close(&b);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 300, 1);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
 	side_close(&a);
 }
 
@@ -208,7 +235,7 @@ static void gone_since(struct rig *rig)
 	side_close(&b);
 	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 1);
 	close(st.guard_fd);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 300, 1);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
 	side_close(&a);
 }
 
@@ -220,8 +247,8 @@ static void connect_again(const struct rig *rig, const struct side *s,
 	qp_connect(rig, s->qp[0], peer->qp[0]->qp_num, PSN, PSN + sent);
 }
 
-/* the peer had ended when this side was Stopped, and then is back, silently or not */
-static void is_back(struct rig *rig, bool speaks)
+/* the peer had ended when this side was Stopped, and then is back, and speaks */
+static void is_back(struct rig *rig)
 {
 	struct side a = {}, b = {};
 	struct rxe_migr_status st;
@@ -233,13 +260,11 @@ static void is_back(struct rig *rig, bool speaks)
 	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 1);
 	told = rig_counter(rig, "migr_qp_paused");
 	connect_again(rig, &b, &a, 1);
-	if (speaks) {
-		MUST(!qp_post_send(&b, 0));
-		wait_paused(rig, told);
-	}
+	MUST(!qp_post_send(&b, 0));
+	wait_paused(rig, told);
 	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 0);
 	close(st.guard_fd);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 2000, 0);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0);
 	side_close(&a);
 	side_close(&b);
 }
@@ -262,7 +287,7 @@ static void lives_on(struct rig *rig)
 	MUST(!qp_post_send(&a, 0));
 	wait_paused(rig, told);
 	end(b.qp[0]);
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0, 1);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 1);
 	close(st.guard_fd);
 	side_close(&a);
 	side_close(&b);
@@ -282,7 +307,10 @@ static void restore(struct rig *rig, struct copy *c)
 	EXPECT(migr_cmd_resume(c->fd, &st), 0);
 }
 
-/* the QP has been restored, and its peer is connected to it again */
+/*
+ * The QP is restored while its peer is not there, and tells it when it comes; as it has
+ * left, and come back, it may be said to be gone when it is
+ */
 static void came_back(const struct rig *rig)
 {
 	const struct rxe_migr_rec_qp *rec;
@@ -295,26 +323,43 @@ static void came_back(const struct rig *rig)
 	end(own.peer.qp[0]);
 	rig_take(&own, &s);
 	rec = own.qp[0];
-	EXPECT(rec->peer_ended, 1);
+	EXPECT(rec->peer_absent, 1);
 	qp_reset(own.peer.qp[0]);
 	restore(&own, &c);
-	stop_says(c.fd, rec->qpn, 300, 1);
+	rig_wait_more(&own, "migr_resume_sent", 2);
+	stop_says(c.fd, rec->qpn, 1);
 	qp_connect(&own, own.peer.qp[0], rec->qpn, rec->resp_psn,
 		   rec->comp_psn);
-	stop_says(c.fd, rec->qpn, 0, 0);
-	/* if that is silent again, it may be for another reason */
-	qp_reset(own.peer.qp[0]);
-	EXPECT(migr_cmd_stop(c.fd, 0, 300, &(struct rxe_migr_status){}),
-	       -ETIMEDOUT);
+	rig_wait_more(&own, "migr_resume_ack_rcvd", 1);
+	stop_says(c.fd, rec->qpn, 0);
 	copy_close(&c);
+	stop_says(own.peer.ctx->cmd_fd, own.peer.qp[0]->qp_num, 1);
 	side_close(&own.peer);
 	migr_image_free(&own.img);
 	free(own.image);
 }
 
-void attack_ended(struct rig *rig)
+/* it runs on after a dump, and tells its peer when that comes */
+static void tells_late(struct rig *rig)
+{
+	struct side a = {}, b = {};
+
+	open_pair(rig, &a, &b);
+	end(b.qp[0]);
+	side_runs_on(&a);
+	rig_wait_more(rig, "migr_resume_sent", 2);
+	connect_again(rig, &b, &a, 1);
+	rig_wait_more(rig, "migr_resume_ack_rcvd", 1);
+	exchange(&b, &a);
+	side_close(&a);
+	side_close(&b);
+}
+
+void attack_absent(struct rig *rig)
 {
 	next_life(rig);
+	early(rig, false);
+	early(rig, true);
 	stopped(rig, BEFORE_STOP);
 	stopped(rig, BEFORE_DUMP);
 	stopped(rig, AFTER_DUMP);
@@ -322,8 +367,8 @@ void attack_ended(struct rig *rig)
 	ran_on(rig);
 	gone(rig);
 	gone_since(rig);
-	is_back(rig, false);
-	is_back(rig, true);
+	is_back(rig);
 	lives_on(rig);
 	came_back(rig);
+	tells_late(rig);
 }

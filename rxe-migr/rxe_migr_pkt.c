@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Packets of the migration protocol: how they are made, sent, signed and checked.
+ * What they mean is in rxe_migr_proto.c and rxe_migr_absent.c.
+ */
+#include "rxe.h"
+
+/* what follows the BTH in a signed packet */
+#define BODY_BYTES	(RXE_AETH_BYTES + MIGR_METH_BYTES)
+
+/**
+ * rxe_migr_send - send a packet that is not a request or response to the driver
+ * @to: to whom, and by whom
+ * @opcode: of the BTH
+ * @psn: of the BTH
+ * @ack_req: of the BTH
+ * @body: what follows it
+ * @len: bytes
+ *
+ * Context: any; the address vector must not change
+ * Return: 0 or an error
+ */
+int rxe_migr_send(const struct rxe_migr_to *to, u8 opcode, u32 psn,
+		  bool ack_req, const u8 *body, size_t len)
+{
+	struct rxe_qp *qp = to->qp;
+	struct rxe_pkt_info pkt = {};
+	struct sk_buff *skb;
+	int err;
+
+	pkt.qp = qp;
+	pkt.opcode = opcode;
+	pkt.psn = psn;
+	pkt.paylen = RXE_BTH_BYTES + len + RXE_ICRC_SIZE;
+
+	skb = rxe_init_packet(to_rdev(qp->ibqp.device), to->av, pkt.paylen,
+			      &pkt);
+	if (!skb)
+		return -ENOMEM;
+
+	bth_init(&pkt, opcode, 0, 0, 0, IB_DEFAULT_PKEY_FULL, to->qpn, ack_req,
+		 psn);
+	memcpy(pkt.hdr + RXE_BTH_BYTES, body, len);
+
+	err = rxe_prepare(to->av, &pkt, skb);
+	if (err) {
+		kfree_skb(skb);
+		return err;
+	}
+
+	return rxe_xmit_packet(qp, &pkt, skb);
+}
+
+/* what the MAC covers, see rxe_migr_wire.h; @body's own MAC counts as zero */
+static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body,
+		      const u8 *from, const u8 *to)
+{
+	in[0] = opcode;
+	put_unaligned_be24(qpn, in + 1);
+	put_unaligned_be24(psn, in + 4);
+	memcpy(in + 7, body, BODY_BYTES);
+	memset(in + MIGR_MAC_METH + MIGR_METH_MAC, 0, MIGR_MAC_BYTES);
+	memcpy(in + MIGR_MAC_FROM, from, 16);
+	memcpy(in + MIGR_MAC_TO, to, 16);
+}
+
+/**
+ * rxe_migr_send_signed - send a packet with a METH
+ * @to: to whom, and by whom
+ * @say: what it says
+ *
+ * Context: process; sleeps. The address vector must not change.
+ * Return: 0 or an error
+ */
+int rxe_migr_send_signed(const struct rxe_migr_to *to,
+			 const struct rxe_migr_say *say)
+{
+	u8 in[MIGR_MAC_INPUT_BYTES];
+	u8 body[BODY_BYTES] = {};
+	u8 *meth = body + RXE_AETH_BYTES;
+	int err;
+
+	put_unaligned_be32((u32)AETH_ACK_UNLIMITED << 24 |
+			   (say->msn & 0xffffff), body);
+	meth[MIGR_METH_VER_KIND] = MIGR_METH_VERSION << 4 | say->kind;
+	put_unaligned_be32(say->epoch, meth + MIGR_METH_EPOCH);
+	put_unaligned_be32(say->old_qpn, meth + MIGR_METH_OLD_QPN);
+	put_unaligned_be32(say->new_qpn, meth + MIGR_METH_NEW_QPN);
+	rxe_migr_sgid(to->av, meth + MIGR_METH_GID);
+	put_unaligned_be16(to->qp->src_port, meth + MIGR_METH_UDP_PORT);
+	put_unaligned_be32(say->nonce, meth + MIGR_METH_NONCE);
+
+	mac_input(in, say->opcode, to->qpn, say->psn, body,
+		  say->old_gid ?: meth + MIGR_METH_GID, to->av->grh.dgid.raw);
+	err = rxe_migr_key_sign(&in[MIGR_MAC_METH + MIGR_METH_KEY_ID], in,
+				sizeof(in), meth + MIGR_METH_MAC,
+				MIGR_MAC_BYTES);
+	if (err) {
+		rxe_err_qp(to->qp, "cannot sign, err = %d\n", err);
+		return err;
+	}
+	meth[MIGR_METH_KEY_ID] = in[MIGR_MAC_METH + MIGR_METH_KEY_ID];
+
+	return rxe_migr_send(to, say->opcode, say->psn,
+			     say->opcode != MIGR_OPCODE_RESUME_ACK, body,
+			     sizeof(body));
+}
+
+/**
+ * rxe_migr_meth - the METH of a packet
+ * @pkt: a packet, of which rxe_migr_chk_form() has approved
+ */
+const u8 *rxe_migr_meth(struct rxe_pkt_info *pkt)
+{
+	return payload_addr(pkt) + RXE_AETH_BYTES;
+}
+
+/**
+ * rxe_migr_chk_form - has a signed packet the form that goes with its opcode?
+ * @pkt: RESUME, RESUME_ACK or a question
+ *
+ * Return: 0, -EMSGSIZE for its length, -EPROTO for version or kind
+ */
+int rxe_migr_chk_form(struct rxe_pkt_info *pkt)
+{
+	static const u8 kinds[] = {
+		[MIGR_METH_KIND_RESUME] = MIGR_OPCODE_RESUME,
+		[MIGR_METH_KIND_ASK] = MIGR_OPCODE_ASK,
+		[MIGR_METH_KIND_NOBODY] = MIGR_OPCODE_RESUME_ACK,
+	};
+	bool ack = pkt->opcode == MIGR_OPCODE_RESUME_ACK;
+	u8 ver_kind, kind;
+
+	if (bth_pad(pkt) || payload_size(pkt) != BODY_BYTES)
+		return -EMSGSIZE;
+
+	ver_kind = rxe_migr_meth(pkt)[MIGR_METH_VER_KIND];
+	kind = ver_kind & 0xf;
+	if (ver_kind >> 4 != MIGR_METH_VERSION || kind >= ARRAY_SIZE(kinds) ||
+	    !kinds[kind] || (!ack && kinds[kind] != pkt->opcode))
+		return -EPROTO;
+
+	return 0;
+}
+
+/**
+ * rxe_migr_chk_mac - is the MAC right?
+ * @pkt: a packet, of which rxe_migr_chk_form() has approved
+ * @from: where the receiver takes the sender to be, 16 bytes
+ * @own: where the receiver is itself, 16 bytes
+ *
+ * Context: process; sleeps.
+ * Return: 0, -ENOKEY or -EBADMSG
+ */
+int rxe_migr_chk_mac(struct rxe_pkt_info *pkt, const u8 *from, const u8 *own)
+{
+	const u8 *meth = rxe_migr_meth(pkt);
+	u8 in[MIGR_MAC_INPUT_BYTES];
+
+	mac_input(in, pkt->opcode, bth_qpn(pkt), pkt->psn, payload_addr(pkt),
+		  from, own);
+
+	return rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in, sizeof(in),
+				  meth + MIGR_METH_MAC, MIGR_MAC_BYTES);
+}
+
+/**
+ * rxe_migr_count_bad - count a packet that was not approved of
+ * @rxe: the device
+ * @err: what rxe_migr_chk_form() or rxe_migr_chk_mac() have returned
+ */
+void rxe_migr_count_bad(struct rxe_dev *rxe, int err)
+{
+	switch (err) {
+	case -EMSGSIZE:
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_BAD_LENGTH);
+		break;
+	case -EPROTO:
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_BAD_VERSION);
+		break;
+	case -ENOKEY:
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_BAD_KEY);
+		break;
+	default:
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_BAD_MAC);
+		break;
+	}
+}
