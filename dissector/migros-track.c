@@ -224,8 +224,9 @@ static void track_moved(packet_info *pinfo, const struct migros_wire *wire,
 	ev->episode = get_flow(&pinfo->dst, wire->dest_qpn)->episode;
 }
 
-static void track_ack(packet_info *pinfo, const struct migros_wire *wire,
-		      struct migros_event *ev)
+/* of this kind */
+static void track_ack_of(packet_info *pinfo, const struct migros_wire *wire,
+			 struct migros_event *ev, uint8_t kind)
 {
 	const struct key key = {
 		.to = pinfo->src,
@@ -233,13 +234,26 @@ static void track_ack(packet_info *pinfo, const struct migros_wire *wire,
 		.qpn = wire->dest_qpn,
 		.epoch = wire->epoch,
 		.nonce = wire->nonce,
-		.kind = wire->kind,
+		.kind = kind,
 	};
 	struct migros_event *sent = wmem_map_lookup(exchanges, &key);
 
 	ev->ack_of = sent;
 	for (; sent && !sent->acked_in; sent = sent->resend_of)
 		sent->acked_in = pinfo->num;
+}
+
+static void track_ack(packet_info *pinfo, const struct migros_wire *wire,
+		      struct migros_event *ev)
+{
+	track_ack_of(pinfo, wire, ev, wire->kind);
+}
+
+/* of the QP that was asked, or in its place */
+static void track_answer(packet_info *pinfo, const struct migros_wire *wire,
+			 struct migros_event *ev)
+{
+	track_ack_of(pinfo, wire, ev, MIGR_METH_KIND_ASK);
 }
 
 /* An ordinary packet is news only where a partner waits for one. */
@@ -260,7 +274,7 @@ static void track_ordinary(packet_info *pinfo, const struct migros_wire *wire,
 	ev->episode = flow->episode;
 }
 
-/* It is no part of a migration, nor is its answer: track_ack() */
+/* It is no part of a migration, nor is its answer */
 static void track_question(packet_info *pinfo, const struct migros_wire *wire,
 			   struct migros_event *ev)
 {
@@ -273,7 +287,8 @@ typedef void track_fn(packet_info *pinfo, const struct migros_wire *wire,
 static track_fn *const track[MIGROS_TYPES] = {
 	[MIGROS_NAK_STOPPED] = track_nak,   [MIGROS_RESUME] = track_resume,
 	[MIGROS_RESUME_ACK] = track_ack,    [MIGROS_MOVED] = track_moved,
-	[MIGROS_QUESTION] = track_question, [MIGROS_ANSWER] = track_ack,
+	[MIGROS_QUESTION] = track_question, [MIGROS_ANSWER] = track_answer,
+	[MIGROS_NOBODY] = track_answer,
 };
 
 /* Has it been seen where a sender was before the last RESUME that it sends? */

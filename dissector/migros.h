@@ -25,8 +25,9 @@ enum migros_type {
 	MIGROS_RESUME,
 	MIGROS_RESUME_ACK,
 	MIGROS_MOVED,
-	MIGROS_QUESTION, /* of UC: RESUME and RESUME_ACK of another kind */
-	MIGROS_ANSWER,
+	MIGROS_QUESTION,
+	MIGROS_ANSWER, /* RESUME_ACK of another kind, of the QP that was asked */
+	MIGROS_NOBODY, /* ... or of the driver, in the place of none */
 	/* not packets of their own, but what an ordinary one may mean */
 	MIGROS_FIRST_PACKET,
 	MIGROS_ABORTED,

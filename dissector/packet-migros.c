@@ -30,16 +30,22 @@
 #define OPCODE_RC_ACKNOWLEDGE 0x11
 
 const char *const migros_names[MIGROS_TYPES] = {
-	[MIGROS_NAK_STOPPED] = "NAK_STOPPED",	[MIGROS_RESUME] = "RESUME",
-	[MIGROS_RESUME_ACK] = "RESUME_ACK",	[MIGROS_MOVED] = "MOVED",
-	[MIGROS_QUESTION] = "QUESTION",		[MIGROS_ANSWER] = "ANSWER",
-	[MIGROS_FIRST_PACKET] = "first packet", [MIGROS_ABORTED] = "aborted",
+	[MIGROS_NAK_STOPPED] = "NAK_STOPPED",
+	[MIGROS_RESUME] = "RESUME",
+	[MIGROS_RESUME_ACK] = "RESUME_ACK",
+	[MIGROS_MOVED] = "MOVED",
+	[MIGROS_QUESTION] = "QUESTION",
+	[MIGROS_ANSWER] = "ANSWER",
+	[MIGROS_NOBODY] = "NOBODY",
+	[MIGROS_FIRST_PACKET] = "first packet",
+	[MIGROS_ABORTED] = "aborted",
 };
 
 static const value_string kinds[] = {
 	{ MIGR_METH_KIND_RESUME, "RESUME" },
 	{ MIGR_METH_KIND_MOVED, "MOVED" },
 	{ MIGR_METH_KIND_ASK, "question" },
+	{ MIGR_METH_KIND_NOBODY, "nobody" },
 	{ 0, NULL },
 };
 
@@ -255,8 +261,15 @@ static ei_register_info experts[] = {
 
 static bool is_rc(tvbuff_t *tvb)
 {
+	return tvb_get_uint8(tvb, BTH_OPCODE) >> 5 == 0;
+}
+
+/* RC, or a question, whose class is another one */
+static bool is_ours(tvbuff_t *tvb)
+{
 	return tvb_captured_length(tvb) >= BTH_BYTES &&
-	       tvb_get_uint8(tvb, BTH_OPCODE) >> 5 == 0;
+	       (is_rc(tvb) ||
+		tvb_get_uint8(tvb, BTH_OPCODE) == MIGR_OPCODE_ASK);
 }
 
 static enum migros_type type_of(tvbuff_t *tvb)
@@ -266,6 +279,8 @@ static enum migros_type type_of(tvbuff_t *tvb)
 		return MIGROS_RESUME;
 	case MIGR_OPCODE_RESUME_ACK:
 		return MIGROS_RESUME_ACK;
+	case MIGR_OPCODE_ASK:
+		return MIGROS_QUESTION;
 	case OPCODE_RC_ACKNOWLEDGE:
 		if (tvb_captured_length(tvb) >= METH &&
 		    tvb_get_uint8(tvb, AETH) == MIGR_AETH_NAK_STOPPED)
@@ -282,8 +297,32 @@ static unsigned length_of(enum migros_type type)
 	return METH + meth + ICRC_BYTES;
 }
 
+/* what a packet of this opcode is by its kind, or MIGROS_ORDINARY */
+static enum migros_type type_of_kind(enum migros_type opcode, uint8_t kind)
+{
+	static const struct {
+		enum migros_type opcode;
+		uint8_t kind;
+		enum migros_type type;
+	} types[] = {
+		{ MIGROS_RESUME, MIGR_METH_KIND_RESUME, MIGROS_RESUME },
+		{ MIGROS_RESUME, MIGR_METH_KIND_MOVED, MIGROS_MOVED },
+		{ MIGROS_QUESTION, MIGR_METH_KIND_ASK, MIGROS_QUESTION },
+		{ MIGROS_RESUME_ACK, MIGR_METH_KIND_RESUME, MIGROS_RESUME_ACK },
+		{ MIGROS_RESUME_ACK, MIGR_METH_KIND_MOVED, MIGROS_RESUME_ACK },
+		{ MIGROS_RESUME_ACK, MIGR_METH_KIND_ASK, MIGROS_ANSWER },
+		{ MIGROS_RESUME_ACK, MIGR_METH_KIND_NOBODY, MIGROS_NOBODY },
+	};
+
+	for (size_t i = 0; i < array_length(types); i++)
+		if (types[i].opcode == opcode && types[i].kind == kind)
+			return types[i].type;
+	return MIGROS_ORDINARY;
+}
+
 static void parse_meth(tvbuff_t *tvb, struct migros_wire *wire)
 {
+	enum migros_type type;
 	uint8_t ver_kind;
 
 	if (tvb_captured_length(tvb) < METH + MIGR_METH_BYTES)
@@ -295,14 +334,12 @@ static void parse_meth(tvbuff_t *tvb, struct migros_wire *wire)
 	wire->new_qpn = tvb_get_ntoh24(tvb, METH + MIGR_METH_NEW_QPN + 1);
 	wire->nonce = tvb_get_ntohl(tvb, METH + MIGR_METH_NONCE);
 	tvb_memcpy(tvb, wire->gid, METH + MIGR_METH_GID, sizeof(wire->gid));
+	type = type_of_kind(wire->type, wire->kind);
 	wire->valid = ver_kind >> 4 == MIGR_METH_VERSION &&
-		      try_val_to_str(wire->kind, kinds) &&
+		      type != MIGROS_ORDINARY &&
 		      tvb_reported_length(tvb) == length_of(wire->type);
-	if (wire->type == MIGROS_RESUME && wire->kind == MIGR_METH_KIND_MOVED)
-		wire->type = MIGROS_MOVED;
-	if (wire->kind == MIGR_METH_KIND_ASK)
-		wire->type = wire->type == MIGROS_RESUME ? MIGROS_QUESTION
-							 : MIGROS_ANSWER;
+	if (type != MIGROS_ORDINARY)
+		wire->type = type;
 }
 
 /* Never throws: looks only at what was captured. The caller checked the BTH. */
@@ -519,7 +556,8 @@ static void add_headers(proto_tree *tree, proto_item *top, tvbuff_t *tvb,
 
 	if (tvb_reported_length(tvb) != bytes)
 		expert_add_info(pinfo, top, &ei_length);
-	add_cap(tree, tvb, pinfo, true);
+	if (is_rc(tvb))
+		add_cap(tree, tvb, pinfo, true);
 	add_qpn(tree, tvb);
 	proto_tree_add_item(tree, hf_syndrome, tvb, AETH, 1, ENC_BIG_ENDIAN);
 	proto_tree_add_item(tree, hf_msn, tvb, AETH_MSN, 3, ENC_BIG_ENDIAN);
@@ -605,8 +643,9 @@ static int call_infiniband(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree)
 	return done;
 }
 
-static void dissect_rc(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
-		       const struct migros_wire *wire, struct migros_event *ev)
+static void dissect_ours(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
+			 const struct migros_wire *wire,
+			 struct migros_event *ev)
 {
 	bool ordinary = wire->type == MIGROS_ORDINARY;
 	proto_tree *sub;
@@ -632,7 +671,7 @@ static int dissect(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
 	struct migros_wire wire = { 0 };
 	struct migros_event *ev = NULL;
 	/* A packet quoted in an ICMP error was not sent a second time. */
-	bool ours = proto_is_protocol_enabled(protocol) && is_rc(tvb) &&
+	bool ours = proto_is_protocol_enabled(protocol) && is_ours(tvb) &&
 		    !pinfo->flags.in_error_pkt;
 	int done;
 
@@ -643,7 +682,7 @@ static int dissect(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
 	}
 	done = call_infiniband(tvb, pinfo, tree);
 	if (ours)
-		dissect_rc(tvb, pinfo, tree, &wire, ev);
+		dissect_ours(tvb, pinfo, tree, &wire, ev);
 	return done;
 }
 

@@ -71,7 +71,7 @@ static const struct {
 	    .ackreq = 1,
 	    .kind = MIGR_METH_KIND_MOVED } },
 	{ "question",
-	  { .opcode = MIGR_OPCODE_RESUME,
+	  { .opcode = MIGR_OPCODE_ASK,
 	    .aeth = true,
 	    .meth = true,
 	    .ackreq = 1,
@@ -81,6 +81,11 @@ static const struct {
 	    .aeth = true,
 	    .meth = true,
 	    .kind = MIGR_METH_KIND_ASK } },
+	{ "nobody",
+	  { .opcode = MIGR_OPCODE_RESUME_ACK,
+	    .aeth = true,
+	    .meth = true,
+	    .kind = MIGR_METH_KIND_NOBODY } },
 	{ "resume_ack",
 	  { .opcode = MIGR_OPCODE_RESUME_ACK,
 	    .aeth = true,
@@ -218,7 +223,8 @@ static size_t put_transport(uint8_t *b, const struct packet *p)
 	b[0] = p->opcode;
 	put16(b + 2, 0xffff); /* default partition */
 	put32(b + 4, p->qp & 0xffffff);
-	b[MIGR_BTH_CAP_BYTE] = p->cap ? MIGR_BTH_CAP_BIT : 0;
+	b[MIGR_BTH_CAP_BYTE] =
+		p->cap && !(p->opcode >> 5) ? MIGR_BTH_CAP_BIT : 0;
 	put32(b + 8, p->psn | (p->ackreq ? 1u << 31 : 0));
 	if (p->aeth) {
 		put32(b + n, p->syndrome << 24 | p->msn);
