@@ -14,6 +14,7 @@
 #define ETH_BYTES 14
 #define UDP_BYTES 8
 #define BTH_BYTES 12
+#define AETH_BYTES 4
 #define ROCE_PORT 4791
 #define RC_ACKNOWLEDGE 0x11
 
@@ -37,7 +38,8 @@ static const uint8_t *bth(const struct frame *fr, bool mac, uint64_t *src,
 		return NULL;
 	ip_bytes = (ip[0] & 15) * 4;
 	if (ip[9] != 17 || ip_bytes < 20 ||
-	    fr->len < ETH_BYTES + ip_bytes + UDP_BYTES + BTH_BYTES + 4 ||
+	    fr->len <
+		    ETH_BYTES + ip_bytes + UDP_BYTES + BTH_BYTES + AETH_BYTES ||
 	    be(ip + ip_bytes + 2, 2) != ROCE_PORT)
 		return NULL;
 	*src = mac ? be(fr->data + 6, 6) : be(ip + 12, 4);
@@ -62,10 +64,26 @@ static void once(uint64_t *when, uint64_t ns)
 		*when = ns;
 }
 
-/* a packet that the partner receives */
-static void received(struct flow *f, enum side from, const uint8_t *p,
-		     uint64_t ns)
+/* what a packet of the protocol is by its METH, or 0 */
+static uint8_t kind_of(const struct frame *fr, const uint8_t *p)
 {
+	const uint8_t *meth = p + BTH_BYTES + AETH_BYTES;
+
+	return meth < fr->data + fr->len ? meth[MIGR_METH_VER_KIND] & 15 : 0;
+}
+
+/* Answers to questions have its opcode, too. */
+static bool is_resume_ack(const struct frame *fr, const uint8_t *p)
+{
+	return p[0] == MIGR_OPCODE_RESUME_ACK &&
+	       kind_of(fr, p) == MIGR_METH_KIND_RESUME;
+}
+
+/* a packet that the partner receives */
+static void received(struct flow *f, enum side from, const struct frame *fr,
+		     const uint8_t *p)
+{
+	uint64_t ns = fr->ns;
 	struct qp *qp = find_qp(f, be(p + 5, 3));
 	uint8_t syndrome = p[0] == RC_ACKNOWLEDGE ? p[BTH_BYTES] : 0;
 
@@ -77,8 +95,10 @@ static void received(struct flow *f, enum side from, const uint8_t *p,
 	} else if (p[0] == MIGR_OPCODE_RESUME) {
 		f->resume++;
 		once(&f->first_resume, ns);
-	} else if (p[0] == MIGR_OPCODE_RESUME_ACK) {
+	} else if (is_resume_ack(fr, p)) {
 		f->resume_ack++;
+	} else if (p[0] == MIGR_OPCODE_ASK || p[0] == MIGR_OPCODE_RESUME_ACK) {
+		/* no ordinary packet: questions of STOP and their answers */
 	} else if (from == OLD) {
 		qp->last_old = ns;
 	} else {
@@ -116,8 +136,8 @@ static int add(struct flow *f, const struct frame *fr)
 	    p[BTH_BYTES] <= 0x64)
 		f->fatal++;
 	if (dst == f->partner)
-		received(f, side, p, fr->ns);
-	else if (p[0] == MIGR_OPCODE_RESUME_ACK)
+		received(f, side, fr, p);
+	else if (is_resume_ack(fr, p))
 		f->resume_ack++;
 	return 0;
 }

@@ -18,6 +18,7 @@ static uint8_t capture[1 << 20];
 static size_t bytes;
 static bool by_mac;	   /* for the QP takes its IPv4 address along */
 static uint8_t qpn = 0x11; /* of whichever end */
+static uint8_t kind = MIGR_METH_KIND_RESUME; /* of what has a METH */
 
 static void put(const void *data, size_t len)
 {
@@ -75,6 +76,7 @@ static void packet(uint64_t ms, int from, int to, uint8_t opcode,
 	f[42] = opcode;
 	f[49] = qpn;
 	f[54] = syndrome;
+	f[58] = MIGR_METH_VERSION << 4 | kind;
 
 	put32(6);
 	put32(32 + sizeof(f));
@@ -140,6 +142,13 @@ static void moves(void)
 	packet(1001, 1, 2, 0x11, MIGR_AETH_NAK_STOPPED);
 	packet(1100, 2, 1, 0x04, 0);
 	packet(1101, 1, 2, 0x11, MIGR_AETH_NAK_STOPPED);
+	/* what STOP wants to know: neither traffic nor a RESUME_ACK */
+	kind = MIGR_METH_KIND_ASK;
+	packet(1102, 1, 2, MIGR_OPCODE_ASK, 0);
+	packet(1103, 2, 1, MIGR_OPCODE_RESUME_ACK, 0);
+	kind = MIGR_METH_KIND_NOBODY;
+	packet(1104, 1, 2, MIGR_OPCODE_RESUME_ACK, 0);
+	kind = MIGR_METH_KIND_RESUME;
 	packet(1500, 3, 2, MIGR_OPCODE_RESUME, 0);
 	packet(1501, 2, 3, MIGR_OPCODE_RESUME_ACK, 0);
 	packet(1501, 4, 5, MIGR_OPCODE_RESUME, 0); /* not ours */
