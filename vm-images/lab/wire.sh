@@ -184,13 +184,16 @@ limit_again() # NODE
 }
 
 # On the node. What comes in takes a detour over an ifb device, as tc-netem(8)
-# only delays what goes out.
+# only delays what goes out. What still waits there is lost, and what comes until it is,
+# so that nothing is overtaken by what takes the straight way again.
 node_netem() # NODE SPEC... | off
 {
 	remote "$1" "
 		tc qdisc del dev fabric root 2>/dev/null
-		tc qdisc del dev fabric ingress 2>/dev/null
+		tc filter add dev fabric parent ffff: prio 1 matchall \
+			action drop 2>/dev/null
 		ip link del netem 2>/dev/null
+		tc qdisc del dev fabric ingress 2>/dev/null
 		[ '$2' != off ] || exit 0
 		set -e
 		ip link add netem mtu 4200 type ifb
