@@ -12,6 +12,17 @@
 #define HELLO_SECONDS 60
 #define LANE_SLOTS (WINDOW + RECEIVES + WINDOW)
 
+/* 239.77.SIDE.LANE, of a side's lane */
+static union ibv_gid group_of(const struct lossy *l, const struct lane *lane,
+			      bool server)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff, 239, 77 } };
+
+	gid.raw[14] = server;
+	gid.raw[15] = (uint8_t)(lane - l->lane);
+	return gid;
+}
+
 static void create_qp(struct lossy *l, struct lane *lane)
 {
 	struct ibv_qp_init_attr init = {
@@ -31,12 +42,15 @@ static void create_qp(struct lossy *l, struct lane *lane)
 		.qkey = QKEY,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
+	union ibv_gid group = group_of(l, lane, l->server);
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
 	MUST(lane->qp = ibv_create_qp(l->pd, &init));
 	lane->qpn = lane->qp->qp_num;
 	mask |= l->ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
 	MUST(!(errno = ibv_modify_qp(lane->qp, &attr, mask)));
+	if (lane->group)
+		MUST(!(errno = ibv_attach_mcast(lane->qp, &group, 0)));
 }
 
 void slot_clear(char *slot)
@@ -87,6 +101,7 @@ void lanes_alloc(struct lossy *l)
 	for (uint32_t i = 0; i < l->lanes; i++) {
 		struct lane *lane = &l->lane[i];
 
+		lane->group = l->groups && i % 2;
 		lane->send = l->mem + (size_t)i * LANE_SLOTS * SLOT;
 		lane->recv = lane->send + WINDOW * SLOT;
 		lane->slots = lane->recv + RECEIVES * SLOT;
@@ -159,10 +174,11 @@ static void connect_lane(struct lossy *l, struct lane *lane, uint32_t psn)
 		.path_mtu = IBV_MTU_1024,
 		.ah_attr = path(l, &lane->peer),
 	};
+	union ibv_gid group = group_of(l, lane, !l->server);
 	int mask = IBV_QP_STATE;
 
 	if (l->ud)
-		lane->ah = lane_ah(l, &lane->peer);
+		lane->ah = lane_ah(l, lane->group ? &group : &lane->peer);
 	else
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 			IBV_QP_RQ_PSN;
@@ -206,7 +222,10 @@ void lanes_close(struct lossy *l)
 {
 	for (uint32_t i = 0; i < l->lanes; i++) {
 		struct lane *lane = &l->lane[i];
+		union ibv_gid group = group_of(l, lane, l->server);
 
+		if (lane->group)
+			MUST(!(errno = ibv_detach_mcast(lane->qp, &group, 0)));
 		MUST(!ibv_destroy_qp(lane->qp));
 		MUST(!lane->ah || !ibv_destroy_ah(lane->ah));
 		for (uint64_t n = 0; n < lane->followed; n++)

@@ -24,6 +24,7 @@
 #define MOST_LANES 64 /* a bit for each */
 #define MOST_FOLLOWED 64
 #define QKEY 0x11112222
+#define GROUP_QPN 0xffffff
 
 /* with which a message begins; the rest is pattern */
 struct header {
@@ -60,7 +61,9 @@ struct lane {
 	uint32_t qpn, peer_qpn;
 	uint64_t peer_addr; /* WINDOW slots for WRITE_IMM */
 	uint32_t peer_rkey;
-	struct ibv_ah *ah; /* UD: to where the last message came from */
+	bool group; /* UD: each side sends to the other's multicast group */
+	struct ibv_ah
+		*ah; /* UD: to that, or to where the last message came from */
 	struct ibv_ah *old_ah[MOST_FOLLOWED]; /* what waits may name it */
 	union ibv_gid peer;
 	char *send, *recv, *slots; /* WINDOW, RECEIVES, WINDOW of SLOT bytes */
@@ -78,7 +81,7 @@ struct lossy {
 	struct verbs v; /* device and GID alone */
 	struct verbs_options vo;
 	struct verdict verdict;
-	bool server, ud, srq_wanted;
+	bool server, ud, groups, srq_wanted;
 	uint32_t lanes;
 	uint64_t seed;
 	struct ibv_pd *pd;

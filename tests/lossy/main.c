@@ -6,7 +6,9 @@
  *   lossy_mix [options] HOST		client
  *
  *   -u       UD instead of UC
- *   -q N     QPs, 1 to 64 (1); as the client wants it, as is -u
+ *   -m       with UD: to every second QP go the messages to a group that it has joined,
+ *            239.77.SIDE.QP (the server is side 1), whose packets the host must take
+ *   -q N     QPs, 1 to 64 (1); as the client wants it, as are -u and -m
  *   -R       receive from an SRQ: each side's own affair
  *   -d DEVICE, -g GID_INDEX  (the first; the RoCEv2 GID of an IPv4 address)
  *   -l PORT  of the control connection, which is closed before the traffic (18700)
@@ -64,19 +66,20 @@ static void on_signal(int sig)
 /* The client says what it is like. */
 static int say_hello(struct lossy *l, const char *host, const char *port)
 {
-	uint64_t w[3] = { l->ud, l->lanes, l->seed };
+	uint64_t w[4] = { l->ud, l->lanes, l->seed, l->groups };
 	int fd = l->server ? conn_listen(port) : conn_connect(host, port);
 
 	MUST(fd >= 0);
 	if (!l->server) {
-		MUST(!conn_send(fd, w, 3));
+		MUST(!conn_send(fd, w, 4));
 		return fd;
 	}
-	MUST(!conn_recv(fd, w, 3, HELLO_SECONDS));
-	MUST(w[0] <= 1 && w[1] && w[1] <= MOST_LANES);
+	MUST(!conn_recv(fd, w, 4, HELLO_SECONDS));
+	MUST(w[0] <= 1 && w[1] && w[1] <= MOST_LANES && w[3] <= w[0]);
 	l->ud = w[0];
 	l->lanes = (uint32_t)w[1];
 	l->seed = w[2];
+	l->groups = w[3];
 	return fd;
 }
 
@@ -175,11 +178,13 @@ static const char *parse(struct lossy *l, int argc, char **argv,
 	const char *port = "18700";
 	int c;
 
-	while ((c = getopt(argc, argv, "suq:Rd:g:l:P:S:")) != -1) {
+	while ((c = getopt(argc, argv, "sumq:Rd:g:l:P:S:")) != -1) {
 		if (c == 's')
 			l->server = true;
 		else if (c == 'u')
 			l->ud = true;
+		else if (c == 'm')
+			l->groups = true;
 		else if (c == 'q')
 			l->lanes = (uint32_t)number(optarg, 1, MOST_LANES);
 		else if (c == 'R')
@@ -198,7 +203,8 @@ static const char *parse(struct lossy *l, int argc, char **argv,
 			exit(2);
 	}
 	*host = argv[optind];
-	if (l->server == !!*host || argc - optind > 1) {
+	if (l->server == !!*host || argc - optind > 1 ||
+	    (l->groups && !l->ud)) {
 		fputs("usage: lossy_mix -s [options] | [options] HOST\n",
 		      stderr);
 		exit(2);

@@ -61,7 +61,7 @@ static void post(struct lossy *l, struct lane *lane, const struct header *h,
 
 	if (l->ud) {
 		wr.wr.ud.ah = lane->ah;
-		wr.wr.ud.remote_qpn = lane->peer_qpn;
+		wr.wr.ud.remote_qpn = lane->group ? GROUP_QPN : lane->peer_qpn;
 		wr.wr.ud.remote_qkey = QKEY;
 	} else {
 		wr.wr.rdma.remote_addr =
@@ -247,7 +247,10 @@ static void take_message(struct lossy *l, struct lane *lane, const char *at,
 		lane->answered = h.ack;
 }
 
-/* Who sends datagrams may move: answer to where the last one came from. */
+/*
+ * Who sends datagrams may move: answer to where the last one came from. A group is
+ * where it was.
+ */
 static void follow(struct lossy *l, struct lane *lane, const struct ibv_wc *wc,
 		   const char *grh)
 {
@@ -261,7 +264,7 @@ static void follow(struct lossy *l, struct lane *lane, const struct ibv_wc *wc,
 			  lane->qpn, wc->src_qp, lane->peer_qpn);
 		return;
 	}
-	if (!memcmp(&from, &lane->peer, sizeof(from)))
+	if (lane->group || !memcmp(&from, &lane->peer, sizeof(from)))
 		return;
 	MUST(lane->followed < MOST_FOLLOWED);
 	lane->old_ah[lane->followed++] = lane->ah;

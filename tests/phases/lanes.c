@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The objects of phase_mix: lanes differ in their CQs and in their memory. */
+#include <fcntl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -43,6 +44,38 @@ static char *map_memfd(void)
 	return mem;
 }
 
+/* which has no name any more */
+static char *map_file(void)
+{
+	char name[] = "/tmp/phases.XXXXXX";
+	int fd = mkstemp(name);
+	char *mem;
+
+	MUST(fd >= 0 && !unlink(name) && !ftruncate(fd, SIZE));
+	mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	close(fd);
+	return mem;
+}
+
+static char posix_name[MOST_LANES][32];
+static unsigned int posix_names;
+
+/* it keeps its name, by which it is found where it moves to */
+static char *map_posix(void)
+{
+	char *name = posix_name[posix_names];
+	char *mem;
+	int fd;
+
+	snprintf(name, sizeof(posix_name[0]), "/phases.%d.%u", (int)getpid(),
+		 posix_names++);
+	MUST((fd = shm_open(name, O_RDWR | O_CREAT | O_TRUNC, 0600)) >= 0);
+	MUST(!ftruncate(fd, SIZE));
+	mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return mem;
+}
+
 static char *map_sysv(void)
 {
 	int id = shmget(IPC_PRIVATE, SIZE, 0600);
@@ -58,10 +91,9 @@ static const struct {
 	const char *name;
 	char *(*map)(void);
 } kinds[] = {
-	{ "private", map_private },
-	{ "shared", map_shared },
-	{ "memfd", map_memfd },
-	{ "SysV", map_sysv },
+	{ "private", map_private }, { "shared", map_shared },
+	{ "memfd", map_memfd },	    { "POSIX", map_posix },
+	{ "SysV", map_sysv },	    { "file", map_file },
 };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
@@ -92,10 +124,11 @@ static void lane_open(struct phases *p, struct lane *l, uint32_t i)
 			 .max_recv_sge = 1 },
 	};
 
-	l->kind = kinds[i / 2 % KINDS].name;
-	l->mem = kinds[i / 2 % KINDS].map();
+	l->kind = kinds[i % KINDS].name;
+	l->mem = kinds[i % KINDS].map();
 	MUST(l->mem != (char *)-1);
-	make_cq(p, l, i % 2);
+	make_cq(p, l, i % 3 == 1);
+	l->overruns = i % 3 == 2;
 	MUST(l->mr = ibv_reg_mr(p->pd, l->mem, SIZE, ACCESS));
 	MUST(l->mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_1));
 	init.send_cq = init.recv_cq = l->cq;
@@ -149,6 +182,8 @@ void lanes_close(struct phases *p)
 		gone(p, "dereg MR", ibv_dereg_mr(l->mr));
 		gone(p, "destroy CQ", ibv_destroy_cq(l->cq));
 	}
+	while (posix_names)
+		gone(p, "unlink", shm_unlink(posix_name[--posix_names]));
 	gone(p, "dealloc PD", ibv_dealloc_pd(p->pd));
 	gone(p, "close", ibv_close_device(p->v.context));
 }

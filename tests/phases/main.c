@@ -5,7 +5,7 @@
  *   phase_mix -s [options]		server
  *   phase_mix [options] HOST		client
  *
- *   -q N     lanes, each a QP with a CQ, an MR and a window of type 1 (8); the
+ *   -q N     lanes, each a QP with a CQ, an MR and a window of type 1 (12); the
  *            client's word
  *   -d DEVICE, -g GID_INDEX  (the first; the RoCEv2 GID of an IPv4 address)
  *   -l PORT  of the control connection, which is used all the time (18800)
@@ -15,10 +15,12 @@
  * phase: RESET, INIT, RTR, RTS, SQD, RTS again, ERR with what was flushed in the CQ,
  * and without (phases.h). The first eight lanes are all in another one. So whenever an
  * end is stopped there is a QP in each state, with all that belongs to it: receives that
- * wait, sends that wait, an unread event, unpolled flushes, a bound window. Each
+ * wait, sends that wait, unread events, unpolled flushes, a bound window. Each
  * completion must come once, in order, in its phase, and say what it should; each byte is
- * looked at, and each attribute. Half of the CQs are extended; all are resized in
- * each life. The memory is private, shared, a memfd, or SysV's.
+ * looked at, and each attribute. A third of the CQs are extended, and a third have room
+ * for one of the flushed requests alone: the other one is an event. All are resized in
+ * each life. The memory is private, shared, a memfd, POSIX or SysV shared memory, or private pages
+ * of a file.
  *
  * Each end needs an address for RDMA that it keeps when it moves: connections are made
  * all the time. It knows nothing of migration.
@@ -39,6 +41,7 @@
 #include "phases.h"
 
 #define HELLO_SECONDS 60
+#define LANES 12
 #define STOP (UINT64_C(1) << 63)
 
 static volatile sig_atomic_t stopped;
@@ -80,9 +83,9 @@ static void print_totals(FILE *f, const struct phases *p)
 	fprintf(f,
 		"{\"result\":\"%s\",\"lanes\":%u,\"seed\":%" PRIu64
 		",\"violations\":%" PRIu64 ",\"rounds\":%" PRIu64
-		",\"lives\":%" PRIu64 "}\n",
+		",\"lives\":%" PRIu64 ",\"overruns\":%" PRIu64 "}\n",
 		p->verdict.count ? "FAIL" : "PASS", p->lanes, p->seed,
-		p->verdict.count, p->rounds, p->lives);
+		p->verdict.count, p->rounds, p->lives, p->overruns);
 }
 
 static void write_progress(const struct phases *p)
@@ -189,7 +192,7 @@ static const char *parse(struct phases *p, int argc, char **argv,
 int main(int argc, char **argv)
 {
 	static struct phases p = { .verdict = VERDICT_INIT,
-				   .lanes = PHASES,
+				   .lanes = LANES,
 				   .vo = { .gid_index = -1 } };
 	const struct sigaction action = { .sa_handler = on_signal };
 	const char *host, *port = parse(&p, argc, argv, &host);

@@ -2,6 +2,7 @@
 /* What phase_mix does with a lane in each phase, and what it finds there. */
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -17,7 +18,10 @@ static void wrong(struct phases *p, const struct lane *l, const char *what,
 	violation_fatal(&p->verdict,
 			"lane %td (%s, %s CQ), life %" PRIu64
 			", after phase %d: %s is %ld, not %ld",
-			l - p->lane, l->kind, l->cq_ex ? "extended" : "plain",
+			l - p->lane, l->kind,
+			l->cq_ex      ? "extended"
+			: l->overruns ? "overrun"
+				      : "plain",
 			l->life, l->phase, what, found, expected);
 }
 
@@ -246,16 +250,20 @@ static void modify(struct lane *l, enum ibv_qp_state state, int mask)
 	MUST(!(errno = ibv_modify_qp(l->qp, &a, IBV_QP_STATE | mask)));
 }
 
+static void resize(struct phases *p, struct lane *l, int cqe)
+{
+	MUST(!(errno = ibv_resize_cq(l->cq, cqe)));
+	must_be(p, l, "cqe", l->cq->cqe, cqe);
+}
+
 static void to_reset(struct phases *p, struct lane *l)
 {
-	int cqe = l->life & 1 ? FEW : MANY;
-
 	modify(l, IBV_QPS_RESET, 0);
 	l->life++;
 	l->seen = 0;
+	l->lost = 0;
 	p->lives++;
-	MUST(!(errno = ibv_resize_cq(l->cq, cqe)));
-	must_be(p, l, "cqe", l->cq->cqe, cqe);
+	resize(p, l, l->life & 1 ? FEW : MANY);
 }
 
 static void to_init(struct phases *p, struct lane *l)
@@ -297,31 +305,40 @@ static void to_sqd(struct phases *p, struct lane *l)
 	post(l, READ, IBV_WR_RDMA_READ, READ_BACK);
 }
 
-/* the event may be that of another lane */
-static void read_drained(struct phases *p, struct lane *l)
+static bool is_of(const struct lane *l, const struct ibv_async_event *event)
+{
+	return event->event_type == IBV_EVENT_CQ_ERR
+		       ? l->cq == event->element.cq
+		       : l->qp == event->element.qp;
+}
+
+/* the next one, of whatever lane */
+static void read_event(struct phases *p)
 {
 	struct ibv_async_event event;
-	struct lane *of;
+	struct lane *of = p->lane;
 
-	while (!l->drained && !verdict_fatal(&p->verdict)) {
-		MUST(!ibv_get_async_event(p->v.context, &event));
-		must_be(p, l, "an event", event.event_type,
-			IBV_EVENT_SQ_DRAINED);
-		if (event.event_type != IBV_EVENT_SQ_DRAINED)
-			break;
-		for (of = p->lane; of < p->lane + p->lanes; of++)
-			if (of->qp == event.element.qp)
-				break;
-		MUST(of < p->lane + p->lanes);
+	MUST(!ibv_get_async_event(p->v.context, &event));
+	MUST(event.event_type == IBV_EVENT_CQ_ERR ||
+	     event.event_type == IBV_EVENT_SQ_DRAINED);
+	while (of < p->lane + p->lanes && !is_of(of, &event))
+		of++;
+	MUST(of < p->lane + p->lanes);
+	if (event.event_type == IBV_EVENT_CQ_ERR) {
+		must_be(p, of, "may overrun", of->overruns, true);
+		of->lost++;
+		p->overruns++;
+	} else {
 		must_be(p, of, "drained once more", of->drained, false);
 		of->drained = true;
-		ibv_ack_async_event(&event);
 	}
+	ibv_ack_async_event(&event);
 }
 
 static void to_rts_again(struct phases *p, struct lane *l)
 {
-	read_drained(p, l);
+	while (!l->drained && !verdict_fatal(&p->verdict))
+		read_event(p);
 	modify(l, IBV_QPS_RTS, 0);
 	complete(p, l, BIT(WRITE) | BIT(SEND2) | BIT(READ) | BIT(RECV2));
 	holds(p, l, RECEIVED2, !p->server, SEND2);
@@ -331,17 +348,42 @@ static void to_rts_again(struct phases *p, struct lane *l)
 
 static void to_err(struct phases *p, struct lane *l)
 {
-	(void)p;
 	receive(l, FLUSHED_RECV1, RECEIVED1);
-	receive(l, FLUSHED_RECV2, RECEIVED2);
+	/* of a queue rdma_rxe tells one overrun alone */
+	if (l->overruns)
+		resize(p, l, ONE);
+	else
+		receive(l, FLUSHED_RECV2, RECEIVED2);
 	modify(l, IBV_QPS_ERR, 0);
 	post(l, FLUSHED_SEND, IBV_WR_SEND_WITH_IMM, SENT);
 }
 
+#define FLUSHED (BIT(FLUSHED_RECV1) | BIT(FLUSHED_RECV2) | BIT(FLUSHED_SEND))
+
+/* what there was no room for has an event instead */
+static void complete_or_lose(struct phases *p, struct lane *l, uint32_t due)
+{
+	struct pollfd events = { .fd = p->v.context->async_fd,
+				 .events = POLLIN };
+	long all = __builtin_popcount(due);
+	double end = now() + PATIENCE;
+	long n;
+
+	do {
+		if (poll(&events, 1, 1) > 0)
+			read_event(p);
+		poll_all(p, l, due);
+		n = __builtin_popcount(l->seen & due) + (long)l->lost;
+	} while (n < all && now() < end && !verdict_fatal(&p->verdict));
+	must_be(p, l, "completions and overruns", n, all);
+}
+
 static void poll_flushed(struct phases *p, struct lane *l)
 {
-	complete(p, l,
-		 BIT(FLUSHED_RECV1) | BIT(FLUSHED_RECV2) | BIT(FLUSHED_SEND));
+	if (l->overruns)
+		complete_or_lose(p, l, FLUSHED & ~BIT(FLUSHED_RECV2));
+	else
+		complete(p, l, FLUSHED);
 }
 
 /* how it comes to each phase, the state of that, and what may come in it unasked */
@@ -356,8 +398,7 @@ static const struct {
 	[RTS] = { to_rts, IBV_QPS_RTS, 0 },
 	[SQD] = { to_sqd, IBV_QPS_SQD, BIT(RECV2) },
 	[AGAIN] = { to_rts_again, IBV_QPS_RTS, 0 },
-	[ERR] = { to_err, IBV_QPS_ERR,
-		  BIT(FLUSHED_RECV1) | BIT(FLUSHED_RECV2) | BIT(FLUSHED_SEND) },
+	[ERR] = { to_err, IBV_QPS_ERR, FLUSHED },
 	[POLLED] = { poll_flushed, IBV_QPS_ERR, 0 },
 };
 

@@ -18,6 +18,7 @@
 #define SLOT 8192
 #define FEW 31	     /* entries of a CQ, or */
 #define MANY 255     /* when it has been resized */
+#define ONE 1	     /* of one that is to overrun */
 #define PATIENCE 300 /* s, for what must come */
 
 enum phase {
@@ -27,7 +28,7 @@ enum phase {
 	RTS,   /* a window is bound, and a message goes each way */
 	SQD,   /* drained, of which the event is unread; sends wait */
 	AGAIN, /* RTS: they go, through the peer's window, and back */
-	ERR,   /* receives and a send are flushed, and nobody has polled that */
+	ERR,   /* unpolled: what was flushed; unread: events of what was lost */
 	POLLED, /* still in ERR */
 	PHASES
 };
@@ -63,6 +64,7 @@ struct lane {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	struct ibv_cq_ex *cq_ex; /* the same, or NULL */
+	bool overruns;		 /* it has room for one flushed request alone */
 	struct ibv_mw *mw;
 	struct ibv_mr *mr;
 	char *mem;
@@ -75,6 +77,7 @@ struct lane {
 	enum phase phase;
 	uint32_t seen; /* of this life's work, bits of enum work */
 	bool drained;  /* its event has been read */
+	uint32_t lost; /* requests for which there was no room, by their events */
 };
 
 struct phases {
@@ -87,7 +90,7 @@ struct phases {
 	struct ibv_pd *pd;
 	uint32_t lanes;
 	struct lane lane[MOST_LANES];
-	uint64_t rounds, lives;
+	uint64_t rounds, lives, overruns;
 };
 
 /* lanes.c: nothing comes back that has failed, but when they are closed */

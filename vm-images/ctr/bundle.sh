@@ -6,10 +6,22 @@
 # What moves, beside the image that CRIU makes.
 folders=(run tmp shm)
 
+# Pages of a file on disk can be no MR (EFAULT): the kernel keeps no page of it pinned
+# for writing. Those of POSIX shared memory can.
 make_folders()
 {
 	mkdir -p "${folders[@]/#/$dir/}"
-	chmod 1777 "$dir/tmp" "$dir/shm"
+	chmod 1777 "$dir/tmp"
+	mountpoint -q "$dir/shm" ||
+		mount -t tmpfs -o nosuid,nodev,mode=1777 shm "$dir/shm"
+}
+
+# somebody's shell may be in there
+unmount() # FOLDER
+{
+	while mountpoint -q "$1"; do
+		umount -l "$1" || break
+	done
 }
 
 need_root() # FOLDER
@@ -92,7 +104,7 @@ mount_rootfs()
 }
 
 # The same on every node, and on one line. Every mount has to be dumped and made
-# again, and CRIU calls tar and gzip for each tmpfs: so there is no tmpfs, and no
+# again, and CRIU calls tar and gzip for each tmpfs: so there is none of its own, and no
 # path of /proc or /sys is masked.
 spec() # CMD..., with $layer
 {
