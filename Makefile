@@ -142,10 +142,12 @@ check: tried asan points npb
 # failure does not end it, and each pass has its own logs.
 soak: tried asan tsan points npb
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
-	export LAB_MLX5SOFT=$(SANITIZED); \
+	export LAB_MLX5SOFT=$(SANITIZED) THOROUGH=1; \
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
 	$(TOOLBOX) ctest --test-dir build/tsan --output-on-failure || bad=1; \
 	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
+	LAB_LOGS=$$logs/thorough tests/run \
+		$$(grep -lw thorough tests/*.test) || bad=1; \
 	LAB_LOGS=$$logs/loss MOVES=20 tests/run tests/33-loss.test || bad=1; \
 	for m in client server; do for p in 4k thp; do \
 		LAB_LOGS=$$logs/$$m-$$p MOVER=$$m PAGES=$$p MOVES=20 \

@@ -22,6 +22,9 @@ skip() { echo "skipped: $*"; exit 77; }
 factor=$("$lab" factor) # of the lab that is up by now
 seconds() { echo $(($1 * factor)); }
 
+# What the check has no time for, and something alike, is done in the soak.
+thorough() { [ -n "${THOROUGH-}" ]; }
+
 # on NODE CMD: run CMD there, as ssh would, and say so.
 on()
 {
