@@ -3,6 +3,9 @@
 # The front door. Everything is compiled in the toolbox (vm-images/toolbox) and
 # delivered to the nodes through build/stage.
 #
+#   make build           modules, libraries and programs, into build/stage
+#   make points          the module whose QPs a test can stop at their n-th packet
+#   make npb             the NAS kernels, for the nodes
 #   make demo            the cluster, a migration, and what it looked like
 #   make check           all tests; the last line is "N passed, N failed"
 #   make soak            the tests of that tier, which take long, and every move
@@ -16,7 +19,7 @@
 #   make bench-mlx5      mlx5soft next to rdma_rxe
 #   make bench-npb       what an MPI job pays for the move of a rank
 #   make bench-compare   the protocol and the layer at the same work
-#   make clean           remove what was built (not the images)
+#   make clean           remove what was built (not the images, nor results)
 #   make distclean       remove everything under build/
 
 TOOLBOX := vm-images/toolbox
@@ -154,15 +157,15 @@ soak: tried asan tsan points npb
 			tests/run tests/3*-migrate-*.test || bad=1; \
 	done; done; exit $$bad
 
-# What the module does; everything is several times slower there. (31 to 33, 36-both-ends,
-# 38, 39, 43, 44, 52 and 65 are about more of the same, containers, and devices of others:
-# what of the module they use the others do, too.)
+# What the module does; everything is several times slower there. (20, 31 to 33,
+# 36-both-ends, 38, 39, 43, 44, 52, 56 and 65 are about more of the same, containers, and
+# devices of others: what of the module they use the others do, too.)
 DEBUG_TESTS := 10-lab 30-migrate-1 34-lost-resume 35-blackout 36-inside 36-one-by-one \
 	37-events 40-criu-contexts 41-criu-refusals 42-lossy 45-phases 50-forged \
 	51-hostile-ioctl \
 	53-library 53-probe 54-late 55-one-host 57-points 69-unload
 check-debug: tried debug
-	@LAB_KERNEL=debug LAB_MEM=2048 MOVES=2 \
+	@LAB_KERNEL=debug LAB_MEM=2048 MOVES=2 THOROUGH=1 \
 		LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-8} \
 		tests/run $(DEBUG_TESTS:%=tests/%.test) tests/debug/*.test
 

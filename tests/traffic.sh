@@ -42,33 +42,35 @@ mix_between()
 	mix_launch "$2" "${@:3}" "10.20.0.${1#n}"
 }
 
-# How many messages have been received so far: none, if it has not said anything yet.
-# It fails if nobody knows.
+# How many messages have been received so far, of all QPs and of that with the least:
+# none, if it has not said anything yet. It fails if nobody knows.
 mix_received()
 {
 	ask $mix_watched 'if [ -e /run/mix.progress ]; then cat /run/mix.progress
-			else echo "\"received\":0,"; fi' |
-		sed -n 's/.*"received":\([0-9]*\).*/\1/p' | grep .
+			else echo "\"received\":0,\"least\":0}"; fi' |
+		sed -n 's/.*"received":\([0-9]*\),"least":\([0-9]*\)}.*/\1 \2/p' |
+		grep .
 }
 
-# a condition for the node's shell
+# mix_past ALL LEAST: a condition for the node's shell
 mix_past()
 {
 	cat <<-END
-	[ \$(sed -n 's/.*"received":\([0-9]*\).*/\1/p' /run/mix.progress) -gt $1 ]
+	jq -e '.ops | .received > $1 and .least > $2' /run/mix.progress >/dev/null
 	END
 }
 
-# Traffic flows, from now on. With up to three QPs it does in both directions: that
-# is more than their windows.
+# Traffic flows, from now on, on each QP. With up to three it does in both directions:
+# that is more than their windows.
 mix_goes_on()
 {
-	local from
+	local from least
 
 	ask $mix_watched '[ ! -e /run/mix.json ] ||
 		{ cat /run/mix.json; exit 1; }' || fail "the traffic has ended"
-	from=$(mix_received) || fail "nobody knows what $mix_watched has received"
-	poll_until 90 ask $mix_watched "$(mix_past $((from + 50)))"
+	read -r from least < <(mix_received) ||
+		fail "nobody knows what $mix_watched has received"
+	poll_until 90 ask $mix_watched "$(mix_past $((from + 50)) "$least")"
 }
 
 # From now on (USR1), or until now (USR2): where all are busy emulated nodes take

@@ -12,7 +12,7 @@
  * EXTRA is something that cannot be moved, an id: "bound" to the device's address,
  * "listening" on all addresses, or bound by a thread that has ended ("thread") or by a
  * process that has left the channel to its child since ("child"). An id that is
- * bound to nothing ("unbound") is lost, and nobody says so before it is used.
+ * bound to nothing ("unbound") is lost, of which a dump warns.
  */
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -41,7 +41,7 @@ void run_clock_tick(struct run_clock *c, bool completed)
 }
 
 struct totals {
-	uint64_t count[OP_KINDS], received, bytes, violations;
+	uint64_t count[OP_KINDS], received, least, bytes, violations;
 	uint64_t events, acked, limits;
 };
 
@@ -51,12 +51,15 @@ static void sum_up(struct traffic *t, struct totals *s)
 	unsigned int i, k;
 
 	memset(s, 0, sizeof(*s));
+	s->least = UINT64_MAX;
 	for (i = 0; i < t->shape.qps; i++) {
 		q = &t->qp[i];
 		pthread_mutex_lock(&q->lock);
 		for (k = 0; k < OP_KINDS; k++)
 			s->count[k] += q->count[k];
 		s->received += q->received;
+		if (q->received < s->least)
+			s->least = q->received;
 		s->bytes += q->bytes;
 		pthread_mutex_unlock(&q->lock);
 	}
@@ -80,8 +83,9 @@ static int format_totals(char *buf, size_t size, const struct traffic *t,
 		n += snprintf(buf + n, size - n, "\"%s\":%" PRIu64 ",",
 			      op_info[k].name, s->count[k]);
 	n += snprintf(buf + n, size - n,
-		      "\"received\":%" PRIu64 "},\"bytes\":%" PRIu64,
-		      s->received, s->bytes);
+		      "\"received\":%" PRIu64 ",\"least\":%" PRIu64
+		      "},\"bytes\":%" PRIu64,
+		      s->received, s->least, s->bytes);
 	if (t->events.how)
 		n += snprintf(buf + n, size - n,
 			      ",\"events\":%" PRIu64

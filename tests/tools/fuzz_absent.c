@@ -317,6 +317,7 @@ static void came_back(const struct rig *rig)
 	struct rig own = *rig;
 	struct side s = {};
 	struct copy c;
+	long acked;
 
 	own.peer = (struct side){};
 	open_pair(&own, &s, &own.peer);
@@ -328,9 +329,10 @@ static void came_back(const struct rig *rig)
 	restore(&own, &c);
 	rig_wait_more(&own, "migr_resume_sent", 2);
 	stop_says(c.fd, rec->qpn, 1);
+	acked = rig_counter(&own, "migr_resume_ack_rcvd");
 	qp_connect(&own, own.peer.qp[0], rec->qpn, rec->resp_psn,
 		   rec->comp_psn);
-	rig_wait_more(&own, "migr_resume_ack_rcvd", 1);
+	rig_wait_for(&own, "migr_resume_ack_rcvd", acked + 1);
 	stop_says(c.fd, rec->qpn, 0);
 	copy_close(&c);
 	stop_says(own.peer.ctx->cmd_fd, own.peer.qp[0]->qp_num, 1);
@@ -343,13 +345,15 @@ static void came_back(const struct rig *rig)
 static void tells_late(struct rig *rig)
 {
 	struct side a = {}, b = {};
+	long acked;
 
 	open_pair(rig, &a, &b);
 	end(b.qp[0]);
 	side_runs_on(&a);
 	rig_wait_more(rig, "migr_resume_sent", 2);
+	acked = rig_counter(rig, "migr_resume_ack_rcvd");
 	connect_again(rig, &b, &a, 1);
-	rig_wait_more(rig, "migr_resume_ack_rcvd", 1);
+	rig_wait_for(rig, "migr_resume_ack_rcvd", acked + 1);
 	exchange(&b, &a);
 	side_close(&a);
 	side_close(&b);

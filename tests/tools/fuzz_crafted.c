@@ -183,7 +183,7 @@ static bool answered_again(struct rig *rig, uint32_t rkey, const void *from,
 		post_add(&rig->peer, VICTIM);
 	else
 		MUST(!qp_post_read(&rig->peer, VICTIM, rkey, from - base));
-	end = fuzz_now() + 2;
+	end = fuzz_now() + 20; /* it is refused, if not answered */
 	do
 		n = ibv_poll_cq(rig->peer.cq, 1, &wc);
 	while (!n && fuzz_now() < end);

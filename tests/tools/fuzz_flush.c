@@ -99,7 +99,7 @@ static void post_flush(struct pair *p, uint32_t rkey, uint8_t type)
 /* of the next n completions the first status that is bad, -1 if one is missing */
 static int status_of(struct pair *p, int n)
 {
-	double end = fuzz_now() + 10;
+	double end = fuzz_now() + 20;
 	struct ibv_wc wc;
 
 	while (n && fuzz_now() < end) {

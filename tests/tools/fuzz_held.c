@@ -221,7 +221,7 @@ static void endless_ring(struct rig *rig)
 		wqe->wr.send_flags = 0;
 	}
 	MUST(!pthread_create(&t, NULL, spin, &p));
-	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 1000, &st), 0);
+	MUST(!migr_cmd_stop(s.ctx->cmd_fd, 0, 1000, &st));
 	EXPECT(p.late, 0);
 	p.end = true;
 	MUST(!pthread_join(t, NULL));

@@ -97,7 +97,7 @@ static void walks(struct rig *rig, double seconds)
 		pids[i] = neighbour(rig, i);
 	side_open(rig, &s);
 	while (!stops || fuzz_now() < end) {
-		EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
+		MUST(!migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st));
 		for (int i = 0; i < 20; i++, dumps++)
 			EXPECT(migr_cmd_dump_once(s.ctx->cmd_fd, buf,
 						  sizeof(buf), &resp),
@@ -134,10 +134,13 @@ static void unmap_rings(void)
 static bool gone(uint32_t qpn)
 {
 	char command[80];
+	int status;
 
 	snprintf(command, sizeof(command),
-		 "rdma res show qp lqpn %u | grep -q lqpn", qpn);
-	return system(command) != 0;
+		 "s=$(rdma res show qp lqpn %u) || exit 2; [ -z \"$s\" ]", qpn);
+	status = system(command);
+	MUST(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return !WEXITSTATUS(status);
 }
 
 struct outlived {

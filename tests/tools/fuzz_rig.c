@@ -295,13 +295,17 @@ long rig_counter(const struct rig *rig, const char *name)
 	return n;
 }
 
-void rig_wait_more(const struct rig *rig, const char *name, int more)
+void rig_wait_for(const struct rig *rig, const char *name, long n)
 {
-	long before = rig_counter(rig, name);
 	double end = fuzz_now() + 30;
 
-	while (rig_counter(rig, name) < before + more)
+	while (rig_counter(rig, name) < n)
 		MUST(fuzz_now() < end);
+}
+
+void rig_wait_more(const struct rig *rig, const char *name, int more)
+{
+	rig_wait_for(rig, name, rig_counter(rig, name) + more);
 }
 
 /* ---- copies ---- */

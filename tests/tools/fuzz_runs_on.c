@@ -45,6 +45,7 @@ static void nobody_answers(struct rig *rig)
 {
 	struct side a = {}, b = {}, c = {}, d = {};
 	int guard, peer;
+	long acked;
 
 	pair_open(rig, &a, &b);
 	pair_open(rig, &c, &d);
@@ -63,8 +64,9 @@ static void nobody_answers(struct rig *rig)
 
 	/* and so has the other */
 	rig_wait_more(rig, "migr_resume_sent", 2);
+	acked = rig_counter(rig, "migr_resume_ack_rcvd");
 	qp_connect(rig, d.qp[0], c.qp[0]->qp_num, PSN, PSN);
-	rig_wait_more(rig, "migr_resume_ack_rcvd", 1);
+	rig_wait_for(rig, "migr_resume_ack_rcvd", acked + 1);
 	MUST(!qp_post_recv(&d, 0) && !qp_post_send(&c, 0));
 	side_wait(&c, 1);
 	side_wait(&d, 1);
@@ -77,11 +79,14 @@ static void heard_when_stopped(struct rig *rig)
 {
 	struct side a = {}, b = {};
 	int guard, peer;
+	long heard;
 
 	pair_open(rig, &a, &b);
+	heard = rig_counter(rig, "migr_nak_stopped_rcvd");
 	guard = side_stop(&a);
 	peer = side_stop(&b);
-	rig_wait_more(rig, "migr_nak_stopped_rcvd", 2); /* each of the other */
+	/* each of the other */
+	rig_wait_for(rig, "migr_nak_stopped_rcvd", heard + 2);
 	side_close(&b);
 	close(peer);
 	close(guard);

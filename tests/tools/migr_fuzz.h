@@ -94,6 +94,8 @@ void side_dump(const struct side *s);
 void side_runs_on(const struct side *s); /* STOP, DUMP, UNSTOP */
 /* what the device has counted of this, in hw_counters */
 long rig_counter(const struct rig *rig, const char *name);
+void rig_wait_for(const struct rig *rig, const char *name, long n);
+/* so many more than now: for what comes again and again by itself */
 void rig_wait_more(const struct rig *rig, const char *name, int more);
 
 /* an empty restored context; then all objects, QPs connected, no REFILL */
