@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,9 +295,10 @@ int rp_write_file(int dir, const char *name, const void *data, size_t length)
 	ssize_t n;
 	int fd;
 
-	fd = openat(dir, name,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
+	/* mode and owner of what is there are not to be those of this one */
+	if (unlinkat(dir, name, 0) && errno != ENOENT)
+		return -errno;
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	while (length && !err) {
@@ -385,19 +387,14 @@ static bool parse_name(const char *name, const char *prefix, int base,
 		       uint32_t *number)
 {
 	size_t n = strlen(prefix);
-	unsigned long value;
-	char *end;
+	char as_written[32];
 
-	if (strncmp(name, prefix, n) || !name[n] || name[n] == '-' ||
-	    name[n] == '+' || name[n] == ' ')
+	if (strncmp(name, prefix, n))
 		return false;
-	errno = 0;
-	value = strtoul(name + n, &end, base);
-	if (errno || value > UINT32_MAX || end == name + n ||
-	    strcmp(end, ".img"))
-		return false;
-	*number = value;
-	return true;
+	*number = (uint32_t)strtoul(name + n, NULL, base);
+	snprintf(as_written, sizeof(as_written),
+		 base == 16 ? "%" PRIx32 ".img" : "%" PRIu32 ".img", *number);
+	return !strcmp(name + n, as_written);
 }
 
 int rp_for_each_image(int dir, const char *prefix, int base,

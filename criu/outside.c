@@ -64,18 +64,6 @@ static int check_file(pid_t pid, pid_t tid, int fd, dev_t rdev)
 		       ?: check_among(dump_foreign, pid, tid, fd, rdev);
 }
 
-/* A device's number needs no answer from a file server that may be away */
-static bool is_device(int dirfd, const char *name, dev_t *rdev)
-{
-	struct statx st;
-
-	if (statx(dirfd, name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
-	    !S_ISCHR(st.stx_mode))
-		return false;
-	*rdev = makedev(st.stx_rdev_major, st.stx_rdev_minor);
-	return true;
-}
-
 /* Processes come and go: what is not there any more has nothing */
 static int check_files(pid_t pid, pid_t tid)
 {
@@ -89,7 +77,7 @@ static int check_files(pid_t pid, pid_t tid)
 	d = opendir(path);
 	while (d && !err && (de = readdir(d)))
 		if (de->d_name[0] != '.' &&
-		    is_device(dirfd(d), de->d_name, &rdev))
+		    rp_is_device(dirfd(d), de->d_name, &rdev))
 			err = check_file(pid, tid, atoi(de->d_name), rdev);
 	if (d)
 		closedir(d);

@@ -94,11 +94,22 @@ static bool is_own_sign(const struct rp_task *task, int dirfd, const char *name)
 	return n == (ssize_t)strlen(want) && !memcmp(got, want, n);
 }
 
+/* A device's number needs no answer from a file server that may be away */
+bool rp_is_device(int dirfd, const char *name, dev_t *rdev)
+{
+	struct statx st;
+
+	if (statx(dirfd, name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
+	    !S_ISCHR(st.stx_mode))
+		return false;
+	*rdev = makedev(st.stx_rdev_major, st.stx_rdev_minor);
+	return true;
+}
+
 static int scan_fd(struct rp_task *task, int dirfd, const char *name)
 {
 	struct rp_fd f = { .fd = atoi(name) };
 	char link[64];
-	struct stat st;
 	ssize_t n;
 	void *p;
 
@@ -111,10 +122,9 @@ static int scan_fd(struct rp_task *task, int dirfd, const char *name)
 	f.kind = rp_link_kind(link);
 	if (f.kind == RP_OTHER) {
 		/* only a device can be ours: others have no path below /dev */
-		if (fstatat(dirfd, name, &st, 0) || !S_ISCHR(st.st_mode))
+		if (!rp_is_device(dirfd, name, &f.rdev))
 			return 0;
-		f.kind = rp_char_kind(st.st_rdev);
-		f.rdev = st.st_rdev;
+		f.kind = rp_char_kind(f.rdev);
 	}
 	if (f.kind == RP_SUSPENDED)
 		task->suspended |= is_own_sign(task, dirfd, name);
@@ -161,7 +171,6 @@ static int scan_maps(struct rp_task *task)
 {
 	char path[96], *line = NULL;
 	struct rp_map map;
-	struct stat st;
 	size_t size = 0;
 	int err = 0;
 	FILE *f;
@@ -176,10 +185,9 @@ static int scan_maps(struct rp_task *task)
 		snprintf(path, sizeof(path),
 			 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, task->pid,
 			 map.start, map.end);
-		if (stat(path, &st) || !S_ISCHR(st.st_mode) ||
-		    rp_char_kind(st.st_rdev) != RP_UVERBS)
+		if (!rp_is_device(AT_FDCWD, path, &map.rdev) ||
+		    rp_char_kind(map.rdev) != RP_UVERBS)
 			continue;
-		map.rdev = st.st_rdev;
 		err = add_map(task, &map);
 	}
 	free(line);
@@ -294,6 +302,7 @@ bool rp_task_dying(pid_t pid)
 	static const char *const pending[] = { "SigPnd:", "ShdPnd:" };
 	unsigned int flags;
 	char line[512], *p;
+	size_t n;
 	FILE *f;
 
 	for (int i = 0; i < 2; i++) {
@@ -306,10 +315,13 @@ bool rp_task_dying(pid_t pid)
 	f = fopen(line, "re");
 	if (!f)
 		return true;
-	p = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	/* a task's name may have anything in it */
+	n = fread(line, 1, sizeof(line) - 1, f);
 	fclose(f);
+	line[n] = '\0';
+	p = strrchr(line, ')');
 	if (!p)
-		return true;
+		return !n;
 	if (p[1] && (p[2] == 'Z' || p[2] == 'X'))
 		return true;
 	/* state ppid pgrp session tty tpgid flags; 4 is PF_EXITING */

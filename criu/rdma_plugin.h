@@ -85,6 +85,8 @@ struct rp_device {
 
 /* What is the character device, by its class in sysfs? */
 enum rp_kind rp_char_kind(dev_t rdev);
+/* Is it a character device, and which? No file server is asked */
+bool rp_is_device(int dirfd, const char *name, dev_t *rdev);
 /* What is the target of a /proc/PID/fd link that is no device? */
 enum rp_kind rp_link_kind(const char *target);
 /* One line of /proc/PID/maps; false if it is no file's mapping */

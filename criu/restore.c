@@ -113,6 +113,35 @@ static int count_task(int dir, const char *name, uint32_t number)
 }
 
 /* They are numbered from 0 on */
+/* A task has so many as each of them says, and each by a number of its own */
+static bool know_of_each_other(const struct rp_context *c)
+{
+	const struct rp_context *other = rp_contexts;
+	uint32_t n = 0;
+
+	for (; other < rp_contexts + rp_nr_contexts; other++) {
+		if (other->task->vpid != c->task->vpid)
+			continue;
+		if (other != c && other->task->fd == c->task->fd)
+			return false;
+		n++;
+	}
+	return n == c->task->contexts;
+}
+
+static int check_contexts(void)
+{
+	char name[32];
+
+	for (uint32_t i = 0; i < rp_nr_contexts; i++)
+		if (!know_of_each_other(rp_contexts + i)) {
+			snprintf(name, sizeof(name), "rdma-task-%u.img", i);
+			return bad(name,
+				   "others of its task say something else");
+		}
+	return 0;
+}
+
 static int read_tasks(int dir)
 {
 	int err = rp_for_each_image(dir, "rdma-task-", 10, count_task);
@@ -126,7 +155,8 @@ static int read_tasks(int dir)
 	}
 	for (unsigned int i = 0; i < rp_nr_contexts; i++)
 		rp_contexts[i].late_fd = -1;
-	return rp_for_each_image(dir, "rdma-task-", 10, read_task);
+	return rp_for_each_image(dir, "rdma-task-", 10, read_task)
+		       ?: check_contexts();
 }
 
 static int read_file(int dir, const char *name, uint32_t id)
@@ -243,12 +273,23 @@ static struct rp_context *first_on_device(const struct rp_context *c)
 	return first;
 }
 
+/* The log may be read on a terminal */
+static void say_no_device(const struct rxe_migr_rec_context *context)
+{
+	char name[sizeof(context->device)];
+	size_t i = 0;
+
+	do
+		name[i] = context->device[i] < ' ' ? '?' : context->device[i];
+	while (context->device[i++]);
+	name[i - 1] = '\0';
+	rp_err("this host has no RDMA device %s", name);
+}
+
 static int find_device(struct rp_context *c)
 {
-	const char *ibdev = c->img.context->device;
-
-	if (rp_device_by_ibdev(ibdev, &c->dev)) {
-		rp_err("this host has no RDMA device %s", ibdev);
+	if (rp_device_by_ibdev(c->img.context->device, &c->dev)) {
+		say_no_device(c->img.context);
 		return -ENODEV;
 	}
 	return rp_device_probe(&c->dev, &c->gids) ? -EOPNOTSUPP : 0;

@@ -150,6 +150,12 @@ static int check_send(const struct rxe_migr_rec *rec, uint32_t slot,
 	if (wqe->has_rd_atomic > 1)
 		return migr_bad(err, rec, "sq slot %u: has_rd_atomic is %u",
 				slot, wqe->has_rd_atomic);
+	if (wqe->wr.send_flags & IBV_SEND_INLINE &&
+	    (uint64_t)wqe->dma.sge_offset + wqe->dma.resid >
+		    qp->max_inline_data)
+		return migr_bad(err, rec,
+				"sq slot %u: %u bytes inline, from %u on", slot,
+				wqe->dma.resid, wqe->dma.sge_offset);
 	/* the address is in the request: a host's own, which it will not be */
 	if (qp->qp_type == IBV_QPT_UD && !wqe->wr.wr.ud.ah_num)
 		return migr_bad(err, rec, "sq slot %u: ah_num is 0", slot);
@@ -164,7 +170,7 @@ static int check_recv(const struct rxe_migr_rec *rec, uint32_t slot,
 	return check_dma(rec, "rq slot", slot, max_sge, &wqe->dma, err);
 }
 
-/* what is posted and not finished; slots behind ring->slots are all zero */
+/* what is posted and not finished, which all has to be there */
 static int check_slots(const struct rxe_migr_rec *rec,
 		       const struct rxe_migr_ring *ring, const char *slots,
 		       uint32_t max_sge,
@@ -177,12 +183,10 @@ static int check_slots(const struct rxe_migr_rec *rec,
 	int ret;
 
 	while (i != ring->producer) {
-		if (i >= ring->slots) {
-			if (ring->producer > i)
-				break;
-			i = 0;
-			continue;
-		}
+		if (i >= ring->slots)
+			return migr_bad(err, rec,
+					"slot %u is posted, and there are %u",
+					i, ring->slots);
 		ret = check(rec, i, slots + ((size_t)i << ring->log2_elem),
 			    max_sge, err);
 		if (ret)

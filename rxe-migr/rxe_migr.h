@@ -204,6 +204,7 @@ bool rxe_migr_gid_fits(const struct rxe_av *av, const u8 *gid);
 bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid);
 void rxe_migr_set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
 		       struct sk_buff *skb);
+bool rxe_migr_is_here(struct rxe_dev *rxe, const struct rxe_av *av);
 void rxe_migr_set_peer(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 		       struct sk_buff *skb);
 

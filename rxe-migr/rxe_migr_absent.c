@@ -110,7 +110,8 @@ static bool is_nobody(struct rxe_dev *rxe, u32 qpn)
 		__rxe_put(elem);
 	}
 
-	return nobody;
+	/* one that goes just now was noted before it was hidden */
+	return nobody && !has_left(rxe, qpn);
 }
 
 /* a GID of the device; to be given back. Or an error */
@@ -125,7 +126,8 @@ static const struct ib_gid_attr *own_gid(struct rxe_dev *rxe,
  * rxe_migr_peer_absent - is the peer of a QP not there?
  * @qp: Stopped QP
  *
- * STOP has asked; of a peer on the same device it may have become true since.
+ * STOP has asked; of a peer on the same device it may have become true since. One that
+ * was elsewhere may be on its way to here, and its address has come already.
  *
  * Context: process; m->lock held
  * Return: true if nobody need accept RESUME
@@ -142,7 +144,8 @@ bool rxe_migr_peer_absent(struct rxe_qp *qp)
 	attr = own_gid(rxe, (void *)qp->pri_av.grh.dgid.raw);
 	if (!IS_ERR(attr)) {
 		rdma_put_gid_attr(attr);
-		if (is_nobody(rxe, qp->attr.dest_qp_num))
+		if (rxe_migr_is_here(rxe, &qp->pri_av) &&
+		    is_nobody(rxe, qp->attr.dest_qp_num))
 			WRITE_ONCE(m->peer, RXE_MIGR_PEER_ABSENT);
 	}
 

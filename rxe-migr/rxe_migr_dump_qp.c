@@ -165,8 +165,12 @@ static void put_qp(struct rxe_migr_out *out, struct rxe_qp *qp,
 	rec = rxe_migr_out_object(out, RXE_MIGR_QP, sizeof(*rec),
 				  n_res * sizeof(*res) + slots_size(&sq_ring) +
 				  slots_size(&rq_ring), uobj);
-	/* in both passes, for peers in this context that come before */
-	WRITE_ONCE(to_migr_qp(qp)->dumped_alive, rxe_migr_connected(qp));
+	/*
+	 * In both passes, for peers in this context that come before. An earlier
+	 * image may say so still.
+	 */
+	if (rxe_migr_connected(qp))
+		WRITE_ONCE(to_migr_qp(qp)->dumped_alive, true);
 	if (!rec)
 		return;
 

@@ -99,7 +99,7 @@ bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid)
  * @skb: the packet
  *
  * The MAC address only says whether that is on this host, maybe with another address
- * of the same device.
+ * of the same device. That of the frame is not asked, as nobody has signed it.
  */
 void rxe_migr_set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
 		       struct sk_buff *skb)
@@ -114,9 +114,21 @@ void rxe_migr_set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
 	eth_zero_addr(av->dmac);
 	if (here && ndev)
 		ether_addr_copy(av->dmac, ndev->dev_addr);
-	else if (!here && skb_mac_header_was_set(skb))
-		ether_addr_copy(av->dmac, eth_hdr(skb)->h_source);
 	dev_put(ndev);
+}
+
+/**
+ * rxe_migr_is_here - was the peer on this host when its address was learnt?
+ * @rxe: the device
+ * @av: leads to the peer
+ */
+bool rxe_migr_is_here(struct rxe_dev *rxe, const struct rxe_av *av)
+{
+	struct net_device *ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
+	bool here = ndev && ether_addr_equal(av->dmac, ndev->dev_addr);
+
+	dev_put(ndev);
+	return here;
 }
 
 /**

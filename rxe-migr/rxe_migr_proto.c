@@ -200,12 +200,8 @@ static void nak_stopped(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
  */
 static void refuse(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 {
-	if (!(pkt->hdr[MIGR_BTH_CAP_BYTE] & MIGR_BTH_CAP_BIT) ||
-	    !rxe_migr_connected(qp))
-		return;
-
-	rxe_migr_heard(to_migr_qp(qp));
-	if (pkt->mask & RXE_REQ_MASK)
+	if (pkt->mask & RXE_REQ_MASK && rxe_migr_connected(qp) &&
+	    pkt->hdr[MIGR_BTH_CAP_BYTE] & MIGR_BTH_CAP_BIT)
 		rxe_migr_send_nak(qp);
 }
 
@@ -248,12 +244,12 @@ bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb)
 		goto drop;
 	case RXE_MIGR_ASKING:
 		/*
-		 * One packet without the bit may be late, or forged. Those of
-		 * UC never have it: there RESUME_ACK answers.
+		 * One packet without the bit may be late, or forged, and one
+		 * with it does not undo what is signed. Those of UC never
+		 * have it: there RESUME_ACK answers.
 		 */
 		if (qp_type(qp) == IB_QPT_RC &&
-		    m->peer != RXE_MIGR_PEER_CAPABLE &&
-		    (capable || m->peer != RXE_MIGR_PEER_ABSENT))
+		    !rxe_migr_peer_ok(READ_ONCE(m->peer)))
 			rxe_migr_answered(m, capable);
 		break;
 	case RXE_MIGR_TRYING:
@@ -418,12 +414,18 @@ static void handle_resume(struct rxe_migr_qp *m, struct sk_buff *skb,
 					 RXE_MIGR_HELD);
 		spin_unlock_irqrestore(&qp->state_lock, flags);
 
-		/* both ends migrate: the peer will try again */
+		/* both ends migrate: the peer will try again. Or it ends */
 		if (!held) {
-			rxe_migr_heard(m);
-			rxe_migr_send_nak(qp);
+			if (state == RXE_MIGR_STOPPED) {
+				rxe_migr_heard(m);
+				rxe_migr_send_nak(qp);
+			}
 			return;
 		}
+
+		/* its requests were refused, from softirq: see rxe_migr_rcv() */
+		if (state == RXE_MIGR_RESUMING && m->ran_on)
+			synchronize_net();
 
 		memcpy(&m->peer_gid, qp->pri_av.grh.dgid.raw, 16);
 		m->peer_epoch = epoch;
@@ -462,7 +464,8 @@ static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 	} else if (resumed) {
 		m->untold = false;
 		if (qp->migr == RXE_MIGR_RESUMING)
-			rxe_migr_run(qp, RXE_MIGR_RUNNING);
+			rxe_migr_run(qp, m->peer_stopped ? RXE_MIGR_PAUSED :
+							   RXE_MIGR_RUNNING);
 	} else if (qp->migr == RXE_MIGR_ASKING) {
 		if (kind_of(meth) == MIGR_METH_KIND_ASK)
 			rxe_migr_answered(m, true);
@@ -569,6 +572,7 @@ static void migr_work(struct work_struct *work)
 	struct rxe_qp *qp = &m->qp;
 	struct ib_device *dev = qp->ibqp.device;
 	struct sk_buff *skb;
+	unsigned int n;
 
 	/* what is sent refers to the QP, so not while it is being destroyed */
 	if (rxe_get(qp)) {
@@ -578,7 +582,8 @@ static void migr_work(struct work_struct *work)
 		rxe_put(qp);
 	}
 
-	while ((skb = skb_dequeue(&m->pkts))) {
+	/* those of a flood do not keep it from the rest of its work */
+	for (n = 0; n < MAX_QUEUED && (skb = skb_dequeue(&m->pkts)); n++) {
 		mutex_lock(&m->lock);
 		handle_packet(m, skb);
 		mutex_unlock(&m->lock);
@@ -586,6 +591,9 @@ static void migr_work(struct work_struct *work)
 		rxe_put(qp);
 		ib_device_put(dev);
 	}
+	/* each has a reference to the QP: it is not being destroyed */
+	if (!skb_queue_empty(&m->pkts))
+		mod_delayed_work(migr_wq, &m->work, 0);
 }
 
 /* --- set up --- */

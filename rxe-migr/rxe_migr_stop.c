@@ -142,7 +142,9 @@ static void outdate_image(struct rxe_migr_qp *m)
 	    m->before == RXE_MIGR_RESUMING)
 		return;
 
-	rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
+	/* who has never been told knows no other address than the old one */
+	if (!m->untold)
+		rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
 	/* who is not there is told when it comes */
 	m->untold = m->peer == RXE_MIGR_PEER_ABSENT;
 	if (!m->untold) {
@@ -396,6 +398,20 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 
 /* --- hooks of destruction --- */
 
+/* is there an image that says it is connected: of it, or of what it was to be? */
+static bool lives_in_image(struct rxe_migr_qp *m)
+{
+	struct rxe_qp *qp = &m->qp;
+
+	if (qp->migr != RXE_MIGR_STOPPED)
+		return false;
+	if (m->dumped_alive)
+		return true;
+
+	return m->refilled && rxe_migr_connected(qp) &&
+	       !to_migr_uc(qp_uobject(qp)->context)->resumed;
+}
+
 /**
  * rxe_migr_qp_destroy - hook in rxe_destroy_qp()
  * @qp: the QP
@@ -412,7 +428,7 @@ void rxe_migr_qp_destroy(struct rxe_qp *qp)
 	unsigned long flags;
 
 	/* before it is hidden, so that nobody is told it is not there */
-	if (qp->migr == RXE_MIGR_STOPPED && m->dumped_alive)
+	if (lives_in_image(m))
 		rxe_migr_leave(qp);
 	rxe_migr_hide_qp(qp);
 

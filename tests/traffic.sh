@@ -42,21 +42,22 @@ mix_between()
 	mix_launch "$2" "${@:3}" "10.20.0.${1#n}"
 }
 
-# How many messages have been received so far, of all QPs and of that with the least:
-# none, if it has not said anything yet. It fails if nobody knows.
-mix_received()
+# mix_number received|least: how many messages have been received so far, of all QPs or
+# of that with the least: none, if nothing has been said yet. It fails if nobody knows.
+mix_number()
 {
-	ask $mix_watched 'if [ -e /run/mix.progress ]; then cat /run/mix.progress
-			else echo "\"received\":0,\"least\":0}"; fi' |
-		sed -n 's/.*"received":\([0-9]*\),"least":\([0-9]*\)}.*/\1 \2/p' |
-		grep .
+	ask $mix_watched "if [ -e /run/mix.progress ]; then cat /run/mix.progress
+			else echo '\"$1\":0,'; fi" |
+		sed -n "s/.*\"$1\":\([0-9]*\)[,}].*/\1/p" | grep .
 }
 
 # mix_past ALL LEAST: a condition for the node's shell
 mix_past()
 {
 	cat <<-END
-	jq -e '.ops | .received > $1 and .least > $2' /run/mix.progress >/dev/null
+	set -- \$(sed -n 's/.*"received":\([0-9]*\),"least":\([0-9]*\)}.*/\1 \2/p' \
+		/run/mix.progress)
+	[ \$1 -gt $1 ] && [ \$2 -gt $2 ]
 	END
 }
 
@@ -68,7 +69,7 @@ mix_goes_on()
 
 	ask $mix_watched '[ ! -e /run/mix.json ] ||
 		{ cat /run/mix.json; exit 1; }' || fail "the traffic has ended"
-	read -r from least < <(mix_received) ||
+	from=$(mix_number received) && least=$(mix_number least) ||
 		fail "nobody knows what $mix_watched has received"
 	poll_until 90 ask $mix_watched "$(mix_past $((from + 50)) "$least")"
 }

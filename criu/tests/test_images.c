@@ -53,6 +53,11 @@ static void round_trip(void)
 	CHECK(!rp_write_file(dir, "rdma-file-2a.img", &file, sizeof(file)));
 	CHECK(!fstatat(dir, "rdma-file-2a.img", &st, 0));
 	CHECK((st.st_mode & 0777) == 0600);
+	/* whatever is there already */
+	MUST(!fchmodat(dir, "rdma-file-2a.img", 0666, 0));
+	CHECK(!rp_write_file(dir, "rdma-file-2a.img", &file, sizeof(file)));
+	CHECK(!fstatat(dir, "rdma-file-2a.img", &st, 0));
+	CHECK((st.st_mode & 0777) == 0600);
 	MUST(!rp_read_file(dir, "rdma-file-2a.img", &back, &length));
 	CHECK(length == sizeof(file) && !memcmp(back, &file, length));
 	CHECK(!rp_image_check(back, length, RP_IMAGE_FILE));
@@ -61,7 +66,10 @@ static void round_trip(void)
 	CHECK(rp_read_file(dir, "absent", &back, &length) == -ENOENT);
 	CHECK(!symlinkat("rdma-file-2a.img", dir, "link"));
 	CHECK(rp_read_file(dir, "link", &back, &length) == -ELOOP);
-	CHECK(rp_write_file(dir, "link", &file, sizeof(file)) == -ELOOP);
+	/* it is the link that makes room */
+	CHECK(!rp_write_file(dir, "link", &file, 1));
+	CHECK(!fstatat(dir, "rdma-file-2a.img", &st, 0));
+	CHECK(st.st_size == sizeof(file));
 }
 
 static bool file_is_good(uint32_t type, uint32_t context, uint32_t channel)
@@ -241,7 +249,11 @@ static void names(void)
 		"rdma-task-1.img",	     "rdma-task-.img",
 		"rdma-task-1.img.x",	     "rdma-task--1.img",
 		"rdma-task-99999999999.img", "rdma-ctx-0.img",
-		"rdma-dead-1.img",	     "pages-1.img"
+		"rdma-dead-1.img",	     "pages-1.img",
+		/* printf() writes none of these */
+		"rdma-task-01.img",	     "rdma-task-\t1.img",
+		"rdma-task-0x1.img",	     "rdma-file-2A.img",
+		"rdma-file-0x2a.img",	     "rdma-file-02a.img"
 	};
 
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)

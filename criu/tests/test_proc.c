@@ -182,6 +182,12 @@ static void dying(void)
 	CHECK(rp_task_dying(pid)); /* pending, exiting or a zombie */
 	waitpid(pid, NULL, 0);
 	CHECK(rp_task_dying(pid)); /* gone */
+
+	/* it does not look so because of what it calls itself */
+	MUST(!prctl(PR_SET_NAME, "a) Z\nb"));
+	CHECK(!rp_task_dying(getpid()));
+	MUST(!prctl(PR_SET_NAME, "a\nb"));
+	CHECK(!rp_task_dying(getpid()));
 }
 
 int main(void)

@@ -385,7 +385,6 @@ void builder_qp(struct builder *b, const struct builder_qp *q)
 		qp->max_recv_wr = S_WR;
 		qp->max_recv_sge = S_SGE;
 		fill_ring(&qp->rq, 4 * q->handle + 3, S_WR, recv, S_RQ_SLOTS);
-		qp->rq.consumer = 14; /* wraps: 14, 15, 0, 1, 2 */
 		qp->rq.producer = 3;
 	}
 	fill_content(qp);

@@ -450,6 +450,10 @@ const struct corruption corruptions[] = {
 	RAW(SQ_AT(dma.num_sge), 3, "sq slot 0: num_sge"),
 	RAW(SQ_AT(dma.cur_sge), 3, "sq slot 0: cur_sge"),
 	RAW(SQ_AT(dma.resid), 3001, "sq slot 0: resid"),
+	RAW(SQ_AT(wr.send_flags), IBV_SEND_INLINE, "sq slot 0: 500 bytes inline"),
+	QP(sq.producer, 6, "slot 4 is posted, and there are 4"),
+	QP(rq.producer, 8, "slot 6 is posted, and there are 6"),
+	QP(rq.consumer, 14, "slot 14 is posted, and there are 6"),
 	RAW(RQ_AT(dma.num_sge), 3, "rq slot 0: num_sge"),
 	RAW(RQ_AT(dma.resid), 3001, "rq slot 0: resid"),
 };

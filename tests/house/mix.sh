@@ -45,7 +45,7 @@ traffic()
 	local n
 
 	for ((n = 0; ; n++)); do
-		echo "\"received\":$n," >"$tmp/now"
+		echo "{\"ops\":{\"received\":$n,\"least\":$n}}" >"$tmp/now"
 		mv "$tmp/now" "$node/run/mix.progress"
 		[ -e "$tmp/flows" ] || touch "$tmp/rests"
 		until [ -e "$tmp/flows" ]; do sleep 0.01; done
@@ -62,7 +62,7 @@ mix_rests()
 	}
 	rm -f "$tmp/flows"
 	until [ -e "$tmp/rests" ]; do sleep 0.01; done
-	mix_received >"$tmp/rested"
+	mix_number received >"$tmp/rested"
 }
 ctr_move()
 {
@@ -73,12 +73,12 @@ ctr_move()
 	"$node/criu" dump
 	"$node/criu" restore
 }
-received() { grep -o '[0-9]*' "$tmp/$1"; } # FILE
+received() { grep -o '[0-9]*' "$tmp/$1" | head -n 1; } # FILE
 
 say "nothing has been received yet, or nobody knows"
-[ "$(mix_received)" = 0 ] || fail "there was no traffic"
+[ "$(mix_number received)" = 0 ] || fail "there was no traffic"
 dead=n2
-! mix_received || fail "it cannot know"
+! mix_number received || fail "it cannot know"
 dead=''
 
 touch "$tmp/flows"

@@ -144,7 +144,8 @@ static int pause_by(const struct rig *rig, const struct side *peer)
 enum when {
 	BEFORE_STOP,
 	BEFORE_DUMP,
-	AFTER_DUMP
+	AFTER_DUMP,
+	BETWEEN_TWO,
 };
 
 /* the peer is Stopped, and ends before or after; of one that was dumped an image lives */
@@ -159,11 +160,13 @@ static void stopped(struct rig *rig, enum when ends)
 		MUST(!migr_cmd_stop(b.ctx->cmd_fd, 0, 0, &st));
 	} else {
 		st.guard_fd = pause_by(rig, &b);
-		if (ends == AFTER_DUMP)
+		if (ends >= AFTER_DUMP)
 			EXPECT(says(b.ctx->cmd_fd, b.qp[0]->qp_num), 0);
 		end(b.qp[0]);
+		if (ends == BETWEEN_TWO)
+			says(b.ctx->cmd_fd, b.qp[0]->qp_num);
 	}
-	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, ends != AFTER_DUMP);
+	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, ends < AFTER_DUMP);
 	close(st.guard_fd);
 	side_close(&a);
 	side_close(&b);
@@ -247,7 +250,10 @@ static void connect_again(const struct rig *rig, const struct side *s,
 	qp_connect(rig, s->qp[0], peer->qp[0]->qp_num, PSN, PSN + sent);
 }
 
-/* the peer had ended when this side was Stopped, and then is back, and speaks */
+/*
+ * The peer had ended when this side was Stopped, and then is back, and speaks. What it
+ * says is not signed: it has to wait until it is told by who is restored, or runs on.
+ */
 static void is_back(struct rig *rig)
 {
 	struct side a = {}, b = {};
@@ -262,8 +268,10 @@ static void is_back(struct rig *rig)
 	connect_again(rig, &b, &a, 1);
 	MUST(!qp_post_send(&b, 0));
 	wait_paused(rig, told);
-	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 0);
+	EXPECT(says(a.ctx->cmd_fd, a.qp[0]->qp_num), 1);
+	MUST(!qp_post_recv(&a, 0));
 	close(st.guard_fd);
+	side_wait(&b, 1);
 	stop_says(a.ctx->cmd_fd, a.qp[0]->qp_num, 0);
 	side_close(&a);
 	side_close(&b);
@@ -293,25 +301,65 @@ static void lives_on(struct rig *rig)
 	side_close(&b);
 }
 
-static void restore(struct rig *rig, struct copy *c)
+static void fill(struct rig *rig, struct copy *c)
 {
-	struct rxe_migr_status st;
-
 	copy_open(rig, c);
 	copy_create(rig, c);
 	EXPECT(refill_cq(c->fd, rig->cq->rec.handle), 0);
 	EXPECT(refill_srq(c->fd, rig->srq->rec.handle), 0);
 	for (int i = 0; i < N_QPS; i++)
 		EXPECT(refill_qp(c->fd, rig->qp[i]->rec.handle), 0);
+}
+
+static void restore(struct rig *rig, struct copy *c)
+{
+	struct rxe_migr_status st;
+
+	fill(rig, c);
 	EXPECT(migr_cmd_attach(c->fd, &st), 0);
 	EXPECT(migr_cmd_resume(c->fd, &st), 0);
 }
 
+static void leave(struct rig *own)
+{
+	side_close(&own->peer);
+	migr_image_free(&own->img);
+	free(own->image);
+}
+
+/* it has left, and a restore here does not come to its end: its image lives */
+static void given_up(const struct rig *rig)
+{
+	struct rig own = *rig;
+	struct side s = {};
+	struct copy c;
+
+	own.peer = (struct side){};
+	open_pair(&own, &s, &own.peer);
+	rig_take(&own, &s);
+	stop_says(own.peer.ctx->cmd_fd, own.peer.qp[0]->qp_num, 0);
+	fill(&own, &c);
+	copy_close(&c);
+	stop_says(own.peer.ctx->cmd_fd, own.peer.qp[0]->qp_num, 0);
+	leave(&own);
+}
+
+/* the image is of another address, where there is somebody */
+static void came_from_elsewhere(struct rig *own)
+{
+	struct rxe_migr_rec_qp *rec = (struct rxe_migr_rec_qp *)own->qp[0];
+
+	own->gid.raw[15] = own->gid.raw[15] == 1 ? 2 : 1;
+	memcpy(rec->sgid, own->gid.raw, sizeof(rec->sgid));
+	image_sign(own->image, own->img.length);
+}
+
 /*
- * The QP is restored while its peer is not there, and tells it when it comes; as it has
- * left, and come back, it may be said to be gone when it is
+ * The QP is restored while its peer is not there, and tells it when it comes, even if it
+ * was dumped in between; as it has left, and come back, it may be said to be gone when
+ * it is
  */
-static void came_back(const struct rig *rig)
+static void came_back(const struct rig *rig, bool from_elsewhere)
 {
 	const struct rxe_migr_rec_qp *rec;
 	struct rig own = *rig;
@@ -325,6 +373,8 @@ static void came_back(const struct rig *rig)
 	rig_take(&own, &s);
 	rec = own.qp[0];
 	EXPECT(rec->peer_absent, 1);
+	if (from_elsewhere)
+		came_from_elsewhere(&own);
 	qp_reset(own.peer.qp[0]);
 	restore(&own, &c);
 	rig_wait_more(&own, "migr_resume_sent", 2);
@@ -336,9 +386,7 @@ static void came_back(const struct rig *rig)
 	stop_says(c.fd, rec->qpn, 0);
 	copy_close(&c);
 	stop_says(own.peer.ctx->cmd_fd, own.peer.qp[0]->qp_num, 1);
-	side_close(&own.peer);
-	migr_image_free(&own.img);
-	free(own.image);
+	leave(&own);
 }
 
 /* it runs on after a dump, and tells its peer when that comes */
@@ -367,12 +415,15 @@ void attack_absent(struct rig *rig)
 	stopped(rig, BEFORE_STOP);
 	stopped(rig, BEFORE_DUMP);
 	stopped(rig, AFTER_DUMP);
+	stopped(rig, BETWEEN_TWO);
 	together(rig);
 	ran_on(rig);
 	gone(rig);
 	gone_since(rig);
 	is_back(rig);
 	lives_on(rig);
-	came_back(rig);
+	given_up(rig);
+	came_back(rig, false);
+	came_back(rig, true);
 	tells_late(rig);
 }

@@ -98,8 +98,7 @@ mount_rootfs()
 	}
 	mountpoint -q "$dir/rootfs" || {
 		mkdir -p "$root"/{proc,sys,dev,run,tmp,opt/migr,var/lib/migr-ctr}
-		mount --bind "$root" "$dir/rootfs"
-		mount -o remount,bind,ro "$dir/rootfs"
+		mount -o bind,ro "$root" "$dir/rootfs"
 	}
 }
 

@@ -75,9 +75,11 @@ has_rdma_files()
 	local pid p
 
 	pid=$(cmd_pid) || return
-	for p in /proc/[0-9]*; do
-		[ ! "$p/ns/pid" -ef "/proc/$pid/ns/pid" ] || readlink "$p"/fd/*
-	done 2>/dev/null | grep -q ^/dev/infiniband/
+	# links go while they are read
+	grep -q ^/dev/infiniband/ < <(
+		for p in /proc/[0-9]*; do
+			[ ! "$p/ns/pid" -ef "/proc/$pid/ns/pid" ] || readlink "$p"/fd/*
+		done 2>/dev/null)
 }
 
 # Who is not known is not stopped, and then it cannot be dumped. Whoever has told what is to
@@ -105,10 +107,12 @@ layer_cannot_stop()
 comes_back()
 {
 	[ "$layer_is" = stopped ] && ! runs && has_image || return 0
+	# In the background, as an error must end it.
 	(
 		layer_is_ours
 		cmd_restore "$name" "$(<"$dir/ip")"
-	) || true
+	) &
+	wait $! || echo "migr-ctr: $name has come back, but is not whole here" >&2
 }
 
 # A move has ended early: where the container is now its programs go on.

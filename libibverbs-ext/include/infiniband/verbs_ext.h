@@ -42,7 +42,7 @@ int ibv_dump_context(struct ibv_context *ctx, int *count, void *dump,
 /*
  * Give a context the image from which objects are to be restored in it, aligned
  * to 8 bytes. The kernel takes a copy and believes only what a kernel of the
- * same cluster has signed: EBADMSG, ENOKEY, EPROTO.
+ * same cluster has signed: EBADMSG, ENOKEY, EPROTONOSUPPORT.
  */
 int ibv_migr_load(struct ibv_context *ctx, const void *image, size_t length);
 
