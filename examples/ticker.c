@@ -50,13 +50,16 @@ static void make_objects(void)
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = ibv_get_device_list(NULL), **l = list;
 	struct ibv_pd *pd;
 
 	NEED(list);
-	while (*list && strcmp(ibv_get_device_name(*list), device))
-		list++;
-	NEED(*list && (context = ibv_open_device(*list)));
+	while (*l && strcmp(ibv_get_device_name(*l), device))
+		l++;
+	if (!*l)
+		errx(1, "there is no device %s", device);
+	NEED((context = ibv_open_device(*l)));
+	ibv_free_device_list(list);
 	NEED((pd = ibv_alloc_pd(context)));
 	NEED((buffer = calloc(DEPTH, sizeof(*buffer))));
 	NEED((mr = ibv_reg_mr(pd, buffer, DEPTH * sizeof(*buffer),

@@ -92,7 +92,7 @@ static struct slot *find_rd_atomic(struct roce_qp *qp, uint32_t psn)
 
 /*
  * The first READ or atomic before @end whose response is not complete. An
- * acknowledgment of something behind it does not acknowledge it, C9-150.
+ * acknowledgement of something behind it does not acknowledge it, C9-150.
  */
 static struct slot *open_response(struct roce_qp *qp, uint32_t end)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * One timer per QP, in a binary heap. A QP whose deadline moved back keeps its
- * place until the old one passes: acknowledgments need not touch the heap.
+ * place until the old one passes: acknowledgements need not touch the heap.
  */
 #include <stdlib.h>
 

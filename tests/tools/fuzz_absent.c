@@ -337,7 +337,6 @@ static void given_up(const struct rig *rig)
 	own.peer = (struct side){};
 	open_pair(&own, &s, &own.peer);
 	rig_take(&own, &s);
-	stop_says(own.peer.ctx->cmd_fd, own.peer.qp[0]->qp_num, 0);
 	fill(&own, &c);
 	copy_close(&c);
 	stop_says(own.peer.ctx->cmd_fd, own.peer.qp[0]->qp_num, 0);

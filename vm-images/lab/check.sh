@@ -103,7 +103,7 @@ check_console() # NODE FROM [--new]
 {
 	local lines hits rc=0 end=$((SECONDS + $(seconds 5)))
 
-	# Of whole lines only: half a one would not be recognized. Nor half of what
+	# Of whole lines only: half a one would not be recognised. Nor half of what
 	# is unfounded; a trace takes its time on a slow console.
 	while
 		lines=$(tail -c +$(($2 + 1)) "$(console "$1")" | wc -l)

@@ -90,7 +90,7 @@ static void test_fenced(void)
 	answered();
 }
 
-/* The acknowledgment of a half leaves the other. */
+/* The acknowledgement of a half leaves the other. */
 static bool only_one(struct sim *sim, int from, uint8_t *data, size_t len)
 {
 	uint32_t *left = sim->filter_arg;
@@ -102,7 +102,7 @@ static bool only_one(struct sim *sim, int from, uint8_t *data, size_t len)
 
 static void test_half(void)
 {
-	uint32_t left = 32; /* who asks for an acknowledgment */
+	uint32_t left = 32; /* who asks for an acknowledgement */
 
 	begin();
 	s.sim->unplugged = false;
@@ -125,7 +125,7 @@ static void test_error(void)
 	finish();
 }
 
-/* Without acknowledgments a packet is done when it is sent. */
+/* Without acknowledgements a packet is done when it is sent. */
 static void test_unreliable(void)
 {
 	make_scene(&s);
