@@ -79,6 +79,11 @@ ran "1 passed, 1 failed" "$tmp/good.test"
 has "^FAILED .* lab down"
 rm "$FAKE_LAB/down"
 
+say "a part of it is done in the soak alone"
+a_test brief 'thorough() { false; }' 'thorough || exit 0'
+ran "1 passed, 0 failed" "$tmp/brief.test"
+has "^ok .* brief: the soak does more"
+
 say "an object is left behind"
 ran "0 passed, 1 failed" "$tmp/leaks.test"
 has "lqpn 17"
