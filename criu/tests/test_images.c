@@ -246,14 +246,12 @@ static int see(int d, const char *name, uint32_t number)
 static void names(void)
 {
 	static const char *const file[] = {
-		"rdma-task-1.img",	     "rdma-task-.img",
-		"rdma-task-1.img.x",	     "rdma-task--1.img",
-		"rdma-task-99999999999.img", "rdma-ctx-0.img",
-		"rdma-dead-1.img",	     "pages-1.img",
+		"rdma-task-1.img", "rdma-task-.img", "rdma-task-1.img.x",
+		"rdma-task--1.img", "rdma-task-99999999999.img",
+		"rdma-ctx-0.img", "rdma-dead-1.img", "pages-1.img",
 		/* printf() writes none of these */
-		"rdma-task-01.img",	     "rdma-task-\t1.img",
-		"rdma-task-0x1.img",	     "rdma-file-2A.img",
-		"rdma-file-0x2a.img",	     "rdma-file-02a.img"
+		"rdma-task-01.img", "rdma-task-\t1.img", "rdma-task-0x1.img",
+		"rdma-file-2A.img", "rdma-file-0x2a.img", "rdma-file-02a.img"
 	};
 
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
