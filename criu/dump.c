@@ -18,6 +18,7 @@
 #include "migr_qp.h"
 
 static pid_t owner;	 /* CRIU's children must not settle anything */
+static bool begun;	 /* those of an older dump are gone */
 static bool written;	 /* the images are */
 static bool outcome_due; /* CRIU is about to kill the tasks, or so it says */
 
@@ -249,6 +250,9 @@ int rp_dump_file(int lfd, uint32_t id)
 	if (!f)
 		return RP_NOT_OURS;
 	if (!written) {
+		begun = true;
+		if (rp_remove_images(criu_get_image_dir()))
+			rp_warn("cannot remove the files of an older dump");
 		err = write_all();
 		if (err)
 			return err;
@@ -341,7 +345,7 @@ void rp_dump_settle(void)
 {
 	settle();
 	dump_release_all();
-	written = false;
+	begun = written = false;
 	outcome_due = false;
 }
 
@@ -373,9 +377,9 @@ void rp_dump_finish(bool failed, bool tasks_live)
 {
 	if (!dump_tasks)
 		return;
-	if (failed)
+	if (failed && begun)
 		rp_remove_images(criu_get_image_dir());
-	else if (tasks_live)
+	if (!failed && tasks_live)
 		warn_of_images();
 	if (failed || tasks_live)
 		dump_release_all();

@@ -47,9 +47,6 @@ static int rdma_init(int now)
 	}
 	if (stage == CR_PLUGIN_STAGE__DUMP && rp_dump_begin())
 		return -EPERM;
-	if (stage == CR_PLUGIN_STAGE__DUMP && criu_get_image_dir() >= 0 &&
-	    rp_remove_images(criu_get_image_dir()))
-		rp_warn("cannot remove the files of an older dump");
 	return 0;
 }
 
