@@ -69,8 +69,8 @@ mix_goes_on()
 
 	ask $mix_watched '[ ! -e /run/mix.json ] ||
 		{ cat /run/mix.json; exit 1; }' || fail "the traffic has ended"
-	from=$(mix_number received) && least=$(mix_number least) ||
-		fail "nobody knows what $mix_watched has received"
+	from=$(mix_number received) || fail "nobody knows what $mix_watched has received"
+	least=$(mix_number least) || fail "nobody knows what each QP has received"
 	poll_until 90 ask $mix_watched "$(mix_past $((from + 50)) "$least")"
 }
 
