@@ -46,7 +46,7 @@ struct rxe_migr_wanted {
  * struct rxe_migr_qp - what every QP object of this driver is
  * @qp: the stock object; first, so that it keeps its size and layout
  * @work: handles @pkts and does what is due at @next
- * @pkts: RESUME and RESUME_ACK packets; each holds a reference to the QP
+ * @pkts: packets of the protocol but NAK_STOPPED; each holds a reference to the QP
  * @lock: serializes @work, STOP, UNSTOP, RESUME and modify; who disables tasks
  *        or enables them holds it
  * @wanted: identities of the record; .type is 0 in a QP that was not restored
