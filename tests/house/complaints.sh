@@ -28,6 +28,10 @@ refused rxe_x "$lab" check --new
 "$lab" check --new
 refused rxe_x "$lab" check
 
+say "a device that somebody keeps"
+console_says n2 "[    3.9] unregister_netdevice: waiting for fabric to become free. Usage count = 2"
+refused "waiting for fabric" "$lab" check --new
+
 say "half a line"
 printf '[    4.2] BU' >>"$LAB_DIR/n1/console.log"
 "$lab" check --new

@@ -9,6 +9,7 @@ complaints+='|suspicious RCU|rcu.*(stall|detected)|soft lockup|hard LOCKUP'
 complaints+='|blocked for more than|kmemleak:.*new|unreferenced object'
 complaints+='|KASAN|KCSAN|UBSAN|refcount_t|corruption|use-after-free'
 complaints+='|page allocation failure|Call Trace|lab: cannot|lab: initrd:'
+complaints+='|unregister_netdevice: waiting for'
 
 # What a debug kernel takes for a wrong use of RCU and is none, since the list is
 # locked; told upstream by 28b7a6b84c0a and its like (netfilter: nf_tables: avoid
