@@ -119,7 +119,7 @@ struct rxe_migr_loaded;
  * @uc: the stock object
  * @lock: serializes the methods; taken before the locks of QPs. ATTACH holds it
  *        while it waits for memory, so nothing of another context may
- * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr.c
+ * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr_guard.c
  * @loaded: the image that LOAD has got, until RESUME
  * @collectors: who has collected its QPs and not released them yet
  * @stopped: STOP is done, @guard has not been closed since
@@ -324,6 +324,13 @@ int rxe_migr_chk_context(struct ib_ucontext *uc, struct rxe_qp **qps,
 			 unsigned int n, struct rxe_migr_status *st);
 void rxe_migr_qp_destroy(struct rxe_qp *qp);
 void rxe_migr_qp_cleanup(struct rxe_qp *qp);
+
+/* rxe_migr_guard.c */
+struct rxe_migr_guard *rxe_migr_guard_new(struct ib_ucontext *uc,
+					  struct file *file);
+void rxe_migr_guard_drop(struct rxe_migr_guard *guard);
+int rxe_migr_guard_file(struct rxe_migr_guard *guard, struct file **file);
+int rxe_migr_guard_commit(struct rxe_migr_uc *muc);
 void rxe_migr_uc_init(struct rxe_ucontext *uc);
 void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
 
