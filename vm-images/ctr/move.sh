@@ -1,0 +1,377 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # shared with migr-ctr
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of migr-ctr: a move in one piece, both ends of it
+
+to='' from='' # the other node's stdin and stdout
+go='' says='' runc='' # the doors, and what is behind them
+
+# Here and there runc is started, and what takes its place for CRIU (see there)
+# waits until it is told to go on. "says" is what is said meanwhile.
+doors_open() # SUBCOMMAND: of runc
+{
+	door=$dir/door
+	rm -rf "$door"
+	mkdir "$door"
+	mkfifo "$door/go" "$door/says"
+	exec {go}<>"$door/go" {says}<>"$door/says"
+	(
+		# not '', which would be runc's, too
+		trap : HUP INT TERM
+		export MIGR_CTR_DOOR=$door MIGR_CTR_LINK=$veth
+		export PATH=/opt/migr/libexec:$PATH
+		# Neither we nor our peer must wait for what runc leaves open.
+		exec {go}>&- {says}>&- {lock}>&-
+		layer_is_ours
+		[ -z "$to" ] || exec {to}>&- {from}<&-
+		rc=0
+		"runc_$1" 2>"$door/errors" || rc=$?
+		echo "runc $rc" 1<>"$door/says" # nobody may listen any more
+	) &
+	runc=$!
+}
+
+# Whoever waits gives up, here and there; runc has come to its end.
+doors_close()
+{
+	[ -z "$go" ] || echo stop >&"$go"
+	[ -z "$to" ] || exec {to}>&-
+	[ -z "$runc" ] || wait "$runc" || true
+}
+
+# The next words of runc or what it has started: are they these?
+said()
+{
+	local line
+
+	read -r -u "$says" line
+	[ "$line" = "$*" ] || {
+		wait "$runc" || true # it has more to say
+		cat "$door/errors" >&2
+		return 1
+	}
+}
+
+answered() # WORD: by the other end
+{
+	local line
+
+	read -r -u "$from" line && [ "$line" = "$1" ]
+}
+
+# The reason, unless the connection was lost: that is known when both ends have ended.
+why=''
+does_not_arrive() # REASON
+{
+	why=$1
+	exit 1
+}
+
+# It may have arrived, or do so yet.
+connection_lost()
+{
+	layer_looks
+	case $layer_at in
+	"$node")
+		echo "migr-ctr: the connection to $node was lost; $name runs there, but" \
+			"nobody has said that its address is plugged in" >&2
+		has_left
+		clear_away
+		return
+		;;
+	'') echo "migr-ctr: the connection to $node was lost: look there" \
+		"first, with migr-ctr pid $name, whether $name runs" >&2 ;;
+	*) echo "migr-ctr: the connection to $node was lost; $name runs here" >&2 ;;
+	esac
+	after_dump
+}
+
+# Here it must not be restored any more.
+has_left()
+{
+	[ -e "$dir/image" ] || return 0
+	rm -rf "$dir/moved"
+	mv "$dir/image" "$dir/moved"
+}
+
+# It runs there, whatever has ended here.
+has_arrived() # CODE: of the other end
+{
+	has_left
+	if [ "$1" = 0 ]; then
+		echo "migr-ctr: $name runs on $node" >&2
+	else
+		echo "migr-ctr: $name runs on $node, but nobody has said that its" \
+			"address is plugged in there" >&2
+	fi
+	layer_looks
+	wait "$runc" || true # it cleans up here
+	clear_away
+}
+
+marks=()
+mark() { marks+=("$1 ${EPOCHREALTIME/./}"); } # PHASE: that ends now
+
+# Whatever ends a move early, a signal too: where the container is now.
+move_ends()
+{
+	local rc=$? code=0
+
+	trap '' HUP INT TERM PIPE
+	case $phase in
+	prepare | dump)
+		# CRIU comes to its end, whatever it is. What runs on has its
+		# network again before the other node has cleaned up.
+		doors_close
+		[ "$phase" = prepare ] || {
+			comes_back
+			after_dump
+		}
+		layer_goes_back
+		wait "$peer" || true
+		;;
+	transfer | restore)
+		[ -z "$to" ] || exec {to}>&-
+		wait "$runc" || true # it cleans up here
+		wait "$peer" || code=$?
+		if [ $code = 0 ] || [ $code = $runs_there ]; then
+			has_arrived $code
+		elif [ $code -lt 128 ]; then
+			[ -z "$why" ] || echo "migr-ctr: $why" >&2
+			comes_back
+			after_dump
+			layer_goes_back
+		else
+			connection_lost
+		fi
+		;;
+	attach)
+		wait "$peer" || code=$?
+		has_arrived $code
+		;;
+	esac
+	exit $rc
+}
+
+cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
+{
+	local timing='' by='' lost='' before=1
+
+	while [[ $1 == --* ]]; do
+		case $1 in
+		--timing) timing=1 ;;
+		--by) by=$2; shift ;;
+		--no-pre-setup) before='' ;;
+		*) usage 2 ;;
+		esac
+		shift
+	done
+	[ -n "${2-}" ] || usage 2
+	node=$2
+	must_run
+	[ -n "$by" ] || by=$(moves_by)
+	case $by in
+	layer) is_under_layer || die "$name is not under the layer" ;;
+	protocol) ;;
+	*) usage 2 ;;
+	esac
+
+	mark begin
+	phase=begin
+	[ "$by" = protocol ] || layer_begin ||
+		die "$name cannot be moved by the layer"
+	[ "$by" = protocol ] || [ -z "$before" ] || layer_do record recorded ||
+		die "$name cannot be moved by the layer"
+	[ "$by" = protocol ] || layer_knows ||
+		die "$name has RDMA files, and migrd here knows no process of it"
+	coproc {
+		layer_is_ours
+		# shellcheck disable=SC2029 # meant to be expanded here
+		exec setsid -w "${ssh[@]}" "$node" "migr-ctr receive $name" {lock}>&-
+	}
+	peer=$!
+	exec {to}>&"${COPROC[1]}" {from}<&"${COPROC[0]}"
+	eval "exec ${COPROC[0]}<&- ${COPROC[1]}>&-"
+	{
+		cat "$dir/ip" "$dir/root"
+		printf '%s\n' "$(cat "$dir/rdma" 2>/dev/null)"
+		cat "$dir/config.json"
+		echo "$layer_records"
+	} >&"$to"
+	empty_image
+	doors_open checkpoint
+	phase=prepare
+	trap move_ends EXIT
+	trap 'exit 143' HUP INT TERM
+	said ready || die "$name cannot be checkpointed"
+	answered ready || die "$node is not ready for $name"
+	# From now on there may be something there, whatever we get to know of it.
+	printf '%s\n' "$HOSTNAME" "$node" >>"$dir/been"
+	mark prepare
+
+	if [ "$by" = layer ]; then
+		layer_do stop stopped || layer_cannot_stop
+		mark layer_stop
+	fi
+	# it may not listen any more
+	(trap '' PIPE; echo "$layer_peers" >&"$to") 2>/dev/null || true
+	phase=dump
+	echo dump >&"$go"
+	said criu 0 || die "$name cannot be checkpointed"
+	mark dump
+	phase=transfer
+	has_image || die "CRIU has left no image of $name"
+	rdma_drop
+	pack been >&"$to" || does_not_arrive "the image of $name cannot be read"
+	exec {to}>&-
+	to=''
+	answered transfer || does_not_arrive "$name did not arrive on $node"
+	mark transfer
+	phase=restore
+	answered restore || does_not_arrive "$name cannot be restored on $node"
+	phase=attach
+	has_left
+	mark restore
+	if [ "$by" = layer ]; then
+		layer_do "restored $node" 'done' || lost=1
+		mark layer_start
+	fi
+	answered attach || die "$name is not whole on $node"
+	mark attach
+	phase=finish
+	said runc 0 || die "runc cannot clean up here; $name runs on $node"
+	clear_away
+	mark finish
+	[ -z "$timing" ] || tell_timing
+	[ -z "$lost" ] || die "$name runs on $node, but connections of it are lost"
+}
+
+# However it ends, nothing is left but logs, or a container that runs; the exit code
+# says which.
+runs_there=3
+receive_ends()
+{
+	local rc=$?
+
+	trap '' HUP INT TERM PIPE
+	doors_close
+	shadows_end
+	if runs; then
+		rc=$runs_there
+		attach
+	else
+		# what runc may have begun, and nobody will go on with
+		runc delete -f "$name" 2>/dev/null
+		clear_away
+	fi || true
+	exit $rc
+}
+
+cmd_receive() # NAME, with addresses, root, configuration, records and image as stdin
+{
+	local ip root rdma spec records peers
+
+	IFS= read -r ip
+	IFS= read -r root
+	IFS= read -r rdma
+	IFS= read -r spec
+	IFS= read -r records
+	must_not_be_another
+	need_root "$root"
+	trap receive_ends EXIT
+	trap 'exit 143' HUP INT TERM
+	clear_away
+	make_folders
+	empty_image
+	echo "$root" >"$dir/root"
+	echo "$spec" >"$dir/config.json"
+	# runc reads this before it starts CRIU, for it has been told to: what
+	# stdin, stdout and stderr were, see quietly().
+	echo '["/dev/null","/dev/null","/dev/null"]' >"$dir/image/descriptors.json"
+	add_netns "$ip"
+	mount_rootfs
+	allow_rdma_cm
+	doors_open restore
+	[ -z "$rdma" ] || rdma keep "$rdma"
+	shadows_start "$records"
+	said ready || exit 1
+	shadows_ready
+	echo ready
+
+	IFS= read -r peers || exit 1
+	[ -n "$rdma" ] || shadows_connect "$peers"
+	unpack || die "$name did not arrive whole"
+	echo transfer
+	# whose place is written down
+	[ -z "$rdma" ] || {
+		migr-gid take "$rdma" >/dev/null || exit 1
+		shadows_connect "$peers" # by its address
+	}
+	echo restore >&"$go"
+	said runc 0 || exit 1
+	# It runs: from now on nobody has to listen.
+	trap '' HUP INT TERM PIPE
+	shadows_hand_over
+	echo restore || true
+	attach || die "$name has no network"
+	echo attach || true
+	trap - EXIT
+}
+
+# The dump in two parts: with the program running, and stopped.
+tell_timing()
+{
+	awk -v file="$dir/logs/dump.log" '
+		function seconds(line)
+		{
+			sub(/^\(/, "", line)
+			return line + 0
+		}
+		BEGIN {
+			while ((getline line <file) > 0) {
+				if (line !~ /^\([0-9.]+\)/)
+					continue
+				last = seconds(line)
+				if (!frozen && line ~ /freeze=1|Seized task/)
+					frozen = last
+			}
+			stopped = (last - frozen) * 1000
+		}
+		function tell(phase, ms, what)
+		{
+			printf "  %-11s %8.0f ms  %s\n", phase, ms, what
+			json = json sprintf(", \"%s_ms\": %.0f", phase, ms)
+		}
+		{ at[$1] = $2 / 1000 }
+		END {
+			tell("prepare", at["prepare"] - at["begin"],
+				"there and here; the program runs on")
+			layer = "layer_stop" in at
+			if (layer)
+				tell("layer_stop", at["layer_stop"] - at["prepare"],
+					"its connections stop; it runs on")
+			begin = layer ? at["layer_stop"] : at["prepare"]
+			dump = at["dump"] - begin
+			tell("start", dump - stopped, "CRIU starts; it runs on")
+			tell("dump", stopped, "it is stopped")
+			tell("transfer", at["transfer"] - at["dump"], "")
+			tell("restore", at["restore"] - at["transfer"],
+				"it runs at the end of this")
+			if (layer)
+				tell("layer_start",
+					at["layer_start"] - at["restore"],
+					"its connections go on")
+			begin = layer ? at["layer_start"] : at["restore"]
+			tell("attach", at["attach"] - begin,
+				"its address is plugged in")
+			tell("finish", at["finish"] - at["attach"],
+				"what is left here is removed")
+			tell("stopped", stopped + at["restore"] - at["dump"],
+				"dump, transfer, restore")
+			tell("total", at["finish"] - at["begin"], "")
+			if (parts != "")
+				json = json ", \"layer\": " parts
+			print "{" substr(json, 3) ", \"bytes\": " bytes "}"
+		}' parts="$layer_timing" bytes="$(du -sb "$dir/moved" | cut -f1)" \
+		<(printf '%s\n' "${marks[@]}")
+}
