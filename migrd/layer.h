@@ -28,11 +28,20 @@ enum {
 
 struct layer_proc;
 
+struct layer_gid {
+	struct in6_addr was, is;
+};
+
 struct layer_qp {
 	uint32_t qpn, real;	     /* for the program, and for the device */
 	uint32_t peer_qpn, at_qpn;   /* so of its peer */
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
+
+	/* of datagrams: GIDs of its port, as they were and are; the number that was proven */
+	struct layer_gid *gids;
+	size_t n_gids;
+	uint32_t was; /* 0: none was */
 
 	/* that has its peer, or NULL if nobody cares; and the GID that it had in the end */
 	struct layer_proc *to;
@@ -47,7 +56,8 @@ struct layer_key {
 struct layer_names {
 	struct layer_qp *qps;
 	struct layer_key *keys;
-	size_t n_qps, n_keys;
+	struct in6_addr *destinations; /* of its datagrams */
+	size_t n_qps, n_keys, n_destinations;
 };
 
 struct layer_proc {
@@ -166,8 +176,16 @@ bool layer_ask_whose(struct layer *l, struct layer_hosts *hosts,
 		     const struct layer_qp *qp, char *host, char *id,
 		     char *reason, size_t bytes);
 
-/* Of who names QPs to be connected to that are not its own nothing is believed: it fails. */
-void layer_check_owners(struct layer *l);
+/* Of who names QPs to be sent datagrams to, or, with @all, to be connected to, that are not its
+ * own nothing is believed: it fails.
+ */
+void layer_check_owners(struct layer *l, bool all);
+
+/* the daemon of a host, or NULL and the reason; @by_gid: it is any host's with that address */
+struct conn *layer_daemon_of(struct layer *l, struct layer_hosts *hosts,
+			     const char *name, bool by_gid, char *reason,
+			     size_t bytes);
+void layer_host_of(const struct in6_addr *gid, char *host);
 
 /* layer_find.c */
 
@@ -187,6 +205,25 @@ bool layer_check(struct layer *l);
 bool layer_match(struct layer *l);
 /* how many of its QPs lead to somebody who is replaced, too */
 unsigned int layer_replaced(const struct layer_proc *p);
+
+/* layer_datagrams.c */
+
+static inline bool layer_is_datagram(const struct layer_qp *qp)
+{
+	return qp->n_gids;
+}
+
+/* Where QPs of datagrams are now is believed of those that are proven to be the movers' now. */
+bool layer_prove_datagrams(struct layer *l);
+
+/* All who are there learn where datagrams to the container's QPs are to go, as it does itself. */
+void layer_tell_datagrams(struct layer *l);
+
+/*
+ * So do others at the hosts that the container sends datagrams to, at this one and where it
+ * was to go: who does not is named. With their own connections: they are not suspended.
+ */
+void layer_tell_others(struct layer *l);
 
 /* layer_record.c */
 

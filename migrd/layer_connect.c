@@ -139,7 +139,7 @@ static void get_real_names(struct layer *l)
 {
 	layer_get_names(l);
 	layer_go_on(l);
-	layer_check_owners(l);
+	layer_check_owners(l, true);
 	layer_go_on(l);
 }
 
@@ -158,6 +158,7 @@ static void connect_movers_anew(struct layer *l)
 	get_real_names(l);
 	exchange(l);
 	layer_go_on(l);
+	layer_tell_datagrams(l);
 	word_for_movers(l, "connect");
 }
 
@@ -170,6 +171,7 @@ bool layer_connect(struct layer *l, double *begin)
 	l->restore = layer_since(begin);
 	exchange(l);
 	layer_go_on(l);
+	layer_tell_datagrams(l);
 	l->exchange = layer_since(begin);
 	if (!word_for_movers(l, "connect") && l->ahead)
 		connect_movers_anew(l);
@@ -180,6 +182,7 @@ bool layer_connect(struct layer *l, double *begin)
 	layer_word_for(l, 0, l->n, "resume");
 	layer_go_on(l);
 	l->resume = layer_since(begin);
+	layer_tell_others(l);
 	for (size_t i = 0; i < l->movers; i++)
 		if (l->procs[i]->is_lost)
 			good = layer_fail(l, "%s: process %s: %s",

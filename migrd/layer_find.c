@@ -282,7 +282,7 @@ bool layer_check(struct layer *l)
 {
 	double begin = layer_clock();
 	bool good = ask_target(l) && add_movers(l) && find_peers(l) &&
-		    layer_match(l);
+		    layer_match(l) && layer_prove_datagrams(l);
 
 	l->check = layer_clock() - begin;
 	return good;

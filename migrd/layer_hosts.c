@@ -20,7 +20,7 @@ bool layer_is_id(const char *id)
 	return bytes && bytes < MOST_ID;
 }
 
-static void host_of(const struct in6_addr *gid, char *host)
+void layer_host_of(const struct in6_addr *gid, char *host)
 {
 	if (IN6_IS_ADDR_V4MAPPED(gid))
 		inet_ntop(AF_INET, gid->s6_addr + 12, host, MOST_HOST);
@@ -28,10 +28,9 @@ static void host_of(const struct in6_addr *gid, char *host)
 		inet_ntop(AF_INET6, gid, host, MOST_HOST);
 }
 
-/* @by_gid: it is any host's that has this address */
-static struct conn *daemon_of(struct layer *l, struct layer_hosts *hosts,
-			      const char *name, bool by_gid, char *reason,
-			      size_t bytes)
+struct conn *layer_daemon_of(struct layer *l, struct layer_hosts *hosts,
+			     const char *name, bool by_gid, char *reason,
+			     size_t bytes)
 {
 	struct conn *c;
 
@@ -75,8 +74,8 @@ bool layer_ask_whose(struct layer *l, struct layer_hosts *hosts,
 {
 	struct conn *c;
 
-	host_of(&qp->at_gid, host);
-	c = daemon_of(l, hosts, host, true, reason, bytes);
+	layer_host_of(&qp->at_gid, host);
+	c = layer_daemon_of(l, hosts, host, true, reason, bytes);
 	return c && find(c, qp, id, reason, bytes);
 }
 
@@ -103,7 +102,8 @@ static bool ask_owns(struct layer *l, struct layer_hosts *hosts,
 		     const struct layer_proc *p, const char *line, char *reason,
 		     size_t bytes)
 {
-	struct conn *c = daemon_of(l, hosts, p->host, p->by_gid, reason, bytes);
+	struct conn *c =
+		layer_daemon_of(l, hosts, p->host, p->by_gid, reason, bytes);
 	json_t *answer;
 
 	if (!c)
@@ -115,8 +115,16 @@ static bool ask_owns(struct layer *l, struct layer_hosts *hosts,
 	return answer;
 }
 
+static bool is_told_of(const struct layer_proc *p, const struct layer_qp *qp,
+		       bool all)
+{
+	return (all && qp->to && !qp->to->is_lost) ||
+	       (p->is_mover && layer_is_datagram(qp));
+}
+
 /* of one GID, from @i on; where the next one begins */
-static size_t owns_line(const struct layer_proc *p, size_t i, char *line)
+static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
+			char *line)
 {
 	const struct layer_qp *first = NULL, *qp;
 	char gid[INET6_ADDRSTRLEN];
@@ -124,7 +132,7 @@ static size_t owns_line(const struct layer_proc *p, size_t i, char *line)
 
 	for (; i < p->names.n_qps && n < LINE_BYTES - 16; i++) {
 		qp = &p->names.qps[i];
-		if (!qp->to || qp->to->is_lost)
+		if (!is_told_of(p, qp, all))
 			continue;
 		if (!first) {
 			first = qp;
@@ -139,7 +147,7 @@ static size_t owns_line(const struct layer_proc *p, size_t i, char *line)
 	return i;
 }
 
-void layer_check_owners(struct layer *l)
+void layer_check_owners(struct layer *l, bool all)
 {
 	struct layer_hosts hosts = { .n = 0 };
 	char line[LINE_BYTES], reason[512];
@@ -149,7 +157,7 @@ void layer_check_owners(struct layer *l)
 
 		for (size_t at = 0;
 		     !p->is_lost && !p->failed && at < p->names.n_qps;) {
-			at = owns_line(p, at, line);
+			at = owns_line(p, at, all, line);
 			if (*line && !ask_owns(l, &hosts, p, line, reason,
 					       sizeof(reason)))
 				layer_proc_fails(l, p, "its QPs: %s", reason);

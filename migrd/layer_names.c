@@ -10,6 +10,8 @@ enum {
 	MOST_QPS = 1 << 16,
 	MOST_KEYS = 1 << 19,
 	MOST_KEYS_TOLD = 1 << 20, /* of a process, to all */
+	MOST_GIDS = 1024,
+	MOST_DESTINATIONS = 64,
 	QPNS = 1 << 24,
 };
 
@@ -23,11 +25,16 @@ static bool number(const json_t *o, const char *name, json_int_t limit,
 	return json_is_integer(value) && is >= 0 && is < limit;
 }
 
-static bool gid(const json_t *o, const char *name, struct in6_addr *to)
+static bool address(const json_t *value, struct in6_addr *to)
 {
-	const char *text = json_string_value(json_object_get(o, name));
+	const char *text = json_string_value(value);
 
 	return text && inet_pton(AF_INET6, text, to) == 1;
+}
+
+static bool gid(const json_t *o, const char *name, struct in6_addr *to)
+{
+	return address(json_object_get(o, name), to);
 }
 
 static bool parse_peer(struct layer_qp *qp, const json_t *o)
@@ -44,16 +51,45 @@ static bool parse_peer(struct layer_qp *qp, const json_t *o)
 		gid(peer, "real_gid", &qp->at_gid));
 }
 
+/* Nobody can be told of one that has none. */
+static bool parse_gids(struct layer_qp *qp, const json_t *list)
+{
+	size_t n = json_array_size(list);
+
+	if (!n)
+		return true;
+	if (n > MOST_GIDS)
+		return false;
+	qp->gids = calloc(n, sizeof(*qp->gids));
+	for (size_t i = 0; qp->gids && i < n; i++) {
+		const json_t *pair = json_array_get(list, i);
+
+		if (!address(json_array_get(pair, 0), &qp->gids[i].was) ||
+		    !address(json_array_get(pair, 1), &qp->gids[i].is))
+			return false;
+	}
+	if (!qp->gids)
+		return false;
+	qp->n_gids = n;
+	qp->gid = qp->gids->is;
+	return true;
+}
+
 static bool parse_qp(struct layer_qp *qp, const json_t *o)
 {
 	const char *state = json_string_value(json_object_get(o, "state"));
+	const char *type = json_string_value(json_object_get(o, "type"));
 
 	*qp = (struct layer_qp){ 0 };
 	if (!state || !number(o, "qpn", QPNS, &qp->qpn) ||
 	    !number(o, "real", QPNS, &qp->real))
 		return false;
-	qp->connected = !strcmp(state, "RTR") || !strcmp(state, "RTS");
-	return !qp->connected || parse_peer(qp, o);
+	if (strcmp(state, "RTR") && strcmp(state, "RTS"))
+		return true;
+	if (type && !strcmp(type, "UD"))
+		return parse_gids(qp, json_object_get(o, "gids"));
+	qp->connected = true;
+	return parse_peer(qp, o);
 }
 
 static int by_qpn(const void *a, const void *b)
@@ -131,12 +167,30 @@ static bool parse_keys(struct layer_names *n, const json_t *list, char *reason,
 	return n->keys && are_told_apart(n, reason, bytes);
 }
 
+/* There may be none. */
+static bool parse_destinations(struct layer_names *n, const json_t *list,
+			       char *reason, size_t bytes)
+{
+	snprintf(reason, bytes, "its destinations are none");
+	if (json_array_size(list) > MOST_DESTINATIONS)
+		return false;
+	n->destinations =
+		calloc(json_array_size(list) + 1, sizeof(*n->destinations));
+	for (size_t i = 0; n->destinations && i < json_array_size(list); i++)
+		if (!address(json_array_get(list, i),
+			     &n->destinations[n->n_destinations++]))
+			return false;
+	return n->destinations;
+}
+
 bool layer_names_parse(struct layer_names *n, const json_t *answer,
 		       char *reason, size_t bytes)
 {
 	*n = (struct layer_names){ 0 };
 	if (parse_qps(n, json_object_get(answer, "qps"), reason, bytes) &&
-	    parse_keys(n, json_object_get(answer, "keys"), reason, bytes))
+	    parse_keys(n, json_object_get(answer, "keys"), reason, bytes) &&
+	    parse_destinations(n, json_object_get(answer, "destinations"),
+			       reason, bytes))
 		return true;
 	layer_names_free(n);
 	return false;
@@ -144,8 +198,11 @@ bool layer_names_parse(struct layer_names *n, const json_t *answer,
 
 void layer_names_free(struct layer_names *n)
 {
+	for (size_t i = 0; i < n->n_qps; i++)
+		free(n->qps[i].gids);
 	free(n->qps);
 	free(n->keys);
+	free(n->destinations);
 	*n = (struct layer_names){ 0 };
 }
 
@@ -174,6 +231,7 @@ static void take_over(struct layer_names *to, struct layer_names *from)
 			continue;
 		to->qps[i].to = old->to;
 		to->qps[i].to_gid = old->to_gid;
+		to->qps[i].was = old->was;
 	}
 	layer_names_free(from);
 }

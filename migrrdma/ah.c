@@ -2,6 +2,7 @@
 /*
  * Address handles
  */
+#include "elsewhere.h"
 #include "gate.h"
 
 static struct shadow_ah *new_ah(struct ibv_pd *pd)
@@ -25,6 +26,7 @@ static struct ibv_ah *made_ah(struct shadow_ah *s, struct ibv_ah *ah)
 	}
 	s->real = ah;
 	s->ah.handle = ah->handle;
+	elsewhere_add_ways(s);
 	LINK(to_context(s->ah.context), ahs, s);
 	return &s->ah;
 }
@@ -33,7 +35,39 @@ struct ibv_ah *ah_make(struct shadow_ah *s)
 {
 	struct ibv_ah_attr attr = s->attr;
 
+	attr.grh.sgid_index = s->source.index;
 	return real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
+}
+
+/* Kernels look for who is to get datagrams when the handle is made, and he may be gone. */
+static bool is_nowhere(int err)
+{
+	return err == EHOSTUNREACH || err == ENETUNREACH || err == ETIMEDOUT ||
+	       err == ENETDOWN || err == EHOSTDOWN;
+}
+
+static struct ibv_ah *make_lost(struct shadow_ah *s)
+{
+	struct ibv_ah_attr attr = s->attr;
+
+	attr.grh.sgid_index = s->source.index;
+	if (!attr.is_global ||
+	    real()->ibv_query_gid(coming_context(s->ah.context), attr.port_num,
+				  s->source.index, &attr.grh.dgid))
+		return NULL;
+	return real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
+}
+
+struct ibv_ah *ah_make_other(struct shadow_ah *s)
+{
+	struct ibv_ah *ah = ah_make(s);
+
+	s->other_lost = !ah && is_nowhere(errno);
+	if (s->other_lost)
+		ah = make_lost(s);
+	if (ah)
+		elsewhere_make_ways(s);
+	return ah;
 }
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -47,6 +81,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	if (!s)
 		return NULL;
 	s->attr = *attr;
+	s->source.index = attr->grh.sgid_index;
 	return GATED(made_ah(s, ah_make(s)));
 }
 
@@ -58,6 +93,7 @@ static struct ibv_ah *create_from_wc(struct shadow_ah *s, struct ibv_wc *wc,
 					      port_num, wc, grh, &s->attr);
 	struct ibv_ah *ah = NULL;
 
+	s->source.index = s->attr.grh.sgid_index;
 	if (err)
 		errno = err;
 	else
@@ -82,8 +118,10 @@ static int destroy_ah(struct shadow_ah *s)
 {
 	int err = real()->ibv_destroy_ah(s->real);
 
-	if (!err)
+	if (!err) {
 		UNLINK(to_context(s->ah.context), ahs, s);
+		elsewhere_drop_ways(s);
+	}
 	return err;
 }
 

@@ -5,12 +5,14 @@
 
 #include "arena.h"
 #include "bury.h"
+#include "elsewhere.h"
 #include "gate.h"
 #include "gid.h"
 #include "post.h"
 #include "record.h"
 #include "recvq.h"
 #include "slots.h"
+#include "suspend.h"
 #include "tape.h"
 
 /* --- check --- */
@@ -145,6 +147,16 @@ static int made(bool is, struct swap *s, const char *what, uint32_t which)
 			   strerror(err));
 }
 
+/* those of the device that it is on now, if that is another one */
+static int find_gids(struct shadow_context *c, struct swap *s)
+{
+	if (!c->gids_were || !bury_is_dead(c->real))
+		return 0;
+	free(c->gids);
+	c->gids = gids_get(c->other);
+	return c->gids ? 0 : swap_refuse(s, errno, "GIDs: %s", strerror(errno));
+}
+
 static int make_context(struct shadow_context *c, struct swap *s)
 {
 	char why[DEVICE_WHY];
@@ -155,6 +167,9 @@ static int make_context(struct shadow_context *c, struct swap *s)
 	err = made(c->other, s, "context", (uint32_t)c->verbs.context.cmd_fd);
 	if (err && *why)
 		return swap_refuse(s, err, "%s", why);
+	if (err)
+		return err;
+	err = find_gids(c, s);
 	if (err)
 		return err;
 	err = tape_is_used() ? arena_give(c->other) : 0;
@@ -180,6 +195,17 @@ static int make_channel(struct shadow_channel *ch, struct swap *s)
 	return err ? swap_refuse(s, err, "events of another channel: %s",
 				 strerror(err))
 		   : 0;
+}
+
+static int make_ah(struct shadow_ah *ah, struct swap *s)
+{
+	int err = gid_find(&ah->source, to_context(ah->ah.context), s, "AH",
+			   ah->ah.handle);
+
+	if (err)
+		return err;
+	ah->other = ah_make_other(ah);
+	return made(ah->other, s, "AH", ah->ah.handle);
 }
 
 static int make_cq(struct shadow_cq *cq, struct swap *s)
@@ -218,7 +244,8 @@ static int make_qp(struct shadow_qp *qp, struct swap *s)
 	qp->other = qp_make(qp);
 	err = made(qp->other, s, "QP", qp->qp.qp_num);
 	if (!err && bury_is_dead(real_context(qp->qp.context)))
-		err = gid_find(qp, coming_context(qp->qp.context), s);
+		err = gid_find(&qp->source, to_context(qp->qp.context), s, "QP",
+			       qp->qp.qp_num);
 	mask = err ? 0 : build_first_step(qp, &attr);
 	if (!mask)
 		return err;
@@ -248,7 +275,7 @@ static int make_objects(struct shadow_context *c, struct swap *s)
 	struct shadow_cq *cq;
 
 	MAKE_EACH(c, pd, pds, pd_make, "PD", pd.handle);
-	MAKE_EACH(c, ah, ahs, ah_make, "AH", ah.handle);
+	CHECK_EACH(c, ah, ahs, make_ah);
 	CHECK_EACH(c, ch, channels, make_channel);
 	CHECK_EACH(c, cq, cqs, make_cq);
 	MAKE_EACH(c, srq, srqs, srq_make, "SRQ", srq.handle);
@@ -329,11 +356,15 @@ static void unmake_objects(struct shadow_context *c)
 	struct shadow_qp *qp;
 
 	UNMAKE_EACH(c, qp, qps, real()->ibv_destroy_qp);
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		marker_unmake_ah(qp);
 	UNMAKE_EACH(c, srq, srqs, real()->ibv_destroy_srq);
 	UNMAKE_EACH(c, cq, cqs, real()->ibv_destroy_cq);
 	TAILQ_FOREACH (ch, &c->channels, entry)
 		unmake_channel(ch);
 	UNMAKE_EACH(c, mr, mrs, real()->ibv_dereg_mr);
+	TAILQ_FOREACH (ah, &c->ahs, entry)
+		elsewhere_unmake_ways(ah);
 	UNMAKE_EACH(c, ah, ahs, real()->ibv_destroy_ah);
 	unmake_pds(c, true);
 	unmake_pds(c, false);

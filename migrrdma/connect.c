@@ -104,7 +104,7 @@ int layer_set_key(const char *id, uint32_t key, uint32_t real, struct swap *s)
 
 static bool is_connected(const struct shadow_qp *qp)
 {
-	return qp_has_sends(qp) &&
+	return qp_has_peer(qp) &&
 	       (qp->qp.state == IBV_QPS_RTR || qp->qp.state == IBV_QPS_RTS);
 }
 
@@ -150,21 +150,31 @@ static int go_to(struct shadow_qp *qp, enum ibv_qp_state state,
 	return err;
 }
 
-/*
- * To ERR by way of RTS, if the one before has been there: a provider may take no request
- * before that, not even to flush it (libmlx5). Its peer may be gone, so that is itself, to
- * which nothing is sent. Should it not come so far, ERR is all that can be had.
- */
-static int go_to_err(struct shadow_qp *qp)
+/* Its peer may be gone, so that is itself, to which nothing is sent. */
+static int go_to_own_rtr(struct shadow_qp *qp)
 {
 	const struct ibv_ah_attr *av = &qp->attr.ah_attr;
 	struct ibv_gid_entry own;
+	int err;
 
-	if (qp->attr_mask & IBV_QP_AV && qp->attr_mask & IBV_QP_SQ_PSN &&
-	    !real()->_ibv_query_gid_ex(real_context(qp->qp.context),
-				       av->port_num, qp->sgid_index, &own, 0,
-				       sizeof(own)) &&
-	    !go_to(qp, IBV_QPS_RTR, qp->real_num, &own.gid))
+	if (!qp_has_peer(qp))
+		return go_to(qp, IBV_QPS_RTR, 0, NULL);
+	if (!(qp->attr_mask & IBV_QP_AV))
+		return EINVAL;
+	err = real()->_ibv_query_gid_ex(real_context(qp->qp.context),
+					av->port_num, qp->source.index, &own, 0,
+					sizeof(own));
+	return err ? err : go_to(qp, IBV_QPS_RTR, qp->real_num, &own.gid);
+}
+
+/*
+ * To ERR by way of RTS, if the one before has been there: a provider may take no request
+ * before that, not even to flush it (libmlx5). Should it not come so far, ERR is all that
+ * can be had.
+ */
+static int go_to_err(struct shadow_qp *qp)
+{
+	if (qp->attr_mask & IBV_QP_SQ_PSN && !go_to_own_rtr(qp))
 		go_to(qp, IBV_QPS_RTS, 0, NULL);
 	return go_to(qp, IBV_QPS_ERR, 0, NULL);
 }

@@ -8,17 +8,57 @@ enum {
 	MOST_GIDS = 1024 /* of all ports: an ioctl takes no more than 64 KiB */
 };
 
-void gid_note(struct shadow_qp *qp)
+struct gids *gids_get(struct ibv_context *real_ctx)
 {
-	struct ibv_context *ctx = real_context(qp->qp.context);
-	const struct ibv_ah_attr *av = &qp->attr.ah_attr;
+	struct gids *gids =
+		calloc(1, sizeof(*gids) + MOST_GIDS * sizeof(gids->all[0]));
+	ssize_t n;
 
-	qp->gid.port_num = 0; /* it is not known */
-	if (qp->attr_mask & IBV_QP_AV &&
-	    real()->_ibv_query_gid_ex(ctx, av->port_num, qp->sgid_index,
-				      &qp->gid, 0, sizeof(qp->gid)))
-		qp->gid.port_num = 0;
+	if (!gids) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	n = real()->_ibv_query_gid_table(real_ctx, gids->all, MOST_GIDS, 0,
+					 sizeof(gids->all[0]));
+	if (n < 0) {
+		free(gids);
+		errno = (int)-n;
+		return NULL;
+	}
+	gids->n = (size_t)n;
+	return gids;
 }
+
+/* --- on the host of before --- */
+
+static void note(struct source_gid *source, const struct gids *gids,
+		 uint32_t port)
+{
+	source->was.port_num = 0; /* it is not known */
+	for (size_t i = 0; gids && i < gids->n; i++)
+		if (gids->all[i].port_num == port &&
+		    gids->all[i].gid_index == source->index)
+			source->was = gids->all[i];
+}
+
+void gids_note(struct shadow_context *c)
+{
+	struct shadow_ah *ah;
+	struct shadow_qp *qp;
+
+	free(c->gids_were);
+	free(c->gids);
+	c->gids_were = gids_get(c->real);
+	c->gids = NULL;
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		note(&qp->source, c->gids_were,
+		     qp->attr_mask & IBV_QP_AV ? qp->attr.ah_attr.port_num : 0);
+	TAILQ_FOREACH (ah, &c->ahs, entry)
+		note(&ah->source, c->gids_were,
+		     ah->attr.is_global ? ah->attr.port_num : 0);
+}
+
+/* --- on the next one --- */
 
 static const char *family(const union ibv_gid *gid)
 {
@@ -43,51 +83,60 @@ static const char *type(uint32_t type)
 	}
 }
 
-/* how well it takes the place of what the QP had; 0: not at all */
-static int rank(const struct shadow_qp *qp, const struct ibv_gid_entry *e)
+const struct ibv_gid_entry *gids_any(const struct gids *gids, uint32_t port)
 {
-	if (e->port_num != qp->gid.port_num ||
-	    e->gid_type != qp->gid.gid_type ||
-	    strcmp(family(&e->gid), family(&qp->gid.gid)))
-		return 0;
-	if (!memcmp(&e->gid, &qp->gid.gid, sizeof(e->gid)))
-		return 3;
-	return e->gid_index == qp->sgid_index ? 2 : 1;
+	const struct ibv_gid_entry *any = NULL, *e;
+
+	for (size_t i = 0; i < gids->n; i++) {
+		e = &gids->all[i];
+		if (e->port_num == port &&
+		    (!any || (e->gid_type == IBV_GID_TYPE_ROCE_V2 &&
+			      any->gid_type != e->gid_type)))
+			any = e;
+	}
+	return any;
 }
 
-static int take_best(struct shadow_qp *qp, const struct ibv_gid_entry *all,
-		     ssize_t n, struct swap *s)
+/* how well it takes that one's place; 0: not at all */
+static int rank(const struct ibv_gid_entry *e, const struct ibv_gid_entry *was,
+		uint32_t index)
 {
-	const struct ibv_gid_entry *best = NULL;
+	if (e->port_num != was->port_num || e->gid_type != was->gid_type ||
+	    strcmp(family(&e->gid), family(&was->gid)))
+		return 0;
+	if (!memcmp(&e->gid, &was->gid, sizeof(e->gid)))
+		return 3;
+	return e->gid_index == index ? 2 : 1;
+}
 
-	for (ssize_t i = 0; i < n; i++)
-		if (rank(qp, &all[i]) > (best ? rank(qp, best) : 0))
-			best = &all[i];
+const struct ibv_gid_entry *gids_successor(const struct gids *gids,
+					   const struct ibv_gid_entry *was,
+					   uint32_t index)
+{
+	const struct ibv_gid_entry *best = NULL, *e;
+
+	for (size_t i = 0; i < gids->n; i++) {
+		e = &gids->all[i];
+		if (rank(e, was, index) > (best ? rank(best, was, index) : 0))
+			best = e;
+	}
+	return best;
+}
+
+int gid_find(struct source_gid *source, const struct shadow_context *c,
+	     struct swap *s, const char *what, uint32_t which)
+{
+	const struct ibv_gid_entry *best, *was = &source->was;
+
+	if (!was->port_num || !c->gids)
+		return 0;
+	best = gids_successor(c->gids, was, source->index);
 	if (!best)
 		return swap_refuse(
 			s, EADDRNOTAVAIL,
-			"QP 0x%06x: port %u has no GID of type %s, %s",
-			qp->qp.qp_num, qp->gid.port_num, type(qp->gid.gid_type),
-			family(&qp->gid.gid));
-	qp->sgid_index = (uint8_t)best->gid_index;
+			"%s 0x%06x: port %u has no GID of type %s, %s", what,
+			which, was->port_num, type(was->gid_type),
+			family(&was->gid));
+	source->index = (uint8_t)best->gid_index;
 	return 0;
-}
-
-int gid_find(struct shadow_qp *qp, struct ibv_context *real_ctx, struct swap *s)
-{
-	struct ibv_gid_entry *all;
-	ssize_t n;
-	int err;
-
-	if (!qp->gid.port_num)
-		return 0;
-	all = calloc(MOST_GIDS, sizeof(*all));
-	if (!all)
-		return swap_refuse(s, ENOMEM, "no memory for GIDs");
-	n = real()->_ibv_query_gid_table(real_ctx, all, MOST_GIDS, 0,
-					 sizeof(*all));
-	err = n < 0 ? swap_refuse(s, (int)-n, "GIDs: %s", strerror((int)-n))
-		    : take_best(qp, all, n, s);
-	free(all);
-	return err;
 }

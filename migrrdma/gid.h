@@ -1,22 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * GIDs of QPs that come to another host: there the index of before may be that of a GID of
- * another kind. With the gate closed.
+ * GIDs of QPs and address handles that come to another host: there the index of before may be
+ * that of a GID of another kind. With the gate closed.
  */
 #ifndef MIGRRDMA_GID_H
 #define MIGRRDMA_GID_H
 
 #include "swap.h"
 
-/** gid_note - remember which GID the QP has, while its device is there */
-void gid_note(struct shadow_qp *qp);
+/* those of a device, of all its ports */
+struct gids {
+	size_t n;
+	struct ibv_gid_entry all[];
+};
+
+/** gids_get - as they are now, to be freed; or NULL and errno */
+struct gids *gids_get(struct ibv_context *real);
 
 /**
- * gid_find - take the index of the same GID in the table of another device; else, of one of
- *	      the same type, port and address family: the index that there was, or the first
+ * gids_note - remember the GIDs of a device, and which of them its QPs and AHs have, while
+ *	       it is there
  *
- * Return: 0, EADDRNOTAVAIL and a reason if there is none, or what the device says
+ * What cannot be known is not looked for later.
  */
-int gid_find(struct shadow_qp *qp, struct ibv_context *real, struct swap *s);
+void gids_note(struct shadow_context *c);
+
+/** gids_any - one of a port, of RoCE v2 if there is such; or NULL */
+const struct ibv_gid_entry *gids_any(const struct gids *gids, uint32_t port);
+
+/**
+ * gids_successor - what takes the place of a GID: the same one; else, one of the same type,
+ *		    port and address family, with that index if there is such
+ *
+ * Return: NULL if there is none
+ */
+const struct ibv_gid_entry *gids_successor(const struct gids *gids,
+					   const struct ibv_gid_entry *was,
+					   uint32_t index);
+
+/**
+ * gid_find - take the index of the GID's successor in the context's new table
+ * @what: has it, and @which is its name
+ *
+ * Return: 0, EADDRNOTAVAIL and a reason if there is none
+ */
+int gid_find(struct source_gid *source, const struct shadow_context *c,
+	     struct swap *s, const char *what, uint32_t which);
 
 #endif

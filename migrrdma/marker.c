@@ -3,6 +3,8 @@
  * Markers: requests of the layer's own, at the ends of queues
  */
 #include "control.h"
+#include "elsewhere.h"
+#include "gid.h"
 #include "random.h"
 #include "section.h"
 #include "suspend.h"
@@ -56,6 +58,64 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
 	return true;
 }
 
+/* --- whom those of a UD QP go to --- */
+
+static struct ibv_ah *make_ah(struct shadow_qp *qp, const struct gids *gids)
+{
+	const struct ibv_gid_entry *own = gids_any(gids, qp->attr.port_num);
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = qp->attr.port_num,
+		.grh.hop_limit = 64,
+	};
+
+	if (!own) {
+		errno = EADDRNOTAVAIL;
+		return NULL;
+	}
+	attr.grh.dgid = own->gid;
+	attr.grh.sgid_index = (uint8_t)own->gid_index;
+	return real()->ibv_create_ah(real_pd(qp->qp.pd), &attr);
+}
+
+int marker_make_ah(struct shadow_qp *qp)
+{
+	struct gids *gids;
+
+	if (qp->to_self || qp->qp.qp_type != IBV_QPT_UD || !qp->was_rts)
+		return 0;
+	gids = gids_get(real_context(qp->qp.context));
+	if (!gids)
+		return errno;
+	qp->to_self = make_ah(qp, gids);
+	free(gids);
+	return qp->to_self ? 0 : errno;
+}
+
+void marker_drop_ah(struct shadow_qp *qp)
+{
+	if (qp->to_self)
+		real()->ibv_destroy_ah(qp->to_self);
+	qp->to_self = NULL;
+}
+
+void marker_unmake_ah(struct shadow_qp *qp)
+{
+	if (qp->old_to_self)
+		real()->ibv_destroy_ah(qp->old_to_self);
+	qp->old_to_self = NULL;
+}
+
+/* --- markers --- */
+
+/* of a UD QP: to nobody on this host */
+static void to_nobody(const struct shadow_qp *qp, struct ibv_send_wr *wr)
+{
+	wr->opcode = IBV_WR_SEND;
+	wr->wr.ud.ah = qp->to_self;
+	wr->wr.ud.remote_qpn = NO_QPN;
+}
+
 /*
  * A signaled WRITE of no bytes, which needs no key (IBA C9-88), completes when all that
  * was posted before it has. In a full queue there is room for it when something has
@@ -76,6 +136,10 @@ int suspend_post_marker(struct shadow_qp *qp)
 	/* one of a suspension before says nothing of what was posted since */
 	if (qp->is_marked || cq->markers >= cq->spare)
 		return EBUSY;
+	if (qp->qp.qp_type == IBV_QPT_UD && !qp->to_self)
+		return EINVAL;
+	if (qp->qp.qp_type == IBV_QPT_UD)
+		to_nobody(qp, &wr);
 	section_begin(); /* doorbell.h */
 	err = qp->post_send(qp->real, &wr, &bad);
 	section_end();

@@ -50,6 +50,22 @@ void names_clear(struct names *n)
 	}
 }
 
+void names_each(const struct names *n,
+		void (*f)(void *arg, uint32_t index, uint32_t entry), void *arg)
+{
+	_Atomic uint32_t *part;
+	uint32_t entry;
+
+	for (uint32_t i = 0; i < NAMES_PARTS; i++) {
+		part = atomic_load(&n->part[i]);
+		for (uint32_t k = 0; part && k < NAMES_IN_PART; k++) {
+			entry = atomic_load(&part[k]);
+			if (entry)
+				f(arg, i << NAMES_PART_BITS | k, entry);
+		}
+	}
+}
+
 /* --- keys --- */
 
 /*

@@ -69,6 +69,11 @@ int names_set(struct names *n, uint32_t index, uint32_t entry);
 /** names_set_key - the same, for a key that means this real one */
 int names_set_key(struct names *n, uint32_t key, uint32_t real);
 
+/** names_each - call @f for each entry that there is; it may clear it */
+void names_each(const struct names *n,
+		void (*f)(void *arg, uint32_t index, uint32_t entry),
+		void *arg);
+
 /** names_clear - there is none any more, for those who look from now on */
 void names_clear(struct names *n);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "elsewhere.h"
 #include "recvq.h"
 #include "section.h"
 #include "sendq.h"
@@ -32,7 +33,8 @@ int post_name_sges(const struct ibv_context *ctx, struct ibv_sge *to,
 static void name_wr(const struct shadow_qp *s, struct ibv_send_wr *wr)
 {
 	if (s->qp.qp_type == IBV_QPT_UD) {
-		wr->wr.ud.ah = real_ah(wr->wr.ud.ah);
+		wr->wr.ud.ah =
+			elsewhere_ah(wr->wr.ud.ah, &wr->wr.ud.remote_qpn);
 		return;
 	}
 	switch (wr->opcode) {

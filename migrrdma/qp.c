@@ -273,6 +273,7 @@ static int destroy_qp(struct shadow_qp *s)
 		return err;
 	suspend_forget_marker(s);
 	unlist_qp(s);
+	marker_drop_ah(s);
 	return 0;
 }
 

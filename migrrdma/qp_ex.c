@@ -4,6 +4,7 @@
  */
 #include <sched.h>
 
+#include "elsewhere.h"
 #include "post.h"
 #include "section.h"
 #include "sendq.h"
@@ -154,7 +155,8 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 {
 	struct ibv_qp_ex *r = real_ex(ex);
 
-	r->wr_set_ud_addr(r, real_ah(ah), remote_qpn, remote_qkey);
+	ah = elsewhere_ah(ah, &remote_qpn);
+	r->wr_set_ud_addr(r, ah, remote_qpn, remote_qkey);
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)

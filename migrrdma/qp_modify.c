@@ -12,7 +12,7 @@
 /* Peers' markers are WRITEs; the application sees what it has asked for. */
 static bool takes_markers(const struct shadow_qp *qp)
 {
-	return control_is_on() && qp_has_sends(qp);
+	return control_is_on() && qp_has_peer(qp);
 }
 
 /*

@@ -44,7 +44,7 @@ void record_modify(struct shadow_qp *qp, const struct ibv_qp_attr *attr,
 	ATTRIBUTES(COPY)
 #undef COPY
 	if (mask & IBV_QP_AV)
-		qp->sgid_index = attr->ah_attr.grh.sgid_index;
+		qp->source.index = attr->ah_attr.grh.sgid_index;
 	qp->attr_mask |= mask;
 }
 
@@ -82,8 +82,8 @@ int record_step(const struct shadow_qp *qp, enum ibv_qp_state state,
 	}
 	*attr = qp->attr;
 	attr->qp_state = state;
-	attr->ah_attr.grh.sgid_index = qp->sgid_index;
-	if (qp_has_sends(qp)) /* peers' markers, as in modify_qp() */
+	attr->ah_attr.grh.sgid_index = qp->source.index;
+	if (qp_has_peer(qp)) /* peers' markers, as in modify_qp() */
 		attr->qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
 	return (mask & qp->attr_mask) | IBV_QP_STATE;
 }
@@ -95,7 +95,7 @@ const char *record_unmakeable(const struct shadow_qp *qp)
 
 	if (qp->foreign)
 		return qp->foreign;
-	if (!qp_has_sends(qp) && qp->qp.qp_type != IBV_QPT_UD)
+	if (!qp_has_sends(qp))
 		return "is of a type that cannot";
 	if (qp->extended && qp->init.comp_mask & strange)
 		return "has what has no shadow";
@@ -105,8 +105,6 @@ const char *record_unmakeable(const struct shadow_qp *qp)
 		return "has a rate limit";
 	if (qp->qp.state == IBV_QPS_SQD || qp->qp.state == IBV_QPS_SQE)
 		return "is in SQD or SQE";
-	if (qp->qp.qp_type == IBV_QPT_UD && qp->qp.state == IBV_QPS_RTS)
-		return "is of a type that cannot, in RTS";
 	if (qp->attr_mask & IBV_QP_AV && !qp->attr.ah_attr.is_global)
 		return "has a peer without a GID";
 	return NULL;

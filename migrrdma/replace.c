@@ -408,10 +408,9 @@ static int stop_and_hold(uint64_t deadline, struct swap *s)
 static void note_gids(void)
 {
 	struct shadow_context *c;
-	struct shadow_qp *qp;
 
-	EACH (c, qp, qps)
-		gid_note(qp);
+	TAILQ_FOREACH (c, &contexts, entry)
+		gids_note(c);
 }
 
 int layer_check(struct swap *s)

@@ -34,10 +34,18 @@
  * then @other is the new one, until it takes the place of @real; and then the old one.
  */
 
+struct gids;
 struct names;
 struct peer;
 struct recvq;
 struct slots;
+struct way;
+
+/* of a QP or AH: the real index, and what was there when it was held (gid.c) */
+struct source_gid {
+	uint8_t index; /* the application knows the one that it has set */
+	struct ibv_gid_entry was;
+};
 
 struct shadow_context {
 	struct shadow_device *device;
@@ -66,6 +74,9 @@ struct shadow_context {
 	/* NULL as long as all names are the real ones */
 	struct names *keys, *other_keys; /* to real ones */
 	struct names *qpns;		 /* from real ones */
+
+	/* of the device, when it was held, and of that of the next host; or NULL */
+	struct gids *gids_were, *gids;
 
 	struct relay async;
 	pthread_mutex_t carried_lock;
@@ -122,6 +133,10 @@ struct shadow_ah {
 	struct ibv_ah ah;
 	struct ibv_ah *real, *other;
 	struct ibv_ah_attr attr;
+	struct source_gid source;
+	bool lost,
+		other_lost; /* the real one leads to this host, and is not used */
+	struct way *_Atomic ways; /* to QPs that are elsewhere: elsewhere.h */
 
 	TAILQ_ENTRY(shadow_ah) entry;
 };
@@ -228,8 +243,8 @@ struct shadow_qp {
 	struct ibv_qp_attr attr; /* all that was set since RESET */
 	int attr_mask;
 	const char *foreign; /* what it has had that cannot be made again */
-	uint8_t sgid_index; /* the real one; the application knows that in @attr */
-	struct ibv_gid_entry gid; /* that is there: gid.c */
+	struct source_gid source;
+	struct ibv_ah *to_self, *old_to_self; /* of a UD QP's markers */
 	uint32_t async_given;
 
 	/* The real one is to be replaced, or has been: stop.c, replace.c, connect.c. */
@@ -264,10 +279,16 @@ struct shadow_qp {
 	TAILQ_ENTRY(shadow_qp) entry;
 };
 
+/* is it connected to a QP, as soon as it is in RTR? */
+static inline bool qp_has_peer(const struct shadow_qp *qp)
+{
+	return qp->qp.qp_type == IBV_QPT_RC || qp->qp.qp_type == IBV_QPT_UC;
+}
+
 /* can it have requests whose end nobody sees? */
 static inline bool qp_has_sends(const struct shadow_qp *qp)
 {
-	return qp->qp.qp_type == IBV_QPT_RC || qp->qp.qp_type == IBV_QPT_UC;
+	return qp_has_peer(qp) || qp->qp.qp_type == IBV_QPT_UD;
 }
 
 /* context.c: what a shadow context's ops.poll_cq is, and no other's */
@@ -406,6 +427,7 @@ struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
 struct ibv_pd *pd_make(struct shadow_pd *pd);
 struct ibv_mr *mr_make(struct shadow_mr *mr);
 struct ibv_ah *ah_make(struct shadow_ah *ah);
+struct ibv_ah *ah_make_other(struct shadow_ah *ah);
 struct ibv_cq *cq_make(struct shadow_cq *cq);
 struct ibv_srq *srq_make(struct shadow_srq *srq);
 struct ibv_qp *qp_make(struct shadow_qp *qp);

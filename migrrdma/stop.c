@@ -163,6 +163,9 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 
 	if (qp->swap.stopped)
 		return 0;
+	err = marker_make_ah(qp);
+	if (err)
+		return err;
 	for (;;) {
 		if (!lock_cqs(cqs, deadline))
 			return ETIMEDOUT;

@@ -113,6 +113,15 @@ static int check(const struct shadow_qp *qp, struct suspension *s)
 	return 0;
 }
 
+static int prepare(struct shadow_qp *qp, struct suspension *s)
+{
+	int err = marker_make_ah(qp);
+
+	return err ? refuse(s, err, "QP 0x%06x: markers go to no address: %s",
+			    qp->qp.qp_num, strerror(err))
+		   : 0;
+}
+
 static bool close_gate(uint64_t deadline)
 {
 	while (!gate_close(round_of(deadline)))
@@ -152,6 +161,8 @@ static int choose(const uint32_t *qpns, unsigned int n, struct suspension *s)
 		if (qp->suspended && !err) {
 			c->suspended = true;
 			err = check(qp, s);
+			if (!err)
+				err = prepare(qp, s);
 		}
 	return err;
 }

@@ -93,6 +93,17 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id);
 int suspend_post_marker(struct shadow_qp *qp);
 int suspend_post_recv_marker(struct shadow_qp *qp);
 
+/**
+ * marker_make_ah - a UD QP that has been in RTS gets an address handle for its markers; with
+ *		    the gate closed
+ *
+ * Return: 0, EADDRNOTAVAIL if its port has no GID, or what the device says
+ */
+int marker_make_ah(struct shadow_qp *qp);
+void marker_drop_ah(struct shadow_qp *qp);
+/* of that of the real one before: it is destroyed */
+void marker_unmake_ah(struct shadow_qp *qp);
+
 /* in a process that has just been forked */
 void suspend_in_child(void);
 

@@ -6,6 +6,7 @@
 
 #include "build.h"
 #include "doorbell.h"
+#include "elsewhere.h"
 #include "events.h"
 #include "gate.h"
 #include "names.h"
@@ -94,6 +95,10 @@ static void swap_all_of(struct shadow_context *c)
 	swap_context(c);
 	SWAP_EACH(c, pd, pds);
 	SWAP_EACH(c, ah, ahs);
+	TAILQ_FOREACH (ah, &c->ahs, entry) {
+		ah->lost = ah->other_lost;
+		elsewhere_swap_ways(ah);
+	}
 	SWAP_EACH(c, mr, mrs);
 	SWAP_EACH(c, ch, channels);
 	SWAP_EACH(c, cq, cqs);
@@ -106,8 +111,11 @@ static void swap_all_of(struct shadow_context *c)
 	}
 	c->keys = c->other_keys;
 	c->other_keys = keys;
-	TAILQ_FOREACH (qp, &c->qps, entry)
+	TAILQ_FOREACH (qp, &c->qps, entry) {
 		atomic_fetch_or(&qp->slow, SLOW_NAMES);
+		qp->old_to_self = qp->to_self; /* of the PD of before */
+		qp->to_self = NULL;
+	}
 }
 
 /*

@@ -3,14 +3,21 @@
 
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "bury.h"
 #include "clock.h"
 #include "control.h"
 #include "gate.h"
+#include "gid.h"
 #include "suspend.h"
 
 #define PATIENCE 10000000000 /* ns */
+
+enum {
+	MOST_DESTINATIONS = 64
+};
 
 static const char *gid_text(const union ibv_gid *gid, char *text)
 {
@@ -53,6 +60,28 @@ static void tell_peer(FILE *f, const struct shadow_qp *qp)
 	fprintf(f, "}");
 }
 
+/* where datagrams come to it: what each GID of its port was, and is */
+static void tell_gids(FILE *f, const struct shadow_qp *qp,
+		      const struct gids *were, const struct gids *now)
+{
+	const struct ibv_gid_entry *was, *is;
+	char text[2][INET6_ADDRSTRLEN];
+	const char *comma = "";
+
+	fprintf(f, ", \"gids\": [");
+	for (size_t i = 0; i < were->n; i++) {
+		was = &were->all[i];
+		is = gids_successor(now, was, was->gid_index);
+		if (was->port_num != qp->attr.port_num || !is)
+			continue;
+		fprintf(f, "%s[\"%s\", \"%s\"]", comma,
+			gid_text(&was->gid, text[0]),
+			gid_text(&is->gid, text[1]));
+		comma = ", ";
+	}
+	fprintf(f, "]");
+}
+
 /*
  * It may be in ERR, and the application not know yet, nor the layer: so the device is
  * asked, but not while somebody is suspended, and waits. Of one that the layer has moved there, or has not yet connected, it is the
@@ -70,8 +99,11 @@ static enum ibv_qp_state state_of(const struct shadow_qp *qp)
 	return qp->real->state == IBV_QPS_ERR ? IBV_QPS_ERR : qp->qp.state;
 }
 
-static void tell_qp(FILE *f, const struct shadow_qp *qp)
+/* @gids: of its device, if they are known */
+static void tell_qp(FILE *f, const struct shadow_qp *qp,
+		    const struct gids *gids)
 {
+	const struct shadow_context *c = to_context(qp->qp.context);
 	const struct ibv_qp_attr *a = &qp->attr;
 	char text[INET6_ADDRSTRLEN];
 	union ibv_gid gid;
@@ -82,11 +114,68 @@ static void tell_qp(FILE *f, const struct shadow_qp *qp)
 		state_text(state_of(qp)));
 	if (qp->attr_mask & IBV_QP_AV &&
 	    !real()->ibv_query_gid(real_context(qp->qp.context),
-				   a->ah_attr.port_num, qp->sgid_index, &gid))
+				   a->ah_attr.port_num, qp->source.index, &gid))
 		fprintf(f, ", \"gid\": \"%s\"", gid_text(&gid, text));
 	if (qp->attr_mask & IBV_QP_AV)
 		tell_peer(f, qp);
+	if (gids && qp->qp.qp_type == IBV_QPT_UD)
+		tell_gids(f, qp, c->gids_were && c->gids ? c->gids_were : gids,
+			  gids);
 	fprintf(f, "}");
+}
+
+static bool has_datagrams(const struct shadow_context *c)
+{
+	const struct shadow_qp *qp;
+
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		if (qp->qp.qp_type == IBV_QPT_UD)
+			return true;
+	return false;
+}
+
+static void tell_qps(FILE *f)
+{
+	struct shadow_context *c;
+	const char *comma = "";
+	struct shadow_qp *qp;
+	struct gids *gids;
+
+	TAILQ_FOREACH (c, &contexts, entry) {
+		gids = has_datagrams(c) && !bury_is_dead(c->real)
+			       ? gids_get(c->real)
+			       : NULL;
+		TAILQ_FOREACH (qp, &c->qps, entry) {
+			fprintf(f, "%s", comma);
+			tell_qp(f, qp, gids);
+			comma = ", ";
+		}
+		free(gids);
+	}
+}
+
+/* GIDs that address handles lead to: each once, and not of too many */
+static void tell_destinations(FILE *f)
+{
+	union ibv_gid told[MOST_DESTINATIONS];
+	char text[INET6_ADDRSTRLEN];
+	struct shadow_context *c;
+	struct shadow_ah *ah;
+	size_t i, n = 0;
+
+	EACH (c, ah, ahs) {
+		if (!ah->attr.is_global || n == MOST_DESTINATIONS)
+			continue;
+		for (i = 0; i < n; i++)
+			if (!memcmp(&told[i], &ah->attr.grh.dgid,
+				    sizeof(told[i])))
+				break;
+		if (i < n)
+			continue;
+		told[n++] = ah->attr.grh.dgid;
+		fprintf(f, "%s\"%s\"", n > 1 ? ", " : "",
+			gid_text(&ah->attr.grh.dgid, text));
+	}
 }
 
 /* of which others have the key */
@@ -101,17 +190,11 @@ static int tell(FILE *f, void *arg)
 {
 	struct shadow_context *c;
 	const char *comma = "";
-	struct shadow_qp *qp;
 	struct shadow_mr *mr;
 
 	(void)arg;
 	fprintf(f, "{\"ok\": true, \"qps\": [");
-	EACH (c, qp, qps) {
-		fprintf(f, "%s", comma);
-		tell_qp(f, qp);
-		comma = ", ";
-	}
-	comma = "";
+	tell_qps(f);
 	fprintf(f, "], \"keys\": [");
 	EACH (c, mr, mrs)
 		if (is_remote(mr)) {
@@ -119,6 +202,8 @@ static int tell(FILE *f, void *arg)
 				mr->mr.rkey, mr->real->rkey);
 			comma = ", ";
 		}
+	fprintf(f, "], \"destinations\": [");
+	tell_destinations(f);
 	fprintf(f, "]}\n");
 	return 0;
 }

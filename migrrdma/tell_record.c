@@ -55,6 +55,9 @@ static int check_context(const struct shadow_context *c, struct swap *s)
 					   pd->pd.handle);
 	TAILQ_FOREACH (qp, &c->qps, entry) {
 		why = record_unmakeable(qp);
+		if (!why && qp->qp.qp_type == IBV_QPT_UD &&
+		    qp->qp.state >= IBV_QPS_RTR)
+			why = "is one of datagrams";
 		if (why)
 			return swap_refuse(s, EOPNOTSUPP, "QP 0x%06x %s",
 					   qp->qp.qp_num, why);

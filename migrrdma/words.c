@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "elsewhere.h"
 #include "peer.h"
 #include "presetup.h"
 #include "suspend.h"
@@ -215,6 +216,28 @@ static bool do_peer(int fd, const struct words *w)
 	return true;
 }
 
+/* GID AT WAS IS [WAS IS...] behind the first word */
+static bool do_elsewhere(int fd, const struct words *w)
+{
+	struct elsewhere qps[MOST_WORDS / 2];
+	union ibv_gid gid, at;
+	unsigned int n = 0;
+	struct swap s;
+	int err;
+
+	if (w->n < 5 || w->n % 2 == 0 ||
+	    inet_pton(AF_INET6, w->word[1], gid.raw) != 1 ||
+	    inet_pton(AF_INET6, w->word[2], at.raw) != 1)
+		return false;
+	for (unsigned int i = 3; i < w->n; i += 2, n++)
+		if (!number32(w->word[i], QPNS, &qps[n].was) ||
+		    !number32(w->word[i + 1], QPNS, &qps[n].is))
+			return false;
+	err = layer_elsewhere(&gid, &at, qps, n, &s);
+	done(fd, err, s.reason);
+	return true;
+}
+
 static bool do_keys(int fd, const struct words *w)
 {
 	struct swap s;
@@ -304,12 +327,19 @@ void words_obey(int fd, char *line)
 		const char *word;
 		bool (*obey)(int fd, const struct words *w);
 	} all[] = {
-		{ "suspend", do_suspend },   { "resume", do_resume },
-		{ "names", do_names },	     { "replace", do_replace },
-		{ "peer", do_peer },	     { "keys", do_keys },
-		{ "key", do_key },	     { "connect", do_connect },
-		{ "hold", do_hold },	     { "record", do_record },
-		{ "presetup", do_presetup }, { "check", do_check },
+		{ "suspend", do_suspend },
+		{ "resume", do_resume },
+		{ "names", do_names },
+		{ "replace", do_replace },
+		{ "peer", do_peer },
+		{ "keys", do_keys },
+		{ "key", do_key },
+		{ "connect", do_connect },
+		{ "hold", do_hold },
+		{ "record", do_record },
+		{ "presetup", do_presetup },
+		{ "check", do_check },
+		{ "elsewhere", do_elsewhere },
 	};
 	struct words w;
 

@@ -101,6 +101,7 @@ struct fake_last {
 	struct ibv_wq_init_attr wq;
 	struct ibv_parent_domain_init_attr pd;
 	struct ibv_mw_bind bind;
+	struct ibv_ah_attr ah;
 	struct ibv_mw_bind_info info;
 	uint32_t mw_rkey; /* of the window, as it is bound */
 	struct ibv_qp_attr modify;

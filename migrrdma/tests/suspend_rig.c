@@ -128,7 +128,9 @@ atomic_bool prompt =
 
 bool is_marker(const struct fake_sent *sent)
 {
-	return sent->wr.opcode == IBV_WR_RDMA_WRITE && !sent->wr.num_sge;
+	return !sent->wr.num_sge && (sent->wr.opcode == IBV_WR_RDMA_WRITE ||
+				     (sent->wr.opcode == IBV_WR_SEND &&
+				      sent->wr.wr.ud.remote_qpn == 0xfffffe));
 }
 
 static void peer(struct ibv_qp *real, const struct fake_sent *sent)

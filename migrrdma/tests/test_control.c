@@ -242,6 +242,12 @@ static void test_words(void)
 		"hold 100 0\n",
 		"hold 100 86401\n",
 		"hold 600001 1\n",
+		"elsewhere fe80::1 fe80::2\n",
+		"elsewhere fe80::1 fe80::2 1\n",
+		"elsewhere fe80::1 fe80::2 1 2 3\n",
+		"elsewhere fe80::1 2 1 2\n",
+		"elsewhere 10.0.0.1 fe80::2 1 2\n",
+		"elsewhere fe80::1 fe80::2 1 0x1000000\n",
 	};
 	char line[128];
 	uint32_t real;
@@ -269,6 +275,9 @@ static void test_words(void)
 			     "\"gid\": \"fe00::3\", "));
 	CHECK(strstr(answer, "\"gid\": \"fe00::9\"}}"), "%s", answer);
 	CHECK(told("virtual", 0) == w.mr->rkey);
+	CHECK(strstr(answer, "\"destinations\": []}"), "%s", answer);
+	/* of datagrams, at any time */
+	CHECK(does(f, "elsewhere fe80::1 fe80::2 1 2 3 0x4\n"));
 
 	CHECK(does(f, "suspend 20000\n"));
 	CHECK(said(f, "replace 20000 5\n", "{\"ok\": false, \"errno\": 22, "));

@@ -8,17 +8,17 @@
 
 static void test_who(void)
 {
-	struct ibv_qp *ud, *real_ud;
+	struct ibv_qp *xrc, *real_xrc;
 	uint32_t qpns[3];
 
 	puts("those that are named");
 	two_make();
-	ud = new_qp(IBV_QPT_UD, two.cq, &real_ud);
+	xrc = new_qp(IBV_QPT_XRC_SEND, two.cq, &real_xrc);
 	qpns[0] = two.a->qp_num;
 	qpns[1] = 5;
 	CHECK(layer_suspend_some(qpns, 2, LONG, &found) == EINVAL);
 	CHECK(!strcmp(found.reason, "no QP is 0x000005"), "%s", found.reason);
-	qpns[1] = ud->qp_num;
+	qpns[1] = xrc->qp_num;
 	CHECK(layer_suspend_some(qpns, 2, LONG, &found) == EOPNOTSUPP);
 	CHECK(!fake_sends(two.real_a) && layer_resume(&found) == EINVAL);
 	CHECK(!send_one(two.a, 1, 0)); /* nothing has changed */
@@ -37,7 +37,7 @@ static void test_who(void)
 	CHECK(!layer_suspend_some(qpns, 2, LONG, &found));
 	CHECK(found.qps == 2 && found.markers == 2);
 	resume();
-	CHECK(!ibv_destroy_qp(ud));
+	CHECK(!ibv_destroy_qp(xrc));
 	two_destroy();
 }
 

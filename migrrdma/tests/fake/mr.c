@@ -259,6 +259,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct ibv_ah *ah;
 
 	OWN(PD, pd);
+	KEEP(ah, *attr);
 	ENTER_OR(NULL, pd, attr->dlid, attr->port_num);
 	ah = make(FAKE_AH, sizeof(*ah));
 	ah->context = pd->context;

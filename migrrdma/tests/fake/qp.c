@@ -159,6 +159,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 			f->attr.member = attr->member; \
 	} while (0)
 	SET(PORT, port_num);
+	SET(QKEY, qkey);
 	SET(AV, ah_attr);
 	SET(PATH_MTU, path_mtu);
 	SET(DEST_QPN, dest_qp_num);

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Those who send datagrams to a container are told where its queue pairs are then: who moves
+ * himself, a partner, and who is connected to nothing.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "layer_rig.h"
+
+#define GID_THERE "::ffff:10.10.0.3"
+#define UD(qpn, real, gids)                                 \
+	"{\"qpn\": " qpn ", \"real\": " real ", \"type\": " \
+	"\"UD\", \"state\": \"RTS\", \"gids\": [" gids "]}"
+#define HERE "[\"" GID "\", \"" GID "\"]"
+#define THERE "[\"" GID "\", \"" GID_THERE "\"]"
+#define DESTINATIONS(gids) "], \"destinations\": [" gids
+
+/* GIDs of n2, of nobody, of a group; and one that no host has */
+#define MOVER                                                                  \
+	NAMES(QP("17", "117", "27", AT("127")) ", " UD(                        \
+		      "30", "30", HERE) ", " UD("31", "31",                    \
+						HERE) ", " UD("32", "32", ""), \
+	      DESTINATIONS(                                                    \
+		      "\"" GID                                                 \
+		      "\", \"fe80::1\", \"::ffff:239.1.2.3\", \"ff0e::1\""))
+#define MOVED                                                                 \
+	NAMES(QP("17", "117", "27",                                           \
+		 AT("127")) ", " UD("30", "130",                              \
+				    THERE) ", " UD("31", "31",                \
+						   THERE) ", " UD("33", "33", \
+								  THERE),     \
+	      DESTINATIONS("\"" GID "\", \"::ffff:10.10.0.9\""))
+#define PARTNER \
+	NAMES(QP("27", "127", "17", AT("117")) ", " UD("40", "40", HERE), "")
+#define TOLD "elsewhere " GID " " GID_THERE " 30 130 31 31\n"
+
+static struct fake mover, partner, other;
+
+static void begin(void)
+{
+	was_told(&mover);
+	was_told(&partner);
+	was_told(&other);
+	answers(&mover, "names", MOVER);
+	layer_begin("n2");
+}
+
+static void whose(int of_moved)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "127 %d\n117 %d\n30 %d\n31 %d\n33 %d\n130 %d\n", partner.pid,
+		 mover.pid, mover.pid, mover.pid, mover.pid, of_moved);
+	qps(text);
+}
+
+static void stop(void)
+{
+	begin();
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	CHECK(fake_ended(&mover) == 'r');
+	answers(&mover, "names", MOVED);
+}
+
+static void ended(struct fake *f)
+{
+	CHECK(fake_ended(f) == 'r');
+}
+
+static void test_told(void)
+{
+	puts("who moves, a partner, and another one");
+	stop();
+	layer_tell("restored n2\n");
+	CHECK(layer_says("{\"check_ms\": "), "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	CHECK(strstr(was_told(&mover), TOLD "connect\nresume\n"));
+	CHECK(strstr(was_told(&partner), TOLD "connect\nresume\n"));
+	CHECK(!strcmp(was_told(&other), TOLD));
+	ended(&mover);
+	ended(&partner);
+	ended(&other);
+}
+
+static void test_not_moved(void)
+{
+	puts("nobody, when it is where it was");
+	stop();
+	answers(&mover, "names", MOVER);
+	layer_tell("aborted\n");
+	CHECK(layer_says("{\"check_ms\": "), "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	CHECK(!strstr(was_told(&mover), "elsewhere") &&
+	      !strstr(was_told(&partner), "elsewhere") && !*was_told(&other));
+	ended(&mover);
+	ended(&partner);
+	ended(&other);
+}
+
+static void test_refuses(void)
+{
+	puts("one that cannot follow, and a host that is gone, are named");
+	answers(&other, "elsewhere", REFUSAL("no memory"));
+	answers(&partner, "elsewhere", REFUSAL("no way"));
+	stop();
+	gone("10.10.0.9");
+	layer_tell("restored n2\n");
+	CHECK(layer_says_some("its datagrams do not follow box: elsewhere"));
+	CHECK(strstr(heard, partner.id) && strstr(heard, "no way"), "%s",
+	      heard);
+	CHECK(layer_says_some(
+		"10.10.0.9: datagrams from there may not follow box"));
+	CHECK(layer_says_some("its datagrams do not follow box: elsewhere"));
+	CHECK(strstr(heard, other.id) && strstr(heard, "no memory"), "%s",
+	      heard);
+	CHECK(layer_says_some("done"));
+	CHECK(!layer_ends());
+	CHECK(strstr(was_told(&partner), TOLD "connect\nresume\n"));
+	gone(NULL);
+	answers(&other, "elsewhere", NULL);
+	answers(&partner, "elsewhere", NULL);
+	ended(&mover);
+	ended(&partner);
+	ended(&other);
+}
+
+static void test_not_its_own(void)
+{
+	puts("queue pairs that are not its own: before, and afterwards");
+	begin();
+	answers(&mover, "names",
+		NAMES(UD("127", "127", HERE), DESTINATIONS("")));
+	CHECK(layer_says("failed ") && strstr(heard, "another process'"), "%s",
+	      heard);
+	CHECK(layer_ends() == 1);
+	ended(&mover);
+
+	whose(partner.pid);
+	stop();
+	layer_tell("restored n2\n");
+	CHECK(layer_says_some("its QPs: QP 130 is another process'"));
+	CHECK(layer_ends() == 1);
+	CHECK(!strstr(was_told(&partner), "elsewhere") && !*was_told(&other));
+	whose(mover.pid);
+	ended(&mover);
+	ended(&partner);
+}
+
+static void test_garbage(void)
+{
+	static const char *const all[] = {
+		NAMES(UD("1", "1", "1"), ""),
+		NAMES(UD("1", "1", "[\"" GID "\"]"), ""),
+		NAMES(UD("1", "1", "[\"" GID "\", \"10.10.0.2\"]"), ""),
+		NAMES("", DESTINATIONS("1")),
+		NAMES("", DESTINATIONS("\"10.10.0.2\"")),
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		printf("%s", all[i]);
+		begin();
+		answers(&mover, "names", all[i]);
+		CHECK(layer_says("failed ") && strstr(heard, mover.id), "%s",
+		      heard);
+		CHECK(layer_ends() == 1);
+		ended(&mover);
+	}
+}
+
+int main(void)
+{
+	rig_begin();
+	daemon_start("ctr/*/run/migrrdma", "none");
+	fake_start(&mover, LAYER, "ctr/box/run/migrrdma");
+	fake_start(&partner, LAYER, "ctr/there/run/migrrdma");
+	fake_start(&other, LAYER, "ctr/other/run/migrrdma");
+	answers(&partner, "names", PARTNER);
+	whose(mover.pid);
+	test_told();
+	test_not_moved();
+	test_refuses();
+	test_not_its_own();
+	test_garbage();
+	fake_kill(&mover);
+	fake_kill(&partner);
+	fake_kill(&other);
+	CHECK(!daemon_end());
+	rig_end();
+	return check_result();
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "elsewhere.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "gate.h"
+#include "suspend.h"
+
+#define PATIENCE 10000000000 /* ns */
+
+/* It grows with the gate closed, and what is in it stays. */
+static LIST_HEAD(, place) places;
+
+static bool same(const union ibv_gid *a, const union ibv_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/* --- ways --- */
+
+static struct ibv_ah *make(const struct shadow_ah *ah, const struct place *to)
+{
+	struct ibv_ah_attr attr = ah->attr;
+
+	attr.grh.sgid_index = ah->source.index;
+	attr.grh.dgid = to->at;
+	return real()->ibv_create_ah(coming_pd(ah->ah.pd), &attr);
+}
+
+static bool leads_to(const struct shadow_ah *ah, const struct place *place)
+{
+	return ah->attr.is_global && same(&place->gid, &ah->attr.grh.dgid);
+}
+
+static struct way *way_to(const struct shadow_ah *ah, const struct place *place)
+{
+	struct way *way = ah->ways;
+
+	while (way && way->to != place)
+		way = way->next;
+	return way;
+}
+
+static int add_way(struct shadow_ah *ah, const struct place *to)
+{
+	struct way *way = way_to(ah, to);
+	bool is_new = !way;
+
+	if (is_new)
+		way = calloc(1, sizeof(*way));
+	if (!way)
+		return ENOMEM;
+	way->to = to;
+	if (!way->real)
+		way->real = make(ah, to);
+	if (is_new) {
+		atomic_init(&way->next, ah->ways);
+		atomic_store_explicit(&ah->ways, way, memory_order_release);
+	}
+	return way->real ? 0 : errno;
+}
+
+void elsewhere_add_ways(struct shadow_ah *ah)
+{
+	struct place *place;
+
+	LIST_FOREACH (place, &places, entry)
+		if (leads_to(ah, place))
+			add_way(ah, place);
+}
+
+void elsewhere_drop_ways(struct shadow_ah *ah)
+{
+	struct way *way;
+
+	while ((way = ah->ways)) {
+		ah->ways = way->next;
+		if (way->real)
+			real()->ibv_destroy_ah(way->real);
+		free(way);
+	}
+}
+
+void elsewhere_make_ways(struct shadow_ah *ah)
+{
+	struct way *way;
+
+	for (way = ah->ways; way; way = way->next)
+		way->other = make(ah, way->to);
+}
+
+void elsewhere_swap_ways(struct shadow_ah *ah)
+{
+	struct ibv_ah *old;
+	struct way *way;
+
+	for (way = ah->ways; way; way = way->next) {
+		old = way->real;
+		way->real = way->other;
+		way->other = old;
+	}
+}
+
+void elsewhere_unmake_ways(struct shadow_ah *ah)
+{
+	struct way *way;
+
+	for (way = ah->ways; way; way = way->next)
+		if (way->other) {
+			real()->ibv_destroy_ah(way->other);
+			way->other = NULL;
+		}
+}
+
+/* --- places --- */
+
+/* All handles that lead to its GID have a way there before anybody is looked up in it. */
+static int add_all_ways(const struct place *place, struct swap *s)
+{
+	struct shadow_context *c;
+	struct shadow_ah *ah;
+	int err, bad = 0;
+
+	EACH (c, ah, ahs)
+		if (leads_to(ah, place)) {
+			err = add_way(ah, place);
+			bad = bad ? bad : err;
+		}
+	return bad ? swap_refuse(s, bad, "an address handle of another GID: %s",
+				 strerror(bad))
+		   : 0;
+}
+
+/* the one that there is, or a new one; NULL if there is no memory */
+static struct place *place_of(const union ibv_gid *gid, const union ibv_gid *at)
+{
+	struct place *place;
+
+	LIST_FOREACH (place, &places, entry)
+		if (same(&place->gid, gid) && same(&place->at, at))
+			return place;
+	place = calloc(1, sizeof(*place));
+	if (place)
+		place->qpns = names_new();
+	if (!place || !place->qpns) {
+		free(place);
+		return NULL;
+	}
+	place->gid = *gid;
+	place->at = *at;
+	LIST_INSERT_HEAD(&places, place, entry);
+	return place;
+}
+
+/* Of one name there is one QP, and it is at one place. */
+static int set(const union ibv_gid *gid, uint32_t name, const union ibv_gid *at,
+	       uint32_t real, struct swap *s)
+{
+	struct place *place, *to = place_of(gid, at);
+	int err;
+
+	if (!to)
+		return swap_refuse(s, ENOMEM, "no memory for another place");
+	err = add_all_ways(to, s);
+	if (err)
+		return err;
+	if (names_set(to->qpns, name, real))
+		return swap_refuse(s, ENOMEM, "no memory for names");
+	LIST_FOREACH (place, &places, entry)
+		if (place != to && same(&place->gid, gid))
+			names_set(place->qpns, name, 0);
+	return 0;
+}
+
+/* What was told of those that are elsewhere now: they are further than that. */
+struct further {
+	const struct place *place;
+	const struct names *is; /* of what a number was */
+	const union ibv_gid *at;
+	struct swap *s;
+	int err;
+};
+
+static void go_further(void *arg, uint32_t name, uint32_t was)
+{
+	struct further *f = arg;
+	uint32_t is = names_get(f->is, was);
+
+	if (is && !f->err)
+		f->err = set(&f->place->gid, name, f->at, is, f->s);
+}
+
+static int go_all_further(const union ibv_gid *gid, struct further *f)
+{
+	struct place *place, *next;
+
+	/* New places come first in the list, and need not be looked at. */
+	for (place = LIST_FIRST(&places); place && !f->err; place = next) {
+		next = LIST_NEXT(place, entry);
+		f->place = place;
+		if (same(&place->at, gid))
+			names_each(place->qpns, go_further, f);
+	}
+	return f->err;
+}
+
+static int tell(const union ibv_gid *gid, const union ibv_gid *at,
+		const struct elsewhere *qps, unsigned int n, struct names *is,
+		struct swap *s)
+{
+	struct further f = { .is = is, .at = at, .s = s };
+	int err = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (names_set(is, qps[i].was, qps[i].is))
+			return swap_refuse(s, ENOMEM, "no memory for names");
+	err = go_all_further(gid, &f);
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = set(gid, qps[i].was, at, qps[i].is, s);
+	return err;
+}
+
+int layer_elsewhere(const union ibv_gid *gid, const union ibv_gid *at,
+		    const struct elsewhere *qps, unsigned int n, struct swap *s)
+{
+	struct names *is = names_new();
+	bool suspended;
+	int err;
+
+	*s = (struct swap){};
+	if (!is)
+		return swap_refuse(s, ENOMEM, "no memory for names");
+	suspended = suspend_hold();
+	if (!suspended && !gate_close(clock_ns() + PATIENCE)) {
+		names_free(is);
+		return swap_refuse(s, ETIMEDOUT, "a verb does not return");
+	}
+	err = tell(gid, at, qps, n, is, s);
+	if (suspended)
+		suspend_release();
+	else
+		gate_open();
+	names_free(is);
+	return err;
+}

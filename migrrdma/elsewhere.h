@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Datagrams to QPs that are elsewhere now: who sends names a GID, by an address handle, and
+ * the number of a QP there. Both are looked up in each request (section 3.3 of the paper).
+ * What arrives has the real number and GID of its sender: an answer to these goes there.
+ */
+#ifndef MIGRRDMA_ELSEWHERE_H
+#define MIGRRDMA_ELSEWHERE_H
+
+#include "names.h"
+#include "swap.h"
+
+/* some of those that were at a GID, and are at another one */
+struct place {
+	union ibv_gid gid, at;
+	struct names *qpns; /* to real numbers */
+
+	LIST_ENTRY(place) entry;
+};
+
+/* from an address handle to such a place */
+struct way {
+	const struct place *to;
+	struct ibv_ah *real, *other; /* as the handle's own, or NULL */
+	struct way *_Atomic next;
+};
+
+/* what no QP has: who sends there sends to nobody */
+#define NO_QPN 0xfffffe
+
+/**
+ * elsewhere_ah - the real address handle for a request; of a real one, itself
+ * @qpn: the number that the application knows, which becomes the real one
+ */
+static inline struct ibv_ah *elsewhere_ah(struct ibv_ah *ah, uint32_t *qpn)
+{
+	const struct way *way;
+	uint32_t real;
+
+	if (!ah || !is_shadow(ah->context))
+		return ah;
+	way = atomic_load_explicit(&to_ah(ah)->ways, memory_order_acquire);
+	for (; unlikely(way); way = way->next) {
+		real = names_get(way->to->qpns, *qpn & 0xffffff);
+		if (real && way->real) {
+			*qpn = real;
+			return way->real;
+		}
+	}
+	if (unlikely(to_ah(ah)->lost))
+		*qpn = NO_QPN;
+	return to_ah(ah)->real;
+}
+
+/*
+ * The ways of an address handle. A new one gets them within the gate, and loses them so when
+ * it is destroyed; they are made again as it is itself, with the gate closed. What cannot be
+ * made leads nowhere: what is sent there comes to where the QP was.
+ */
+void elsewhere_add_ways(struct shadow_ah *ah);
+void elsewhere_drop_ways(struct shadow_ah *ah);
+void elsewhere_make_ways(struct shadow_ah *ah);
+void elsewhere_swap_ways(struct shadow_ah *ah);
+void elsewhere_unmake_ways(struct shadow_ah *ah);
+
+/* a QP that was at a GID, by its real numbers */
+struct elsewhere {
+	uint32_t was, is;
+};
+
+/**
+ * layer_elsewhere - QPs of UD that were at a GID are at another one
+ * @gid: where they were
+ * @at: where they are; may be the same
+ * @qps: their numbers, there and here
+ * @n: how many they are
+ *
+ * Who was told of one before, under whichever name, knows it from then on by that name, too.
+ *
+ * Return: 0, or an error and its reason: then some are known where they are, and some are not
+ */
+int layer_elsewhere(const union ibv_gid *gid, const union ibv_gid *at,
+		    const struct elsewhere *qps, unsigned int n,
+		    struct swap *s);
+
+#endif

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * QPs of datagrams: they are suspended and replaced, and those who send to them follow.
+ */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "elsewhere.h"
+#include "replace_rig.h"
+#include "tell.h"
+
+enum {
+	QKEY = 0x1234,
+	NOBODY = 0xfffffe,
+};
+
+static struct ibv_cq *cq;
+static struct ibv_qp *qp, *behind; /* the real one */
+
+static struct ibv_qp *datagram_qp(void)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { 6, 1, 2, 1, 14 },
+		.qp_type = IBV_QPT_UD,
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
+				    .qkey = QKEY };
+	struct ibv_qp *made = ibv_create_qp_ex(ctx, &init);
+
+	MUST(made);
+	MUST(!ibv_modify_qp(made, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_QKEY));
+	attr.qp_state = IBV_QPS_RTR;
+	MUST(!ibv_modify_qp(made, &attr, IBV_QP_STATE));
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				     .sq_psn = OWN_PSN };
+	MUST(!ibv_modify_qp(made, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN));
+	return made;
+}
+
+static void begin(void)
+{
+	struct ibv_cq *real_cq;
+
+	cq = new_cq(64, &real_cq);
+	qp = datagram_qp();
+	behind = fake_newest(FAKE_QP);
+}
+
+static void end(void)
+{
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+	CHECK(!fake_alive(FAKE_AH), "%u", fake_alive(FAKE_AH));
+}
+
+static union ibv_gid gid_of(int n)
+{
+	return (union ibv_gid){ .raw = { 0xfe, [15] = (uint8_t)n } };
+}
+
+/* a handle of a host, with the GID that has this number */
+static struct ibv_ah *handle_of(int n)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = 1,
+		.dlid = (uint16_t)n,
+		.grh = { .dgid = gid_of(n), .sgid_index = SGID_INDEX },
+	};
+	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+
+	MUST(ah);
+	return ah;
+}
+
+static int send_to(struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id)
+{
+	struct ibv_sge sge = { .addr = 0x1000, .length = 8, .lkey = 9 };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { ah, qpn, QKEY },
+	};
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+/* Where does such a request go? By both kinds of calls. */
+static void check_way(struct ibv_ah *ah, uint32_t qpn, struct ibv_ah *real_ah,
+		      uint32_t real_qpn)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	const struct fake_sent *sent;
+
+	CHECK(!send_to(ah, qpn, 7));
+	sent = fake_sent(behind, fake_sends(behind) - 1);
+	CHECK(sent->wr.wr.ud.ah == real_ah &&
+		      sent->wr.wr.ud.remote_qpn == real_qpn,
+	      "to 0x%x, not 0x%x", sent->wr.wr.ud.remote_qpn, real_qpn);
+	CHECK(sent->wr.wr.ud.remote_qkey == QKEY);
+	fake_finish(behind, 1, IBV_WC_SUCCESS);
+	POLLED(cq, 4, 7);
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_ud_addr(ex, ah, qpn, QKEY);
+	ibv_wr_abort(ex);
+	SAW("wr_set_ud_addr", behind, real_ah, real_qpn, QKEY);
+}
+
+static int tell(int gid, int at, uint32_t was, uint32_t is)
+{
+	const union ibv_gid from = gid_of(gid), to = gid_of(at);
+	const struct elsewhere e = { was, is };
+
+	return layer_elsewhere(&from, &to, &e, 1, &swapped);
+}
+
+static void test_suspended(void)
+{
+	const struct fake_sent *sent;
+	struct ibv_ah *ah;
+
+	puts("a marker goes to nobody, at an address of the port");
+	begin();
+	ah = handle_of(20);
+	prompt = false;
+	CHECK(!send_to(ah, 5, 1));
+	begin_suspend(LONG);
+	WAIT(fake_sends(behind) == 2);
+	sent = fake_sent(behind, 1);
+	CHECK(is_marker(sent) && sent->wr.opcode == IBV_WR_SEND);
+	CHECK(sent->wr.wr.ud.remote_qpn == NOBODY);
+	CHECK(sent->wr.wr.ud.ah == fake_newest(FAKE_AH));
+	CHECK(!memcmp(&fake_last.ah.grh.dgid, &fake_gids[0].gid, 16));
+	CHECK(fake_last.ah.grh.sgid_index == 0 && fake_last.ah.port_num == 1);
+	CHECK(!send_to(ah, 5, 2)); /* waits */
+	CHECK(fake_sends(behind) == 2);
+	fake_finish(behind, 2, IBV_WC_SUCCESS);
+	CHECK(!end_suspend() && found.qps == 1 && found.markers == 1);
+	POLLED(cq, 4, 1);
+	resume();
+	CHECK(fake_sends(behind) == 3);
+	fake_finish(behind, 1, IBV_WC_SUCCESS);
+	POLLED(cq, 4, 2);
+	prompt = true;
+
+	puts("the second time it has that address");
+	fake_last.ah.dlid = 77;
+	suspend();
+	resume();
+	CHECK(fake_last.ah.dlid == 77);
+	CHECK(!ibv_destroy_ah(ah));
+	end();
+
+	puts("there is none");
+	begin();
+	for (int i = 0; i < FAKE_GIDS; i++)
+		fake_gids[i].port_num = 2;
+	CHECK(layer_suspend(LONG, &found) == EADDRNOTAVAIL);
+	CHECK(strstr(found.reason, "markers go to no address"), "%s",
+	      found.reason);
+	fake_fail("_ibv_query_gid_table", EIO);
+	CHECK(layer_suspend(LONG, &found) == EIO);
+	for (int i = 0; i < FAKE_GIDS; i++)
+		fake_gids[i].port_num = 1;
+	fake_fail("ibv_create_ah", EHOSTUNREACH);
+	CHECK(layer_suspend(LONG, &found) == EHOSTUNREACH);
+	suspend();
+	resume();
+	end();
+}
+
+static void replaced(void)
+{
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
+	real_ctx = fake_newest(FAKE_CONTEXT);
+	behind = fake_newest(FAKE_QP);
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	resume();
+}
+
+static void test_replaced(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_recv_wr *bad;
+	struct ibv_ah *ah;
+
+	puts("what a QP of datagrams had, another one has");
+	begin();
+	ah = handle_of(20);
+	CHECK(!ibv_post_recv(qp, &(struct ibv_recv_wr){ .wr_id = 5 }, &bad));
+	CHECK(!send_to(ah, 5, 1));
+	fake_finish(behind, 1, IBV_WC_SUCCESS);
+	suspend();
+	CHECK(!send_to(ah, 6, 2));
+	replaced();
+	CHECK(!ibv_query_qp(behind, &attr, IBV_QP_STATE, &init));
+	CHECK(behind->state == IBV_QPS_RTS && attr.qkey == QKEY &&
+	      attr.sq_psn == OWN_PSN);
+	RECVS(behind, 5);
+	POLLED(cq, 4, 1);
+	CHECK(fake_sends(behind) == 1 &&
+	      fake_sent(behind, 0)->wr.wr.ud.remote_qpn == 6);
+	fake_finish(behind, 1, IBV_WC_SUCCESS);
+	POLLED(cq, 4, 2);
+	check_way(ah, 5, fake_newest(FAKE_AH), 5);
+
+	puts("once more before it goes on, and in ERR");
+	suspend();
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	replaced();
+	RECVS(behind, 5);
+	set_state(qp, IBV_QPS_ERR);
+	fake_needs_rts = true;
+	suspend();
+	replaced();
+	fake_needs_rts = false;
+	CHECK(behind->state == IBV_QPS_ERR);
+	POLLED(cq, 4, 5);
+	CHECK(!ibv_destroy_ah(ah));
+	end();
+}
+
+static void test_elsewhere(void)
+{
+	struct ibv_ah *ah, *other, *one, *two, *late;
+	unsigned int n;
+
+	puts("datagrams follow those who are elsewhere, and no others");
+	begin();
+	ah = handle_of(20);
+	one = fake_newest(FAKE_AH);
+	other = handle_of(21);
+	two = fake_newest(FAKE_AH);
+	CHECK(!tell(20, 30, 0x11, 0x51), "%s", swapped.reason);
+	CHECK(fake_last.ah.grh.dgid.raw[15] == 30 &&
+	      fake_last.ah.grh.sgid_index == SGID_INDEX);
+	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x51);
+	check_way(ah, 0x12, one, 0x12);
+	check_way(other, 0x11, two, 0x11);
+	late = handle_of(20);
+	check_way(late, 0x11, fake_newest(FAKE_AH), 0x51);
+	check_way(late, 0x12, fake_older(fake_newest(FAKE_AH)), 0x12);
+	CHECK(!ibv_destroy_ah(late));
+
+	puts("further on; by all names, also back to where it was");
+	CHECK(!tell(30, 40, 0x51, 0x61), "%s", swapped.reason);
+	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x61);
+	late = handle_of(30);
+	check_way(late, 0x51, fake_newest(FAKE_AH), 0x61);
+	CHECK(!ibv_destroy_ah(late));
+	CHECK(!tell(40, 20, 0x61, 0x71), "%s", swapped.reason);
+	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x71);
+	check_way(ah, 0x71, one, 0x71);
+	CHECK(!tell(20, 20, 0x71, 0x72), "%s", swapped.reason);
+	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x72);
+
+	puts("who is replaced knows it still");
+	suspend();
+	replaced();
+	check_way(other, 0x11, fake_newest(FAKE_AH), 0x11);
+	CHECK(!send_to(ah, 0x11, 3));
+	n = fake_sends(behind);
+	CHECK(fake_sent(behind, n - 1)->wr.wr.ud.remote_qpn == 0x72);
+	fake_finish(behind, 1, IBV_WC_SUCCESS);
+	POLLED(cq, 4, 3);
+
+	puts("while it is suspended; and when there is no way, or no memory");
+	suspend();
+	CHECK(!tell(21, 31, 0x11, 0x81));
+	resume();
+	check_way(other, 0x11, fake_newest(FAKE_AH), 0x81);
+	fake_fail("ibv_create_ah", EHOSTUNREACH);
+	CHECK(tell(21, 32, 0x12, 0x82) == EHOSTUNREACH);
+	CHECK(strstr(swapped.reason, "address handle"), "%s", swapped.reason);
+	CHECK(!tell(21, 32, 0x12, 0x82), "%s", swapped.reason);
+	check_way(other, 0x12, fake_newest(FAKE_AH), 0x82);
+	CHECK(!ibv_destroy_ah(ah) && !ibv_destroy_ah(other));
+	end();
+}
+
+static char *names(void)
+{
+	static char text[4096];
+	int pair[2];
+	ssize_t n;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	MUST(!tell_names(pair[0]) && !close(pair[0]));
+	n = recv(pair[1], text, sizeof(text) - 1, MSG_WAITALL);
+	MUST(n > 0 && !close(pair[1]));
+	text[n] = 0;
+	return text;
+}
+
+static void test_other_host(void)
+{
+	struct ibv_gid_entry before[FAKE_GIDS];
+	struct ibv_ah *ah, *gone;
+
+	puts("on another host handles have GIDs of that");
+	memcpy(before, fake_gids, sizeof(before));
+	begin();
+	ah = handle_of(50);
+	gone = handle_of(51);
+	CHECK(strstr(names(), "\"gids\": [[\"fe00::\", \"fe00::\"], "));
+	CHECK(strstr(names(),
+		     "\"destinations\": [\"fe00::32\", \"fe00::33\"]}"));
+	hold(100);
+	fake_gids[7] = fake_gids[SGID_INDEX];
+	fake_gids[7].gid_index = 7;
+	fake_gids[SGID_INDEX].gid.raw[15] = 0x80;
+	world_leaves_host();
+	fake_fail_later("ibv_create_ah", ETIMEDOUT, 1);
+	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
+	real_ctx = fake_newest(FAKE_CONTEXT);
+	behind = fake_newest(FAKE_QP);
+	world_is_back();
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	resume();
+	CHECK(fake_last.ah.grh.sgid_index == 7);
+	CHECK(strstr(names(), ", [\"fe00::3\", \"fe00::3\"], [\"fe00::4\""));
+	CHECK(strstr(names(), ", [\"fe00::7\", \"fe00::3\"], "), "%s", names());
+
+	puts("and what goes to who is nowhere goes to nobody, here");
+	CHECK(!memcmp(&fake_last.ah.grh.dgid, &fake_gids[7].gid, 16));
+	check_way(gone, 0x11, fake_newest(FAKE_AH), NOBODY);
+	check_way(ah, 0x11, fake_older(fake_newest(FAKE_AH)), 0x11);
+	memcpy(fake_gids, before, sizeof(before));
+	CHECK(!ibv_destroy_ah(ah) && !ibv_destroy_ah(gone));
+	end();
+}
+
+int main(void)
+{
+	rig_open();
+	test_suspended();
+	test_replaced();
+	test_elsewhere();
+	test_other_host();
+	return rig_close();
+}
