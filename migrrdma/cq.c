@@ -4,6 +4,7 @@
  */
 #include "cancel.h"
 #include "control.h"
+#include "elsewhere.h"
 #include "events.h"
 #include "gate.h"
 #include "names.h"
@@ -308,9 +309,15 @@ void cq_name(struct shadow_cq *s, struct ibv_wc *wc)
 {
 	unsigned char slow =
 		atomic_load_explicit(&s->slow, memory_order_acquire);
+	const void *grh;
 
-	if (slow & CQ_SLOTS)
-		wc->wr_id = slots_done(wc->wr_id);
+	if (slow & CQ_SLOTS) {
+		wc->wr_id = slots_done(wc->wr_id, &grh);
+		if (grh && wc->status == IBV_WC_SUCCESS &&
+		    wc->wc_flags & IBV_WC_GRH)
+			wc->src_qp = elsewhere_source(s->cq.context, grh,
+						      wc->src_qp);
+	}
 	if (slow & CQ_NAMES)
 		wc->qp_num =
 			names_qpn(to_context(s->cq.context)->qpns, wc->qp_num);

@@ -4,6 +4,7 @@
  */
 #include <sched.h>
 
+#include "elsewhere.h"
 #include "gate.h"
 #include "names.h"
 #include "section.h"
@@ -26,7 +27,7 @@ static int found(struct ibv_cq_ex *ex, const struct ibv_cq_ex *r, int err)
 	ex->wr_id = r->wr_id;
 	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed) &
 		     CQ_SLOTS))
-		ex->wr_id = slots_done(ex->wr_id);
+		ex->wr_id = slots_done(ex->wr_id, &s->grh);
 	return 0;
 }
 
@@ -111,6 +112,20 @@ static uint32_t read_named_qpn(struct ibv_cq_ex *ex)
 	return num;
 }
 
+static uint32_t read_named_source(struct ibv_cq_ex *ex)
+{
+	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
+	struct ibv_cq_ex *r = real_ex(ex);
+	uint32_t num = r->read_src_qp(r);
+
+	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire) &
+		     CQ_SLOTS) &&
+	    s->grh && r->status == IBV_WC_SUCCESS &&
+	    r->read_wc_flags(r) & IBV_WC_GRH)
+		num = elsewhere_source(ex->context, s->grh, num);
+	return num;
+}
+
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *tm_info)
 {
 	struct ibv_cq_ex *r = real_ex(ex);
@@ -133,6 +148,8 @@ void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *r)
 #undef OFFER
 	if (ex->read_qp_num)
 		ex->read_qp_num = read_named_qpn;
+	if (ex->read_src_qp && ex->read_wc_flags)
+		ex->read_src_qp = read_named_source;
 	ex->read_tm_info = r->read_tm_info ? read_tm_info : NULL;
 	cq->tells_more = r->read_completion_ts ||
 			 r->read_completion_wallclock_ns || r->read_cvlan ||

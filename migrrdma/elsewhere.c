@@ -9,8 +9,17 @@
 
 #define PATIENCE 10000000000 /* ns */
 
-/* It grows with the gate closed, and what is in it stays. */
+/* They grow with the gate closed, and what is in them stays. */
 static LIST_HEAD(, place) places;
+
+/* who is at a GID, by real numbers: how he was known when he was told of first */
+struct sources {
+	union ibv_gid at;
+	struct names *known;
+	struct sources *next;
+};
+static struct sources *_Atomic all_sources;
+atomic_bool elsewhere_is_told;
 
 static bool same(const union ibv_gid *a, const union ibv_gid *b)
 {
@@ -113,6 +122,69 @@ void elsewhere_unmake_ways(struct shadow_ah *ah)
 		}
 }
 
+/* --- sources --- */
+
+static struct sources *sources_at(const union ibv_gid *at)
+{
+	struct sources *s =
+		atomic_load_explicit(&all_sources, memory_order_acquire);
+
+	while (s && !same(&s->at, at))
+		s = s->next;
+	return s;
+}
+
+static struct sources *new_sources(const union ibv_gid *at)
+{
+	struct sources *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->known = names_new();
+	if (!s->known) {
+		free(s);
+		return NULL;
+	}
+	s->at = *at;
+	s->next = all_sources;
+	atomic_store_explicit(&all_sources, s, memory_order_release);
+	atomic_store(&elsewhere_is_told, true);
+	return s;
+}
+
+/* by which number is it known? */
+static uint32_t known_as(const union ibv_gid *gid, uint32_t qpn)
+{
+	const struct sources *s = sources_at(gid);
+	uint32_t name = s ? names_get(s->known, qpn & 0xffffff) : 0;
+
+	return name ? name : qpn;
+}
+
+/* A header of version 6, or an IPv4 one in its last bytes (IBA annex A17, RoCEv2). */
+uint32_t elsewhere_source_of(const struct ibv_context *ctx,
+			     const struct ibv_grh *grh, uint32_t qpn)
+{
+	enum {
+		IPV4 = 20,
+		SOURCE = 12
+	};
+	const uint8_t *bytes = (const uint8_t *)grh;
+	union ibv_gid from = { .raw = { [10] = 0xff, 0xff } };
+
+	/* then it may be no address of this process */
+	if (atomic_load(&container_of(ctx, struct shadow_context, verbs.context)
+				 ->has_iovas))
+		return qpn;
+	if (bytes[0] >> 4 == 6)
+		from = grh->sgid;
+	else if (bytes[IPV4] >> 4 == 4)
+		memcpy(from.raw + 12, bytes + IPV4 + SOURCE, 4);
+	else
+		return qpn;
+	return known_as(&from, qpn);
+}
+
 /* --- places --- */
 
 /* All handles that lead to its GID have a way there before anybody is looked up in it. */
@@ -205,6 +277,25 @@ static int go_all_further(const union ibv_gid *gid, struct further *f)
 	return f->err;
 }
 
+/* Who answers a datagram names the GID that it has come from, and the number he knows. */
+static int set_one(const union ibv_gid *gid, const union ibv_gid *at,
+		   const struct elsewhere *qp, struct swap *s)
+{
+	uint32_t name = known_as(gid, qp->was);
+	struct sources *sources = sources_at(at);
+	int err = set(gid, qp->was, at, qp->is, s);
+
+	if (!err && name != qp->is)
+		err = set(at, name, at, qp->is, s);
+	if (err)
+		return err;
+	if (!sources)
+		sources = new_sources(at);
+	if (!sources || names_set(sources->known, qp->is, name))
+		return swap_refuse(s, ENOMEM, "no memory for names");
+	return 0;
+}
+
 static int tell(const union ibv_gid *gid, const union ibv_gid *at,
 		const struct elsewhere *qps, unsigned int n, struct names *is,
 		struct swap *s)
@@ -217,7 +308,7 @@ static int tell(const union ibv_gid *gid, const union ibv_gid *at,
 			return swap_refuse(s, ENOMEM, "no memory for names");
 	err = go_all_further(gid, &f);
 	for (unsigned int i = 0; i < n && !err; i++)
-		err = set(gid, qps[i].was, at, qps[i].is, s);
+		err = set_one(gid, at, &qps[i], s);
 	return err;
 }
 

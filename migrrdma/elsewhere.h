@@ -2,7 +2,7 @@
 /*
  * Datagrams to QPs that are elsewhere now: who sends names a GID, by an address handle, and
  * the number of a QP there. Both are looked up in each request (section 3.3 of the paper).
- * What arrives has the real number and GID of its sender: an answer to these goes there.
+ * What arrives has the real GID of its sender, and the number that it was known by.
  */
 #ifndef MIGRRDMA_ELSEWHERE_H
 #define MIGRRDMA_ELSEWHERE_H
@@ -50,6 +50,26 @@ static inline struct ibv_ah *elsewhere_ah(struct ibv_ah *ah, uint32_t *qpn)
 	if (unlikely(to_ah(ah)->lost))
 		*qpn = NO_QPN;
 	return to_ah(ah)->real;
+}
+
+/* has anybody been told of? */
+extern atomic_bool elsewhere_is_told;
+
+uint32_t elsewhere_source_of(const struct ibv_context *ctx,
+			     const struct ibv_grh *grh, uint32_t qpn);
+
+/**
+ * elsewhere_source - the number by which the sender of a datagram is known
+ * @grh: what has come before it, in the memory that the application has posted
+ * @qpn: the real one
+ */
+static inline uint32_t elsewhere_source(const struct ibv_context *ctx,
+					const void *grh, uint32_t qpn)
+{
+	return unlikely(atomic_load_explicit(&elsewhere_is_told,
+					     memory_order_acquire))
+		       ? elsewhere_source_of(ctx, grh, qpn)
+		       : qpn;
 }
 
 /*

@@ -191,6 +191,9 @@ static struct ibv_mr *made_mr(struct shadow_mr *s, struct ibv_mr *mr)
 	if (mr) {
 		s->real = mr;
 		copy_mr(s);
+		if (s->kind != MR_MEMORY || s->iova != (uintptr_t)mr->addr)
+			atomic_store(&to_context(s->mr.context)->has_iovas,
+				     true);
 		err = list_mr(s);
 	}
 	if (mr && !err)

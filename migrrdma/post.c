@@ -7,6 +7,7 @@
 #include "recvq.h"
 #include "section.h"
 #include "sendq.h"
+#include "slots.h"
 
 /*
  * The application's requests must not be changed, so copies are posted, some at a time.
@@ -232,6 +233,8 @@ int post_recv_named(struct shadow_qp *s, struct ibv_recv_wr *wr,
 	struct ibv_sge sge[MOST_SGES];
 	int n, sges, err;
 
+	if (s->slots)
+		return slots_post_qp(s, wr, bad_wr);
 	do {
 		sges = 0;
 		for (n = 0; wr && n < AT_ONCE; n++, wr = wr->next) {

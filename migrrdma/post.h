@@ -45,7 +45,7 @@ int post_name_sges(const struct ibv_context *ctx, struct ibv_sge *to,
 int post_send_real(struct shadow_qp *qp, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr);
 
-/* post_recv_real() of a QP with names */
+/* post_recv_real() of a QP with names, or slots */
 int post_recv_named(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr);
 
@@ -55,7 +55,7 @@ static inline int post_recv_real(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 {
 	*bad_wr = NULL;
 	if (unlikely(atomic_load_explicit(&qp->slow, memory_order_relaxed) &
-		     SLOW_NAMES))
+		     (SLOW_NAMES | SLOW_AH)))
 		return post_recv_named(qp, wr, bad_wr);
 	return qp->post_recv(qp->real, wr, bad_wr);
 }

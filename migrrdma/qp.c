@@ -11,6 +11,7 @@
 #include "peer.h"
 #include "recvq.h"
 #include "sendq.h"
+#include "slots.h"
 #include "suspend.h"
 
 /* --- of a context --- */
@@ -159,13 +160,20 @@ void qp_note_rts(struct shadow_qp *s)
 /* what the layer needs to know of it, if it is to be replaced */
 static int prepare(struct shadow_qp *s)
 {
+	const struct ibv_srq_attr became = { .max_wr = s->cap.max_recv_wr,
+					     .max_sge = s->cap.max_recv_sge };
+
 	if (!control_is_on())
 		return 0;
-	if (s->qp.srq)
+	if (s->qp.srq || s->qp.qp_type == IBV_QPT_UD)
 		atomic_fetch_or(&to_cq(s->qp.recv_cq)->slow, CQ_SLOTS);
-	else if (s->cap.max_recv_wr)
-		s->recvq = recvq_new(&s->cap);
-	return s->qp.srq || s->recvq || !s->cap.max_recv_wr ? 0 : ENOMEM;
+	if (s->qp.srq || !s->cap.max_recv_wr)
+		return 0;
+	s->recvq = recvq_new(&s->cap);
+	if (s->recvq && s->qp.qp_type == IBV_QPT_UD)
+		s->slots = slots_new(&became);
+	return s->recvq && (s->slots || s->qp.qp_type != IBV_QPT_UD) ? 0
+								     : ENOMEM;
 }
 
 static struct ibv_qp *made_qp(struct shadow_qp *s, struct ibv_qp *qp)
@@ -189,6 +197,7 @@ static struct ibv_qp *made_qp(struct shadow_qp *s, struct ibv_qp *qp)
 		return &s->qp;
 	if (qp) {
 		real()->ibv_destroy_qp(qp);
+		slots_drop(s);
 		errno = err;
 	}
 	free_qp(s);
@@ -274,6 +283,7 @@ static int destroy_qp(struct shadow_qp *s)
 	suspend_forget_marker(s);
 	unlist_qp(s);
 	marker_drop_ah(s);
+	slots_drop(s);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "record.h"
 #include "recvq.h"
 #include "sendq.h"
+#include "slots.h"
 #include "suspend.h"
 
 /* Peers' markers are WRITEs; the application sees what it has asked for. */
@@ -73,6 +74,7 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 		}
 		if (s->recvq)
 			recvq_reset(s->recvq);
+		slots_renew(s);
 	}
 	return 0;
 }

@@ -68,6 +68,8 @@ struct shadow_context {
 	atomic_bool unplugged; /* as if: its verbs fail */
 	bool put_away;	       /* and the layer has nothing to do with it */
 	bool suspended;	       /* a QP of it is */
+	atomic_bool
+		has_iovas; /* addresses in requests may be none of the process */
 	LIST_HEAD(, slots) slots; /* of SRQs that are gone */
 	uint64_t cqs_made;
 
@@ -172,6 +174,7 @@ struct shadow_cq {
 	size_t n_flushed, room_flushed;
 	struct taken *taken, *current;
 	size_t first_taken, n_taken, room_taken;
+	const void *grh; /* of what is read, one by one */
 	bool draining;
 	bool tells_more; /* than struct ibv_wc has */
 
@@ -230,6 +233,7 @@ struct shadow_qp {
 			 struct ibv_recv_wr **bad_wr);
 	_Atomic unsigned char slow;
 	struct recvq *recvq; /* what is posted to receive; NULL without control */
+	struct slots *slots; /* ids of that, of UD */
 	struct peer *
 		peer; /* whose keys requests name, if they are not the real ones */
 

@@ -10,6 +10,7 @@ enum {
 	MOST_SLOTS = 1 << SLOT_BITS,
 	MOST_SRQS = 1 << SRQ_BITS,
 	FIRST_SLOTS = 64,
+	MOST_RETIRED = 64,
 };
 
 #define NONE UINT32_MAX
@@ -218,7 +219,18 @@ bool slots_are_sure(const struct slots *s)
 	return !s->unsure;
 }
 
-uint64_t slots_take(uint64_t wr_id)
+/* in the first piece of its memory, if it is not cut in that */
+static const void *grh_of(const struct slots *s, uint32_t i)
+{
+	const struct ibv_sge *sge = &s->sge[(size_t)i * s->max_sge];
+
+	return s->sge && s->slot[i].num_sge > 0 &&
+			       sge->length >= sizeof(struct ibv_grh)
+		       ? (const void *)(uintptr_t)sge->addr
+		       : NULL;
+}
+
+uint64_t slots_take(uint64_t wr_id, const void **grh)
 {
 	uint32_t i;
 	struct slots *s = find(wr_id, &i);
@@ -226,6 +238,7 @@ uint64_t slots_take(uint64_t wr_id)
 	if (!s)
 		return wr_id;
 	wr_id = s->slot[i].wr_id;
+	*grh = grh_of(s, i);
 	slot_put(s, i);
 	pthread_mutex_unlock(&s->lock);
 	return wr_id;
@@ -246,6 +259,7 @@ void slots_all_in_child(void)
 void slots_in_child(struct shadow_context *c)
 {
 	struct shadow_srq *srq;
+	struct shadow_qp *qp;
 	struct slots *s;
 
 	TAILQ_FOREACH (srq, &c->srqs, entry)
@@ -253,8 +267,63 @@ void slots_in_child(struct shadow_context *c)
 			pthread_mutex_init(&srq->slots->lock, NULL);
 			srq->slots->hold = false;
 		}
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		if (qp->slots)
+			pthread_mutex_init(&qp->slots->lock, NULL);
 	LIST_FOREACH (s, &c->slots, entry)
 		pthread_mutex_init(&s->lock, NULL);
+}
+
+/* --- of QPs --- */
+
+void slots_clear(struct slots *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->slot[i].num_sge != FREE)
+			slot_put(s, i);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void slots_drop(struct shadow_qp *qp)
+{
+	struct shadow_context *c = to_context(qp->qp.context);
+
+	if (!qp->slots)
+		return;
+	pthread_mutex_lock(&c->lock);
+	slots_retire(qp->slots, c);
+	slots_free_retired(c);
+	pthread_mutex_unlock(&c->lock);
+	qp->slots = NULL;
+}
+
+/* A CQ is polled before a QP has been in RESET that often. */
+static void forget_oldest(struct shadow_context *c)
+{
+	struct slots *s, *oldest = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (slots_retired(c) > MOST_RETIRED) {
+		LIST_FOREACH (s, &c->slots, entry)
+			oldest = s;
+		LIST_REMOVE(oldest, entry);
+		delete (oldest);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void slots_renew(struct shadow_qp *qp)
+{
+	const struct ibv_srq_attr became = { .max_wr = qp->cap.max_recv_wr,
+					     .max_sge = qp->cap.max_recv_sge };
+	struct slots *s = qp->slots ? slots_new(&became) : NULL;
+
+	if (!s)
+		return;
+	slots_drop(qp);
+	qp->slots = s;
+	forget_oldest(to_context(qp->qp.context));
 }
 
 /* --- replacement --- */

@@ -2,7 +2,8 @@
 /*
  * RECVs of shared receive queues, until they complete: nobody gives them back when a
  * queue is replaced. The provider gets a number of ours as the id of each, by which it
- * is found when it completes, on whichever CQ.
+ * is found when it completes, on whichever CQ. Those of UD QPs have slots, too, for what
+ * comes before a datagram says where it is from.
  */
 #ifndef MIGRRDMA_SLOTS_H
 #define MIGRRDMA_SLOTS_H
@@ -48,15 +49,32 @@ enum {
 extern uint64_t slots_cookie; /* written before there is a slot */
 
 /* slots_done() of one that begins like that */
-uint64_t slots_take(uint64_t wr_id);
+uint64_t slots_take(uint64_t wr_id, const void **grh);
 
-/** slots_done - the application's id of a RECV that has completed; or the same */
-static inline uint64_t slots_done(uint64_t wr_id)
+/**
+ * slots_done - the application's id of a RECV that has completed; or the same
+ * @grh: receives where a global route header is, if one has come with it, or NULL
+ */
+static inline uint64_t slots_done(uint64_t wr_id, const void **grh)
 {
+	*grh = NULL;
 	return likely(wr_id >> (SRQ_BITS + SLOT_BITS) != slots_cookie)
 		       ? wr_id
-		       : slots_take(wr_id);
+		       : slots_take(wr_id, grh);
 }
+
+/** slots_post_qp - what ibv_post_recv() does, of a QP with slots, by the provider's function */
+int slots_post_qp(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr);
+
+/** slots_clear - there are none any more, nor completions of them */
+void slots_clear(struct slots *slots);
+
+/** slots_renew - a QP has others, as a CQ may still have completions of the ones before */
+void slots_renew(struct shadow_qp *qp);
+
+/** slots_drop - a QP is gone */
+void slots_drop(struct shadow_qp *qp);
 
 /** slots_hold - from now on RECVs are collected, none is given to the provider */
 void slots_hold(struct slots *slots);

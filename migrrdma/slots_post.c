@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RECVs that are posted to SRQs, and get slots
+ * RECVs that are posted, and get slots
  */
 #include "slots_inner.h"
 
@@ -138,5 +138,49 @@ int slots_post(struct shadow_srq *srq, struct ibv_recv_wr *wr,
 		err = post(srq, wr, bad_wr);
 	}
 	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+/* --- of QPs --- */
+
+/* one request, which is seen before it can complete */
+static int post_one(struct shadow_qp *qp, const struct ibv_recv_wr *wr)
+{
+	struct slots *s = qp->slots;
+	struct ibv_sge sge[MOST_SGES];
+	struct ibv_recv_wr *bad, copy = { .num_sge = wr->num_sge };
+	int err = check(s, wr);
+	uint32_t i;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->lock);
+	if (!slot_take(s, wr, &i))
+		err = ENOMEM;
+	pthread_mutex_unlock(&s->lock);
+	if (err)
+		return err;
+	copy.wr_id = slot_id(s, i);
+	copy.sg_list = sge;
+	post_name_sges(qp->qp.context, sge, wr->sg_list, wr->num_sge);
+	err = qp->post_recv(qp->real, &copy, &bad);
+	if (err) {
+		pthread_mutex_lock(&s->lock);
+		slot_put(s, i);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return err;
+}
+
+int slots_post_qp(struct shadow_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr)
+{
+	int err = 0;
+
+	for (; wr && !err; wr = wr->next) {
+		err = post_one(qp, wr);
+		if (err)
+			*bad_wr = wr;
+	}
 	return err;
 }

@@ -130,6 +130,8 @@ static void end(struct shadow_qp *qp)
 		send_cq(qp)->n_flushed = 0;
 	if (qp->recvq)
 		recvq_counted(qp->recvq, (uint32_t)n);
+	if (qp->slots)
+		slots_clear(qp->slots);
 	qp->swap.stopped = true;
 }
 

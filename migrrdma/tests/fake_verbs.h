@@ -115,6 +115,9 @@ extern struct fake_last fake_last;
 /* an MR takes long enough for others to make some, too */
 extern bool fake_slow;
 
+/* with what is received there is a header, and it is from this QP */
+extern uint32_t fake_source;
+
 /* as of mlx5: a QP that has not been in RTS since RESET takes no requests, even in ERR */
 extern bool fake_needs_rts;
 
@@ -229,6 +232,9 @@ struct fake_recv {
 	struct ibv_sge sge[4];
 	struct fake_recv *next;
 };
+
+/** fake_dgid - where a real address handle leads to */
+const union ibv_gid *fake_dgid(const struct ibv_ah *real);
 
 /** fake_recvs - what is posted to receive, the oldest one first; of its SRQ, if any */
 const struct fake_recv *fake_recvs(const struct ibv_qp *real);

@@ -7,6 +7,7 @@
 
 #include "elsewhere.h"
 #include "replace_rig.h"
+#include "slots.h"
 #include "tell.h"
 
 enum {
@@ -97,17 +98,19 @@ static int send_to(struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id)
 }
 
 /* Where does such a request go? By both kinds of calls. */
-static void check_way(struct ibv_ah *ah, uint32_t qpn, struct ibv_ah *real_ah,
+static void check_way(struct ibv_ah *ah, uint32_t qpn, int gid,
 		      uint32_t real_qpn)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 	const struct fake_sent *sent;
+	int to;
 
 	CHECK(!send_to(ah, qpn, 7));
 	sent = fake_sent(behind, fake_sends(behind) - 1);
-	CHECK(sent->wr.wr.ud.ah == real_ah &&
-		      sent->wr.wr.ud.remote_qpn == real_qpn,
-	      "to 0x%x, not 0x%x", sent->wr.wr.ud.remote_qpn, real_qpn);
+	to = fake_dgid(sent->wr.wr.ud.ah)->raw[15];
+	CHECK(to == gid && sent->wr.wr.ud.remote_qpn == real_qpn,
+	      "to 0x%x at %d, not 0x%x at %d", sent->wr.wr.ud.remote_qpn, to,
+	      real_qpn, gid);
 	CHECK(sent->wr.wr.ud.remote_qkey == QKEY);
 	fake_finish(behind, 1, IBV_WC_SUCCESS);
 	POLLED(cq, 4, 7);
@@ -115,7 +118,7 @@ static void check_way(struct ibv_ah *ah, uint32_t qpn, struct ibv_ah *real_ah,
 	ibv_wr_send(ex);
 	ibv_wr_set_ud_addr(ex, ah, qpn, QKEY);
 	ibv_wr_abort(ex);
-	SAW("wr_set_ud_addr", behind, real_ah, real_qpn, QKEY);
+	SAW("wr_set_ud_addr", behind, sent->wr.wr.ud.ah, real_qpn, QKEY);
 }
 
 static int tell(int gid, int at, uint32_t was, uint32_t is)
@@ -209,20 +212,18 @@ static void test_replaced(void)
 	CHECK(!ibv_query_qp(behind, &attr, IBV_QP_STATE, &init));
 	CHECK(behind->state == IBV_QPS_RTS && attr.qkey == QKEY &&
 	      attr.sq_psn == OWN_PSN);
-	RECVS(behind, 5);
 	POLLED(cq, 4, 1);
 	CHECK(fake_sends(behind) == 1 &&
 	      fake_sent(behind, 0)->wr.wr.ud.remote_qpn == 6);
 	fake_finish(behind, 1, IBV_WC_SUCCESS);
 	POLLED(cq, 4, 2);
-	check_way(ah, 5, fake_newest(FAKE_AH), 5);
+	check_way(ah, 5, 20, 5);
 
 	puts("once more before it goes on, and in ERR");
 	suspend();
 	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
 	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
 	replaced();
-	RECVS(behind, 5);
 	set_state(qp, IBV_QPS_ERR);
 	fake_needs_rts = true;
 	suspend();
@@ -236,42 +237,41 @@ static void test_replaced(void)
 
 static void test_elsewhere(void)
 {
-	struct ibv_ah *ah, *other, *one, *two, *late;
+	struct ibv_ah *ah, *other, *late;
 	unsigned int n;
 
 	puts("datagrams follow those who are elsewhere, and no others");
 	begin();
 	ah = handle_of(20);
-	one = fake_newest(FAKE_AH);
 	other = handle_of(21);
-	two = fake_newest(FAKE_AH);
 	CHECK(!tell(20, 30, 0x11, 0x51), "%s", swapped.reason);
 	CHECK(fake_last.ah.grh.dgid.raw[15] == 30 &&
 	      fake_last.ah.grh.sgid_index == SGID_INDEX);
-	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x51);
-	check_way(ah, 0x12, one, 0x12);
-	check_way(other, 0x11, two, 0x11);
+	check_way(ah, 0x11, 30, 0x51);
+	check_way(ah, 0x12, 20, 0x12);
+	check_way(other, 0x11, 21, 0x11);
 	late = handle_of(20);
-	check_way(late, 0x11, fake_newest(FAKE_AH), 0x51);
-	check_way(late, 0x12, fake_older(fake_newest(FAKE_AH)), 0x12);
+	check_way(late, 0x11, 30, 0x51);
+	check_way(late, 0x12, 20, 0x12);
 	CHECK(!ibv_destroy_ah(late));
 
 	puts("further on; by all names, also back to where it was");
 	CHECK(!tell(30, 40, 0x51, 0x61), "%s", swapped.reason);
-	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x61);
+	check_way(ah, 0x11, 40, 0x61);
 	late = handle_of(30);
-	check_way(late, 0x51, fake_newest(FAKE_AH), 0x61);
+	check_way(late, 0x51, 40, 0x61);
+	check_way(late, 0x11, 40, 0x61); /* of who has answered from there */
 	CHECK(!ibv_destroy_ah(late));
 	CHECK(!tell(40, 20, 0x61, 0x71), "%s", swapped.reason);
-	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x71);
-	check_way(ah, 0x71, one, 0x71);
+	check_way(ah, 0x11, 20, 0x71);
+	check_way(ah, 0x71, 20, 0x71);
 	CHECK(!tell(20, 20, 0x71, 0x72), "%s", swapped.reason);
-	check_way(ah, 0x11, fake_newest(FAKE_AH), 0x72);
+	check_way(ah, 0x11, 20, 0x72);
 
 	puts("who is replaced knows it still");
 	suspend();
 	replaced();
-	check_way(other, 0x11, fake_newest(FAKE_AH), 0x11);
+	check_way(other, 0x11, 21, 0x11);
 	CHECK(!send_to(ah, 0x11, 3));
 	n = fake_sends(behind);
 	CHECK(fake_sent(behind, n - 1)->wr.wr.ud.remote_qpn == 0x72);
@@ -282,13 +282,103 @@ static void test_elsewhere(void)
 	suspend();
 	CHECK(!tell(21, 31, 0x11, 0x81));
 	resume();
-	check_way(other, 0x11, fake_newest(FAKE_AH), 0x81);
+	check_way(other, 0x11, 31, 0x81);
 	fake_fail("ibv_create_ah", EHOSTUNREACH);
 	CHECK(tell(21, 32, 0x12, 0x82) == EHOSTUNREACH);
 	CHECK(strstr(swapped.reason, "address handle"), "%s", swapped.reason);
 	CHECK(!tell(21, 32, 0x12, 0x82), "%s", swapped.reason);
-	check_way(other, 0x12, fake_newest(FAKE_AH), 0x82);
+	check_way(other, 0x12, 32, 0x82);
 	CHECK(!ibv_destroy_ah(ah) && !ibv_destroy_ah(other));
+	end();
+}
+
+/* --- what arrives --- */
+
+static char arrived[64]; /* with what comes before a datagram */
+
+static void post_recv(uint64_t wr_id, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)arrived, length, 9 };
+	struct ibv_recv_wr *bad,
+		wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+
+	CHECK(!ibv_post_recv(qp, &wr, &bad));
+}
+
+static void header_6(int gid)
+{
+	const union ibv_gid from = gid_of(gid);
+
+	memset(arrived, 0, sizeof(arrived));
+	arrived[0] = 0x60;
+	memcpy(arrived + 8, &from, sizeof(from));
+}
+
+/* that of IPv4 is in its end */
+static void header_4(int last)
+{
+	memset(arrived, 0, sizeof(arrived));
+	arrived[20] = 0x45;
+	memcpy(arrived + 32, (char[]){ 10, 10, 0, (char)last }, 4);
+}
+
+/* It is of so many bytes with its header: whom is it from, for the application? */
+static uint32_t source_of(uint32_t real_qpn, uint32_t length)
+{
+	static uint64_t wr_id = 100;
+	struct ibv_wc wc;
+
+	fake_source = real_qpn;
+	post_recv(++wr_id, length);
+	fake_receive(behind, length);
+	MUST(ibv_poll_cq(cq, 1, &wc) == 1);
+	CHECK(wc.wr_id == wr_id && wc.qp_num == qp->qp_num);
+	fake_source = 0;
+	return wc.src_qp;
+}
+
+static void test_sources(void)
+{
+	const union ibv_gid
+		from = { .raw = { [10] = 0xff, 0xff, 10, 10, 0, 2 } },
+		at = { .raw = { [10] = 0xff, 0xff, 10, 10, 0, 3 } };
+	const struct elsewhere e = { 0x11, 0x21 };
+	struct ibv_recv_wr *bad;
+	struct ibv_mr *mr;
+
+	puts("whom a datagram is from, as the application knows him");
+	begin();
+	header_6(60);
+	CHECK(source_of(0x51, 64) == 0x51);
+	CHECK(!tell(59, 60, 0x11, 0x51));
+	CHECK(source_of(0x51, 64) == 0x11);
+	CHECK(source_of(0x52, 64) == 0x52);
+	CHECK(source_of(0x51, 39) == 0x51); /* its header is cut */
+	CHECK(!tell(60, 61, 0x51, 0x61));
+	header_6(61);
+	CHECK(source_of(0x61, 64) == 0x11);
+	header_6(62);
+	CHECK(source_of(0x61, 64) == 0x61);
+	CHECK(!layer_elsewhere(&from, &at, &e, 1, &swapped));
+	header_4(3);
+	CHECK(source_of(0x21, 64) == 0x11);
+	header_4(2);
+	CHECK(source_of(0x21, 64) == 0x21);
+
+	puts("no more RECVs are known than there are");
+	for (int i = 0; i < 100; i++) {
+		CHECK(!ibv_post_recv(qp, &(struct ibv_recv_wr){ .wr_id = 5 },
+				     &bad));
+		set_state(qp, IBV_QPS_RESET);
+		set_state(qp, IBV_QPS_RTS);
+	}
+	CHECK(slots_retired(to_context(ctx)) == 64);
+	puts("addresses that are none of the process are not looked at");
+	mr = ibv_reg_mr_iova(pd, arrived, sizeof(arrived), 0, 0);
+	MUST(mr);
+	header_4(3);
+	CHECK(source_of(0x21, 64) == 0x21);
+	CHECK(!ibv_dereg_mr(mr));
 	end();
 }
 
@@ -337,8 +427,8 @@ static void test_other_host(void)
 
 	puts("and what goes to who is nowhere goes to nobody, here");
 	CHECK(!memcmp(&fake_last.ah.grh.dgid, &fake_gids[7].gid, 16));
-	check_way(gone, 0x11, fake_newest(FAKE_AH), NOBODY);
-	check_way(ah, 0x11, fake_older(fake_newest(FAKE_AH)), 0x11);
+	check_way(gone, 0x11, fake_gids[7].gid.raw[15], NOBODY);
+	check_way(ah, 0x11, 50, 0x11);
 	memcpy(fake_gids, before, sizeof(before));
 	CHECK(!ibv_destroy_ah(ah) && !ibv_destroy_ah(gone));
 	end();
@@ -351,5 +441,6 @@ int main(void)
 	test_replaced();
 	test_elsewhere();
 	test_other_host();
+	test_sources();
 	return rig_close();
 }

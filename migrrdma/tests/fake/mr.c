@@ -254,18 +254,30 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 	return ring_bell(qp->context);
 }
 
+struct fake_ah {
+	struct ibv_ah ah;
+	union ibv_gid dgid;
+};
+
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct ibv_ah *ah;
+	struct fake_ah *f;
 
 	OWN(PD, pd);
 	KEEP(ah, *attr);
 	ENTER_OR(NULL, pd, attr->dlid, attr->port_num);
-	ah = make(FAKE_AH, sizeof(*ah));
-	ah->context = pd->context;
-	ah->pd = pd;
-	ah->handle = new_handle();
-	return ah;
+	f = make(FAKE_AH, sizeof(*f));
+	f->ah.context = pd->context;
+	f->ah.pd = pd;
+	f->ah.handle = new_handle();
+	f->dgid = attr->grh.dgid;
+	return &f->ah;
+}
+
+const union ibv_gid *fake_dgid(const struct ibv_ah *real)
+{
+	OWN(AH, real);
+	return &((const struct fake_ah *)real)->dgid;
 }
 
 int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port_num,

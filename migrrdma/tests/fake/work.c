@@ -6,6 +6,7 @@
 #include <limits.h>
 
 bool works;
+uint32_t fake_source;
 static unsigned int flushes = UINT_MAX;
 void (*fake_posted_hook)(struct ibv_qp *real, const struct fake_sent *sent);
 
@@ -139,7 +140,9 @@ static void finish_recv(struct ibv_qp *real, struct recvs *r,
 			     .status = status,
 			     .opcode = IBV_WC_RECV,
 			     .byte_len = byte_len,
-			     .qp_num = real->qp_num };
+			     .qp_num = real->qp_num,
+			     .src_qp = fake_source,
+			     .wc_flags = fake_source ? IBV_WC_GRH : 0 };
 
 	r->first = f->next;
 	r->n--;
