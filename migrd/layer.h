@@ -87,11 +87,13 @@ struct layer {
 	const char *
 		target; /* the host where the container is to go, if it is known */
 	unsigned int budget; /* ms */
+	unsigned int hurry;  /* ms, in the place of PATIENCE_MS if it is not 0 */
 	char local[MOST_HOST];
 	bool ahead;	 /* somebody makes things where the container will be */
 	long long taped; /* commands of movers that were so spared */
 	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
 	size_t n, movers;
+	struct layer *others; /* that may send datagrams to it, or NULL */
 	char reason[1024]; /* why something has failed: the first reason */
 	double check, suspend, replace_partners, hold, restore, exchange,
 		connect, resume; /* ms */
@@ -213,17 +215,18 @@ static inline bool layer_is_datagram(const struct layer_qp *qp)
 	return qp->n_gids;
 }
 
-/* Where QPs of datagrams are now is believed of those that are proven to be the movers' now. */
+/*
+ * Where QPs of datagrams are now is believed of those that are proven to be the movers' now.
+ * If there are some, connections are opened to all who may send to them: at the hosts that
+ * the container sends datagrams to, at this one and where it is to go. Who cannot be told is
+ * named.
+ */
 bool layer_prove_datagrams(struct layer *l);
 
-/* All who are there learn where datagrams to the container's QPs are to go, as it does itself. */
+/* All of them learn where datagrams to the container's QPs are to go, as it does itself. */
 void layer_tell_datagrams(struct layer *l);
 
-/*
- * So do others at the hosts that the container sends datagrams to, at this one and where it
- * was to go: who does not is named. With their own connections: they are not suspended.
- */
-void layer_tell_others(struct layer *l);
+void layer_free_others(struct layer *l);
 
 /* layer_record.c */
 

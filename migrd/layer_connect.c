@@ -182,7 +182,6 @@ bool layer_connect(struct layer *l, double *begin)
 	layer_word_for(l, 0, l->n, "resume");
 	layer_go_on(l);
 	l->resume = layer_since(begin);
-	layer_tell_others(l);
 	for (size_t i = 0; i < l->movers; i++)
 		if (l->procs[i]->is_lost)
 			good = layer_fail(l, "%s: process %s: %s",

@@ -11,24 +11,10 @@
 #include <string.h>
 
 enum {
-	BUSY_MS = 2000, /* somebody else may be speaking to a process */
-	ROOM = 64,	/* at the end of a line */
+	BUSY_MS = 2000,	 /* somebody else may be speaking to a process */
+	HURRY_MS = 1000, /* for who is told while the container waits */
+	ROOM = 64,	 /* at the end of a line */
 };
-
-bool layer_prove_datagrams(struct layer *l)
-{
-	layer_check_owners(l, false);
-	for (size_t i = 0; i < l->movers; i++) {
-		struct layer_names *n = &l->procs[i]->names;
-
-		if (l->procs[i]->failed)
-			return false;
-		for (size_t j = 0; j < n->n_qps; j++)
-			if (layer_is_datagram(&n->qps[j]))
-				n->qps[j].was = n->qps[j].real;
-	}
-	return true;
-}
 
 /* --- what is told --- */
 
@@ -84,7 +70,7 @@ static void tell_of_all(const struct layer *l, struct layer_proc *to)
 }
 
 /* It goes on with what it is connected to. */
-static void name_failed(struct layer *l)
+static void name_failed(struct layer *l, const char *container)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
@@ -92,19 +78,10 @@ static void name_failed(struct layer *l)
 		if (p->failed)
 			fprintf(stderr,
 				"migr-layer: %s: process %s: its datagrams do not follow %s: %s\n",
-				p->host, p->id, l->container, p->reason);
+				p->host, p->id, container, p->reason);
 		p->failed = false;
 	}
 	*l->reason = 0;
-}
-
-void layer_tell_datagrams(struct layer *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (!l->procs[i]->is_lost)
-			tell_of_all(l, l->procs[i]);
-	layer_round(l);
-	name_failed(l);
 }
 
 /* --- others --- */
@@ -117,9 +94,10 @@ static bool is_known(const struct layer *l, const char *id)
 	return false;
 }
 
-static void add_other(struct layer *l, struct layer *others, const char *host,
-		      bool by_gid, const char *id)
+static void add_other(struct layer *l, const char *host, bool by_gid,
+		      const char *id)
 {
+	struct layer *others = l->others;
 	struct layer_proc *p;
 	char reason[512];
 
@@ -138,12 +116,10 @@ static void add_other(struct layer *l, struct layer *others, const char *host,
 	others->procs[others->n++] = p;
 	if (!layer_open(others, p, now_ms() + BUSY_MS, reason, sizeof(reason)))
 		layer_proc_fails(others, p, "%s", reason);
-	else
-		tell_of_all(l, p);
 }
 
-static void add_host(struct layer *l, struct layer *others,
-		     struct layer_hosts *hosts, const char *host, bool by_gid)
+static void add_host(struct layer *l, struct layer_hosts *hosts,
+		     const char *host, bool by_gid)
 {
 	struct conn *c;
 	char reason[512];
@@ -163,21 +139,9 @@ static void add_host(struct layer *l, struct layer *others,
 		id = json_string_value(
 			json_object_get(json_array_get(list, i), "id"));
 		if (layer_is_id(id))
-			add_other(l, others, host, by_gid, id);
+			add_other(l, host, by_gid, id);
 	}
 	json_decref(answer);
-}
-
-static void free_others(struct layer *others)
-{
-	for (size_t i = 0; i < others->n; i++) {
-		struct layer_proc *p = others->procs[i];
-
-		layer_close(p);
-		json_decref(p->answer);
-		free(p->text);
-		free(p);
-	}
 }
 
 /* a group is nobody's, and a link-local address says nothing of a host */
@@ -187,30 +151,14 @@ static bool is_of_host(const struct in6_addr *gid)
 	       !(IN6_IS_ADDR_V4MAPPED(gid) && gid->s6_addr[12] >= 224);
 }
 
-static bool has_datagrams(const struct layer *l)
+static void find_others(struct layer *l)
 {
-	for (size_t i = 0; i < l->movers; i++)
-		for (size_t j = 0; j < l->procs[i]->names.n_qps; j++)
-			if (!l->procs[i]->is_lost &&
-			    l->procs[i]->names.qps[j].was)
-				return true;
-	return false;
-}
-
-void layer_tell_others(struct layer *l)
-{
-	struct layer others = { .ctx = l->ctx,
-				.port = l->port,
-				.budget = l->budget,
-				.container = l->container };
 	struct layer_hosts hosts = { .n = 0 };
 	char host[MOST_HOST];
 
-	if (!has_datagrams(l))
-		return;
-	add_host(l, &others, &hosts, l->local, false);
+	add_host(l, &hosts, l->local, false);
 	if (l->target)
-		add_host(l, &others, &hosts, l->target, false);
+		add_host(l, &hosts, l->target, false);
 	for (size_t i = 0; i < l->movers; i++)
 		for (size_t j = 0; j < l->procs[i]->names.n_destinations; j++) {
 			const struct in6_addr *gid =
@@ -219,10 +167,75 @@ void layer_tell_others(struct layer *l)
 			if (!is_of_host(gid))
 				continue;
 			layer_host_of(gid, host);
-			add_host(l, &others, &hosts, host, true);
+			add_host(l, &hosts, host, true);
 		}
-	layer_round(&others);
-	name_failed(&others);
-	free_others(&others);
 	layer_hosts_end(&hosts);
+	name_failed(l->others, l->container);
+}
+
+/* --- before, and after the stop --- */
+
+static bool prove(struct layer *l, bool *some)
+{
+	*some = false;
+	layer_check_owners(l, false);
+	for (size_t i = 0; i < l->movers; i++) {
+		struct layer_names *n = &l->procs[i]->names;
+
+		if (l->procs[i]->failed)
+			return false;
+		for (size_t j = 0; j < n->n_qps; j++)
+			if (layer_is_datagram(&n->qps[j])) {
+				n->qps[j].was = n->qps[j].real;
+				*some = true;
+			}
+	}
+	return true;
+}
+
+bool layer_prove_datagrams(struct layer *l)
+{
+	bool some;
+
+	if (!prove(l, &some))
+		return false;
+	if (!some)
+		return true;
+	l->others = calloc(1, sizeof(*l->others));
+	if (!l->others)
+		return layer_fail(l, "no memory");
+	l->others->ctx = l->ctx;
+	l->others->port = l->port;
+	l->others->hurry = HURRY_MS;
+	find_others(l);
+	return true;
+}
+
+static void tell_all(struct layer *l, struct layer *to)
+{
+	for (size_t i = 0; i < to->n; i++)
+		if (to->procs[i]->open && !to->procs[i]->is_lost)
+			tell_of_all(l, to->procs[i]);
+	layer_round(to);
+	name_failed(to, l->container);
+}
+
+void layer_tell_datagrams(struct layer *l)
+{
+	tell_all(l, l);
+	if (l->others)
+		tell_all(l, l->others);
+}
+
+void layer_free_others(struct layer *l)
+{
+	struct layer *others = l->others;
+
+	for (size_t i = 0; others && i < others->n; i++) {
+		layer_close(others->procs[i]);
+		json_decref(others->procs[i]->answer);
+		free(others->procs[i]->text);
+		free(others->procs[i]);
+	}
+	free(others);
 }

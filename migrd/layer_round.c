@@ -41,10 +41,15 @@ static void broken(struct layer *l, struct layer_proc *p, const char *line)
 	layer_close(p);
 }
 
+static unsigned int patience(const struct layer *l)
+{
+	return l->hurry ? l->hurry : PATIENCE_MS;
+}
+
 /* A line takes no longer. */
 static long long line_until(const struct layer *l, const struct cursor *c)
 {
-	long long until = now_ms() + l->budget + PATIENCE_MS;
+	long long until = now_ms() + l->budget + patience(l);
 
 	return until < c->deadline ? until : c->deadline;
 }
@@ -168,7 +173,7 @@ static void begins(struct layer *l, struct cursor *cursors)
 		struct layer_proc *p = l->procs[i];
 
 		cursors[i] = (struct cursor){ p->text, p->text, p->text, 0,
-					      now + l->budget + PATIENCE_MS +
+					      now + l->budget + patience(l) +
 						      (long long)p->lines *
 							      LINE_MS };
 		forget(p);

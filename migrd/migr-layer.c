@@ -116,6 +116,7 @@ static void end(struct layer *l)
 		free(p->text);
 		free(p);
 	}
+	layer_free_others(l);
 	SSL_CTX_free(l->ctx);
 }
 

@@ -277,23 +277,61 @@ static int go_all_further(const union ibv_gid *gid, struct further *f)
 	return f->err;
 }
 
-/* Who answers a datagram names the GID that it has come from, and the number he knows. */
+/*
+ * Who answers a datagram names the GID that it has come from, and the number he knows. The
+ * real one at @gid is known to who is shown that, unless it is another one's name there.
+ */
 static int set_one(const union ibv_gid *gid, const union ibv_gid *at,
-		   const struct elsewhere *qp, struct swap *s)
+		   const struct elsewhere *qp, uint32_t name, struct swap *s)
 {
-	uint32_t name = known_as(gid, qp->was);
-	struct sources *sources = sources_at(at);
-	int err = set(gid, qp->was, at, qp->is, s);
+	int err = set(gid, name, at, qp->is, s);
 
 	if (!err && name != qp->is)
 		err = set(at, name, at, qp->is, s);
-	if (err)
-		return err;
+	return err;
+}
+
+static bool is_name(const union ibv_gid *gid, uint32_t name)
+{
+	struct place *place;
+
+	LIST_FOREACH (place, &places, entry)
+		if (same(&place->gid, gid) &&
+		    names_get(place->qpns, name & 0xffffff))
+			return true;
+	return false;
+}
+
+static int note_source(const union ibv_gid *at, uint32_t real, uint32_t name,
+		       struct swap *s)
+{
+	struct sources *sources = sources_at(at);
+
 	if (!sources)
 		sources = new_sources(at);
-	if (!sources || names_set(sources->known, qp->is, name))
+	if (!sources || names_set(sources->known, real, name))
 		return swap_refuse(s, ENOMEM, "no memory for names");
 	return 0;
+}
+
+/* Numbers of before may be those of now, of others: they are looked at before any changes. */
+static int tell_named(const union ibv_gid *gid, const union ibv_gid *at,
+		      const struct elsewhere *qps, unsigned int n,
+		      uint32_t *name, struct swap *s)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < n; i++)
+		name[i] = known_as(gid, qps[i].was);
+	for (i = 0; i < n && !err; i++)
+		err = set_one(gid, at, &qps[i], name[i], s);
+	for (i = 0; i < n && !err; i++)
+		if (!is_name(gid, qps[i].was))
+			err = set(gid, qps[i].was, at, qps[i].is, s);
+	for (i = 0; i < n && !err; i++)
+		err = note_source(at, qps[i].is, name[i], s);
+	return err;
 }
 
 static int tell(const union ibv_gid *gid, const union ibv_gid *at,
@@ -301,14 +339,20 @@ static int tell(const union ibv_gid *gid, const union ibv_gid *at,
 		struct swap *s)
 {
 	struct further f = { .is = is, .at = at, .s = s };
-	int err = 0;
+	uint32_t *name;
+	int err;
 
 	for (unsigned int i = 0; i < n; i++)
 		if (names_set(is, qps[i].was, qps[i].is))
 			return swap_refuse(s, ENOMEM, "no memory for names");
 	err = go_all_further(gid, &f);
-	for (unsigned int i = 0; i < n && !err; i++)
-		err = set_one(gid, at, &qps[i], s);
+	if (err)
+		return err;
+	name = calloc(n, sizeof(*name));
+	if (!name)
+		return swap_refuse(s, ENOMEM, "no memory for names");
+	err = tell_named(gid, at, qps, n, name, s);
+	free(name);
 	return err;
 }
 

@@ -3,7 +3,9 @@
  * Those who send datagrams to a container are told where its queue pairs are then: who moves
  * himself, a partner, and who is connected to nothing.
  */
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "layer_rig.h"
@@ -23,7 +25,7 @@
 						HERE) ", " UD("32", "32", ""), \
 	      DESTINATIONS(                                                    \
 		      "\"" GID                                                 \
-		      "\", \"fe80::1\", \"::ffff:239.1.2.3\", \"ff0e::1\""))
+		      "\", \"::ffff:10.10.0.9\", \"fe80::1\", \"::ffff:239.1.2.3\", \"ff0e::1\""))
 #define MOVED                                                                 \
 	NAMES(QP("17", "117", "27",                                           \
 		 AT("127")) ", " UD("30", "130",                              \
@@ -56,14 +58,19 @@ static void whose(int of_moved)
 	qps(text);
 }
 
-static void stop(void)
+static void go_on(void)
 {
-	begin();
 	CHECK(layer_says("checked"), "%s", heard);
 	layer_tell("stop\n");
 	CHECK(layer_says("stopped"), "%s", heard);
 	CHECK(fake_ended(&mover) == 'r');
 	answers(&mover, "names", MOVED);
+}
+
+static void stop(void)
+{
+	begin();
+	go_on();
 }
 
 static void ended(struct fake *f)
@@ -108,14 +115,15 @@ static void test_refuses(void)
 	puts("one that cannot follow, and a host that is gone, are named");
 	answers(&other, "elsewhere", REFUSAL("no memory"));
 	answers(&partner, "elsewhere", REFUSAL("no way"));
-	stop();
 	gone("10.10.0.9");
+	begin();
+	CHECK(layer_says_some(
+		"10.10.0.9: datagrams from there may not follow box"));
+	go_on();
 	layer_tell("restored n2\n");
 	CHECK(layer_says_some("its datagrams do not follow box: elsewhere"));
 	CHECK(strstr(heard, partner.id) && strstr(heard, "no way"), "%s",
 	      heard);
-	CHECK(layer_says_some(
-		"10.10.0.9: datagrams from there may not follow box"));
 	CHECK(layer_says_some("its datagrams do not follow box: elsewhere"));
 	CHECK(strstr(heard, other.id) && strstr(heard, "no memory"), "%s",
 	      heard);
@@ -125,6 +133,27 @@ static void test_refuses(void)
 	gone(NULL);
 	answers(&other, "elsewhere", NULL);
 	answers(&partner, "elsewhere", NULL);
+	ended(&mover);
+	ended(&partner);
+	ended(&other);
+}
+
+/* Who is not suspended himself may take as long as he likes: that is known. */
+static void test_slow(void)
+{
+	const char *ms;
+
+	puts("nobody waits for long for one that does not answer");
+	stop();
+	kill(other.pid, SIGSTOP);
+	layer_tell("restored n2\n");
+	CHECK(layer_says_some("its datagrams do not follow box: elsewhere"));
+	CHECK(layer_says("{\"check_ms\": "), "%s", heard);
+	ms = strstr(heard, "\"exchange_ms\": ");
+	CHECK(ms && atoi(ms + 15) < 20000, "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	kill(other.pid, SIGCONT);
 	ended(&mover);
 	ended(&partner);
 	ended(&other);
@@ -185,6 +214,7 @@ int main(void)
 	test_told();
 	test_not_moved();
 	test_refuses();
+	test_slow();
 	test_not_its_own();
 	test_garbage();
 	fake_kill(&mover);

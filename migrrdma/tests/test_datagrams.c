@@ -237,6 +237,10 @@ static void test_replaced(void)
 
 static void test_elsewhere(void)
 {
+	const struct elsewhere
+		up[] = { { 0x21, 0x22 }, { 0x22, 0x23 }, { 0x23, 0x24 } },
+		down[] = { { 0x22, 0x20 }, { 0x23, 0x21 }, { 0x24, 0x22 } },
+		round[] = { { 0x20, 0x22 }, { 0x21, 0x23 }, { 0x22, 0x21 } };
 	struct ibv_ah *ah, *other, *late;
 	unsigned int n;
 
@@ -267,6 +271,24 @@ static void test_elsewhere(void)
 	check_way(ah, 0x71, 20, 0x71);
 	CHECK(!tell(20, 20, 0x71, 0x72), "%s", swapped.reason);
 	check_way(ah, 0x11, 20, 0x72);
+
+	puts("numbers of before are those of others now");
+	CHECK(!layer_elsewhere(&(union ibv_gid){ .raw = { 0xfe, [15] = 70 } },
+			       &(union ibv_gid){ .raw = { 0xfe, [15] = 71 } },
+			       up, 3, &swapped));
+	CHECK(!layer_elsewhere(&(union ibv_gid){ .raw = { 0xfe, [15] = 71 } },
+			       &(union ibv_gid){ .raw = { 0xfe, [15] = 70 } },
+			       down, 3, &swapped));
+	CHECK(!layer_elsewhere(&(union ibv_gid){ .raw = { 0xfe, [15] = 70 } },
+			       &(union ibv_gid){ .raw = { 0xfe, [15] = 70 } },
+			       round, 3, &swapped));
+	for (int i = 70; i <= 71; i++) {
+		late = handle_of(i);
+		check_way(late, 0x21, 70, 0x22);
+		check_way(late, 0x22, 70, 0x23);
+		check_way(late, 0x23, 70, 0x21);
+		CHECK(!ibv_destroy_ah(late));
+	}
 
 	puts("who is replaced knows it still");
 	suspend();
