@@ -81,19 +81,36 @@ struct layer_proc {
 	bool is_lost;	  /* the others go on without it */
 };
 
+enum {
+	LAYER_HOSTS = 16,
+	LAYER_SPARE = 8,
+};
+
+/* connections to daemons that are not bound to a process */
+struct layer_hosts {
+	struct {
+		char name[MOST_HOST];
+		struct conn conn;
+	} all[LAYER_HOSTS];
+	size_t n;
+	struct conn spare[LAYER_SPARE]; /* to the container's next host */
+	size_t spares;
+};
+
 struct layer {
 	SSL_CTX *ctx;
 	const char *port, *container;
 	const char *
 		target; /* the host where the container is to go, if it is known */
 	unsigned int budget; /* ms */
-	unsigned int hurry;  /* ms, in the place of PATIENCE_MS if it is not 0 */
+	unsigned int hurry; /* ms, in the place of PATIENCE_MS if it is not 0 */
 	char local[MOST_HOST];
 	bool ahead;	 /* somebody makes things where the container will be */
 	long long taped; /* commands of movers that were so spared */
 	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
 	size_t n, movers;
 	struct layer *others; /* that may send datagrams to it, or NULL */
+	struct layer_hosts hosts;
 	char reason[1024]; /* why something has failed: the first reason */
 	double check, suspend, replace_partners, hold, restore, exchange,
 		connect, resume; /* ms */
@@ -157,36 +174,34 @@ struct layer_qp *layer_names_qp(const struct layer_names *n, uint32_t qpn);
 
 /* layer_hosts.c */
 
-enum {
-	LAYER_HOSTS = 16,
-};
+/**
+ * layer_ask_host - ask a daemon; the connection stays for the next time
+ * @by_gid: it is any host's with that address
+ *
+ * Return: the answer, to be freed; NULL, and the reason in @reason
+ */
+json_t *layer_ask_host(struct layer *l, const char *name, bool by_gid,
+		       const char *line, long long deadline, char *reason,
+		       size_t bytes);
 
-/* connections to daemons, as long as they are asked */
-struct layer_hosts {
-	struct {
-		char name[MOST_HOST];
-		struct conn conn;
-	} all[LAYER_HOSTS];
-	size_t n;
-};
+/* As many connections to the container's next host as it has processes, and not too many:
+ * to open one takes longer than all that is said there.
+ */
+void layer_open_spare(struct layer *l);
+bool layer_take_spare(struct layer *l, const char *host, struct conn *c);
 
-void layer_hosts_end(struct layer_hosts *hosts);
+void layer_hosts_end(struct layer *l);
 bool layer_is_id(const char *id);
 
 /* the process that has the peer of a QP, and its host */
-bool layer_ask_whose(struct layer *l, struct layer_hosts *hosts,
-		     const struct layer_qp *qp, char *host, char *id,
-		     char *reason, size_t bytes);
+bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
+		     char *id, char *reason, size_t bytes);
 
 /* Of who names QPs to be sent datagrams to, or, with @all, to be connected to, that are not its
  * own nothing is believed: it fails.
  */
 void layer_check_owners(struct layer *l, bool all);
 
-/* the daemon of a host, or NULL and the reason; @by_gid: it is any host's with that address */
-struct conn *layer_daemon_of(struct layer *l, struct layer_hosts *hosts,
-			     const char *name, bool by_gid, char *reason,
-			     size_t bytes);
 void layer_host_of(const struct in6_addr *gid, char *host);
 
 /* layer_find.c */

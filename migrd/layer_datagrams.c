@@ -118,18 +118,14 @@ static void add_other(struct layer *l, const char *host, bool by_gid,
 		layer_proc_fails(others, p, "%s", reason);
 }
 
-static void add_host(struct layer *l, struct layer_hosts *hosts,
-		     const char *host, bool by_gid)
+static void add_host(struct layer *l, const char *host, bool by_gid)
 {
-	struct conn *c;
 	char reason[512];
-	json_t *answer = NULL, *list;
+	json_t *answer, *list;
 	const char *id;
 
-	c = layer_daemon_of(l, hosts, host, by_gid, reason, sizeof(reason));
-	if (c)
-		answer = layer_ask(c, "processes", now_ms() + PATIENCE_MS,
-				   reason, sizeof(reason));
+	answer = layer_ask_host(l, host, by_gid, "processes",
+				now_ms() + PATIENCE_MS, reason, sizeof(reason));
 	if (!answer)
 		fprintf(stderr,
 			"migr-layer: %s: datagrams from there may not follow %s: %s\n",
@@ -153,12 +149,11 @@ static bool is_of_host(const struct in6_addr *gid)
 
 static void find_others(struct layer *l)
 {
-	struct layer_hosts hosts = { .n = 0 };
 	char host[MOST_HOST];
 
-	add_host(l, &hosts, l->local, false);
+	add_host(l, l->local, false);
 	if (l->target)
-		add_host(l, &hosts, l->target, false);
+		add_host(l, l->target, false);
 	for (size_t i = 0; i < l->movers; i++)
 		for (size_t j = 0; j < l->procs[i]->names.n_destinations; j++) {
 			const struct in6_addr *gid =
@@ -167,9 +162,8 @@ static void find_others(struct layer *l)
 			if (!is_of_host(gid))
 				continue;
 			layer_host_of(gid, host);
-			add_host(l, &hosts, host, true);
+			add_host(l, host, true);
 		}
-	layer_hosts_end(&hosts);
 	name_failed(l->others, l->container);
 }
 

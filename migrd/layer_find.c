@@ -66,16 +66,11 @@ bool layer_processes(struct layer *l, const char *host, long long deadline,
 {
 	char line[MOST_CONTAINER + 16];
 	json_t *answer;
-	struct conn c;
 	bool good;
 
-	if (!client_open(&c, l->ctx, host, l->port, host, deadline, reason,
-			 bytes))
-		return false;
 	/* Others may have as many as they like. */
 	snprintf(line, sizeof(line), "processes %s", l->container);
-	answer = layer_ask(&c, line, deadline, reason, bytes);
-	conn_free(&c);
+	answer = layer_ask_host(l, host, false, line, deadline, reason, bytes);
 	good = answer &&
 	       choose(l, json_object_get(answer, "processes"), found, n);
 	if (answer && !good)
@@ -157,13 +152,12 @@ static struct layer_proc *known(struct layer *l, const char *id)
 	return NULL;
 }
 
-static bool find_peer(struct layer *l, struct layer_hosts *hosts,
-		      struct layer_qp *qp)
+static bool find_peer(struct layer *l, struct layer_qp *qp)
 {
 	char host[MOST_HOST], gid[INET6_ADDRSTRLEN], id[MOST_ID] = "";
 	char reason[512];
 
-	if (layer_ask_whose(l, hosts, qp, host, id, reason, sizeof(reason))) {
+	if (layer_ask_whose(l, qp, host, id, reason, sizeof(reason))) {
 		qp->to = known(l, id);
 		if (!qp->to) {
 			qp->to = add(l, host, true, id, reason, sizeof(reason));
@@ -180,7 +174,6 @@ static bool find_peer(struct layer *l, struct layer_hosts *hosts,
 
 static bool find_peers(struct layer *l)
 {
-	struct layer_hosts hosts = { .n = 0 };
 	bool good = true;
 
 	for (size_t i = 0; i < l->movers; i++) {
@@ -188,9 +181,8 @@ static bool find_peers(struct layer *l)
 
 		for (size_t j = 0; good && j < n->n_qps; j++)
 			if (n->qps[j].connected)
-				good = find_peer(l, &hosts, &n->qps[j]);
+				good = find_peer(l, &n->qps[j]);
 	}
-	layer_hosts_end(&hosts);
 	return good;
 }
 
@@ -284,6 +276,8 @@ bool layer_check(struct layer *l)
 	bool good = ask_target(l) && add_movers(l) && find_peers(l) &&
 		    layer_match(l) && layer_prove_datagrams(l);
 
+	if (good)
+		layer_open_spare(l);
 	l->check = layer_clock() - begin;
 	return good;
 }

@@ -28,12 +28,17 @@ void layer_host_of(const struct in6_addr *gid, char *host)
 		inet_ntop(AF_INET6, gid, host, MOST_HOST);
 }
 
-struct conn *layer_daemon_of(struct layer *l, struct layer_hosts *hosts,
-			     const char *name, bool by_gid, char *reason,
-			     size_t bytes)
+/* --- connections --- */
+
+/* the one that there is, or a new one */
+static struct conn *daemon_of(struct layer *l, const char *name, bool by_gid,
+			      bool *is_new, long long deadline, char *reason,
+			      size_t bytes)
 {
+	struct layer_hosts *hosts = &l->hosts;
 	struct conn *c;
 
+	*is_new = false;
 	for (size_t i = 0; i < hosts->n; i++)
 		if (!strcmp(hosts->all[i].name, name))
 			return &hosts->all[i].conn;
@@ -41,51 +46,13 @@ struct conn *layer_daemon_of(struct layer *l, struct layer_hosts *hosts,
 	if (hosts->n == LAYER_HOSTS)
 		conn_free(&hosts->all[--hosts->n].conn);
 	c = &hosts->all[hosts->n].conn;
+	*is_new = true;
 	if (!client_open(c, l->ctx, name, l->port, by_gid ? NULL : name,
-			 now_ms() + PATIENCE_MS, reason, bytes))
+			 deadline, reason, bytes))
 		return NULL;
 	strcpy(hosts->all[hosts->n++].name, name);
 	return c;
 }
-
-static bool find(struct conn *c, const struct layer_qp *qp, char *id,
-		 char *reason, size_t bytes)
-{
-	char line[INET6_ADDRSTRLEN + 32], gid[INET6_ADDRSTRLEN];
-	const char *is;
-	json_t *answer;
-
-	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
-	snprintf(line, sizeof(line), "find %u %s", qp->at_qpn, gid);
-	answer = layer_ask(c, line, now_ms() + PATIENCE_MS, reason, bytes);
-	is = json_string_value(
-		json_object_get(json_object_get(answer, "process"), "id"));
-	if (layer_is_id(is))
-		strcpy(id, is);
-	else if (answer)
-		snprintf(reason, bytes, "an answer that is none");
-	json_decref(answer);
-	return layer_is_id(id);
-}
-
-bool layer_ask_whose(struct layer *l, struct layer_hosts *hosts,
-		     const struct layer_qp *qp, char *host, char *id,
-		     char *reason, size_t bytes)
-{
-	struct conn *c;
-
-	layer_host_of(&qp->at_gid, host);
-	c = layer_daemon_of(l, hosts, host, true, reason, bytes);
-	return c && find(c, qp, id, reason, bytes);
-}
-
-void layer_hosts_end(struct layer_hosts *hosts)
-{
-	while (hosts->n)
-		conn_free(&hosts->all[--hosts->n].conn);
-}
-
-/* --- what processes say of themselves --- */
 
 /* An answer that comes yet would be taken for the next one. */
 static void forget(struct layer_hosts *hosts, struct conn *c)
@@ -98,19 +65,88 @@ static void forget(struct layer_hosts *hosts, struct conn *c)
 		}
 }
 
-static bool ask_owns(struct layer *l, struct layer_hosts *hosts,
-		     const struct layer_proc *p, const char *line, char *reason,
-		     size_t bytes)
+json_t *layer_ask_host(struct layer *l, const char *name, bool by_gid,
+		       const char *line, long long deadline, char *reason,
+		       size_t bytes)
 {
-	struct conn *c =
-		layer_daemon_of(l, hosts, p->host, p->by_gid, reason, bytes);
+	json_t *answer;
+	struct conn *c;
+	bool is_new, ended;
+
+	do {
+		c = daemon_of(l, name, by_gid, &is_new, deadline, reason,
+			      bytes);
+		if (!c)
+			return NULL;
+		answer = layer_ask(c, line, deadline, reason, bytes);
+		ended = !answer && *c->reason;
+		if (ended)
+			forget(&l->hosts, c);
+	} while (ended && !is_new && now_ms() < deadline);
+	return answer;
+}
+
+void layer_open_spare(struct layer *l)
+{
+	struct layer_hosts *hosts = &l->hosts;
+	char reason[512];
+
+	while (l->target && hosts->spares < l->movers &&
+	       hosts->spares < LAYER_SPARE &&
+	       client_open(&hosts->spare[hosts->spares], l->ctx, l->target,
+			   l->port, l->target, now_ms() + PATIENCE_MS, reason,
+			   sizeof(reason)))
+		hosts->spares++;
+}
+
+bool layer_take_spare(struct layer *l, const char *host, struct conn *c)
+{
+	if (!l->hosts.spares || !l->target || strcmp(host, l->target))
+		return false;
+	*c = l->hosts.spare[--l->hosts.spares];
+	return true;
+}
+
+void layer_hosts_end(struct layer *l)
+{
+	while (l->hosts.n)
+		conn_free(&l->hosts.all[--l->hosts.n].conn);
+	while (l->hosts.spares)
+		conn_free(&l->hosts.spare[--l->hosts.spares]);
+}
+
+/* --- whose a queue pair is --- */
+
+bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
+		     char *id, char *reason, size_t bytes)
+{
+	char line[INET6_ADDRSTRLEN + 32], gid[INET6_ADDRSTRLEN];
+	const char *is;
 	json_t *answer;
 
-	if (!c)
-		return false;
-	answer = layer_ask(c, line, now_ms() + PATIENCE_MS, reason, bytes);
-	if (!answer && *c->reason)
-		forget(hosts, c);
+	layer_host_of(&qp->at_gid, host);
+	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
+	snprintf(line, sizeof(line), "find %u %s", qp->at_qpn, gid);
+	answer = layer_ask_host(l, host, true, line, now_ms() + PATIENCE_MS,
+				reason, bytes);
+	is = json_string_value(
+		json_object_get(json_object_get(answer, "process"), "id"));
+	if (layer_is_id(is))
+		strcpy(id, is);
+	else if (answer)
+		snprintf(reason, bytes, "an answer that is none");
+	json_decref(answer);
+	return layer_is_id(id);
+}
+
+/* --- what processes say of themselves --- */
+
+static bool ask_owns(struct layer *l, const struct layer_proc *p,
+		     const char *line, char *reason, size_t bytes)
+{
+	json_t *answer = layer_ask_host(l, p->host, p->by_gid, line,
+					now_ms() + PATIENCE_MS, reason, bytes);
+
 	json_decref(answer);
 	return answer;
 }
@@ -149,7 +185,6 @@ static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
 
 void layer_check_owners(struct layer *l, bool all)
 {
-	struct layer_hosts hosts = { .n = 0 };
 	char line[LINE_BYTES], reason[512];
 
 	for (size_t i = 0; i < l->n; i++) {
@@ -158,10 +193,9 @@ void layer_check_owners(struct layer *l, bool all)
 		for (size_t at = 0;
 		     !p->is_lost && !p->failed && at < p->names.n_qps;) {
 			at = owns_line(p, at, all, line);
-			if (*line && !ask_owns(l, &hosts, p, line, reason,
-					       sizeof(reason)))
+			if (*line &&
+			    !ask_owns(l, p, line, reason, sizeof(reason)))
 				layer_proc_fails(l, p, "its QPs: %s", reason);
 		}
 	}
-	layer_hosts_end(&hosts);
 }

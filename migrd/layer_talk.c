@@ -108,15 +108,12 @@ json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 	return NULL;
 }
 
-bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
-		char *reason, size_t bytes)
+static bool bind_to(struct layer_proc *p, long long deadline, char *reason,
+		    size_t bytes)
 {
 	char line[MOST_ID + 8];
 	json_t *answer;
 
-	if (!client_open(&p->conn, l->ctx, p->host, l->port,
-			 p->by_gid ? NULL : p->host, deadline, reason, bytes))
-		return false;
 	snprintf(line, sizeof(line), "open %s", p->id);
 	answer = layer_ask(&p->conn, line, deadline, reason, bytes);
 	p->open = answer;
@@ -124,6 +121,19 @@ bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
 		conn_free(&p->conn);
 	json_decref(answer);
 	return p->open;
+}
+
+bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
+		char *reason, size_t bytes)
+{
+	/* the daemon may be another one since */
+	if (!p->by_gid && layer_take_spare(l, p->host, &p->conn) &&
+	    bind_to(p, deadline, reason, bytes))
+		return true;
+	return client_open(&p->conn, l->ctx, p->host, l->port,
+			   p->by_gid ? NULL : p->host, deadline, reason,
+			   bytes) &&
+	       bind_to(p, deadline, reason, bytes);
 }
 
 void layer_close(struct layer_proc *p)

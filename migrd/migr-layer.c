@@ -117,6 +117,7 @@ static void end(struct layer *l)
 		free(p);
 	}
 	layer_free_others(l);
+	layer_hosts_end(l);
 	SSL_CTX_free(l->ctx);
 }
 

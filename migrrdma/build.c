@@ -150,7 +150,7 @@ static int made(bool is, struct swap *s, const char *what, uint32_t which)
 /* those of the device that it is on now, if that is another one */
 static int find_gids(struct shadow_context *c, struct swap *s)
 {
-	if (!c->gids_were || !bury_is_dead(c->real))
+	if (!bury_is_dead(c->real))
 		return 0;
 	free(c->gids);
 	c->gids = gids_get(c->other);

@@ -212,7 +212,6 @@ static void init_lists(struct shadow_context *s)
 
 static void free_context(struct shadow_context *s)
 {
-	free(s->gids_were);
 	free(s->gids);
 	pthread_mutex_destroy(&s->carried_lock);
 	pthread_mutex_destroy(&s->lock);

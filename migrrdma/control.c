@@ -17,6 +17,7 @@
 #include "arena.h"
 #include "clock.h"
 #include "device.h"
+#include "elsewhere.h"
 #include "section.h"
 #include "suspend.h"
 #include "swap.h"
@@ -136,6 +137,7 @@ static void serve(int fd)
 	client = -1;
 	if (!layer_is_held())
 		layer_give_up();
+	elsewhere_forget();
 	close(fd);
 }
 

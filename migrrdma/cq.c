@@ -145,7 +145,7 @@ static struct ibv_cq *make(struct shadow_cq *s, uint32_t cqe)
 	if (a.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
 		a.parent_domain = coming_pd(a.parent_domain);
 	if (control_is_on()) /* flushes are told apart by it */
-		a.wc_flags |= IBV_WC_EX_WITH_QP_NUM;
+		a.wc_flags |= IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP;
 	return ibv_cq_ex_to_cq(verbs_get_ctx(ctx)->create_cq_ex(ctx, &a));
 }
 
@@ -309,7 +309,7 @@ void cq_name(struct shadow_cq *s, struct ibv_wc *wc)
 {
 	unsigned char slow =
 		atomic_load_explicit(&s->slow, memory_order_acquire);
-	const void *grh;
+	void *grh;
 
 	if (slow & CQ_SLOTS) {
 		wc->wr_id = slots_done(wc->wr_id, &grh);

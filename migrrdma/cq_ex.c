@@ -16,8 +16,23 @@ static struct ibv_cq_ex *real_ex(struct ibv_cq_ex *ex)
 	return (struct ibv_cq_ex *)container_of(ex, struct shadow_cq, ex)->real;
 }
 
+/* Before the application looks at what has come. A provider tells of all that is needed. */
+static __attribute__((noinline)) void find_source(struct shadow_cq *s,
+						  struct ibv_cq_ex *r)
+{
+	void *grh;
+
+	s->ex.wr_id = slots_done(s->ex.wr_id, &grh);
+	if (!r->read_src_qp)
+		return;
+	s->src_qp = r->read_src_qp(r);
+	if (grh && r->status == IBV_WC_SUCCESS && r->read_wc_flags &&
+	    r->read_wc_flags(r) & IBV_WC_GRH)
+		s->src_qp = elsewhere_source(s->ex.context, grh, s->src_qp);
+}
+
 /* What is there to be read without a function, if there is a completion. */
-static int found(struct ibv_cq_ex *ex, const struct ibv_cq_ex *r, int err)
+static int found(struct ibv_cq_ex *ex, struct ibv_cq_ex *r, int err)
 {
 	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
 
@@ -27,7 +42,7 @@ static int found(struct ibv_cq_ex *ex, const struct ibv_cq_ex *r, int err)
 	ex->wr_id = r->wr_id;
 	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed) &
 		     CQ_SLOTS))
-		ex->wr_id = slots_done(ex->wr_id, &s->grh);
+		find_source(s, r);
 	return 0;
 }
 
@@ -115,15 +130,11 @@ static uint32_t read_named_qpn(struct ibv_cq_ex *ex)
 static uint32_t read_named_source(struct ibv_cq_ex *ex)
 {
 	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
-	struct ibv_cq_ex *r = real_ex(ex);
-	uint32_t num = r->read_src_qp(r);
 
-	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire) &
-		     CQ_SLOTS) &&
-	    s->grh && r->status == IBV_WC_SUCCESS &&
-	    r->read_wc_flags(r) & IBV_WC_GRH)
-		num = elsewhere_source(ex->context, s->grh, num);
-	return num;
+	return unlikely(atomic_load_explicit(&s->slow, memory_order_acquire) &
+			CQ_SLOTS)
+		       ? s->src_qp
+		       : read_src_qp(ex);
 }
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *tm_info)
@@ -148,7 +159,7 @@ void shadow_cq_ex_init(struct shadow_cq *cq, struct ibv_cq_ex *r)
 #undef OFFER
 	if (ex->read_qp_num)
 		ex->read_qp_num = read_named_qpn;
-	if (ex->read_src_qp && ex->read_wc_flags)
+	if (ex->read_src_qp)
 		ex->read_src_qp = read_named_source;
 	ex->read_tm_info = r->read_tm_info ? read_tm_info : NULL;
 	cq->tells_more = r->read_completion_ts ||

@@ -5,21 +5,13 @@
 
 #include "clock.h"
 #include "gate.h"
+#include "sources.h"
 #include "suspend.h"
 
 #define PATIENCE 10000000000 /* ns */
 
 /* They grow with the gate closed, and what is in them stays. */
 static LIST_HEAD(, place) places;
-
-/* who is at a GID, by real numbers: how he was known when he was told of first */
-struct sources {
-	union ibv_gid at;
-	struct names *known;
-	struct sources *next;
-};
-static struct sources *_Atomic all_sources;
-atomic_bool elsewhere_is_told;
 
 static bool same(const union ibv_gid *a, const union ibv_gid *b)
 {
@@ -122,69 +114,6 @@ void elsewhere_unmake_ways(struct shadow_ah *ah)
 		}
 }
 
-/* --- sources --- */
-
-static struct sources *sources_at(const union ibv_gid *at)
-{
-	struct sources *s =
-		atomic_load_explicit(&all_sources, memory_order_acquire);
-
-	while (s && !same(&s->at, at))
-		s = s->next;
-	return s;
-}
-
-static struct sources *new_sources(const union ibv_gid *at)
-{
-	struct sources *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->known = names_new();
-	if (!s->known) {
-		free(s);
-		return NULL;
-	}
-	s->at = *at;
-	s->next = all_sources;
-	atomic_store_explicit(&all_sources, s, memory_order_release);
-	atomic_store(&elsewhere_is_told, true);
-	return s;
-}
-
-/* by which number is it known? */
-static uint32_t known_as(const union ibv_gid *gid, uint32_t qpn)
-{
-	const struct sources *s = sources_at(gid);
-	uint32_t name = s ? names_get(s->known, qpn & 0xffffff) : 0;
-
-	return name ? name : qpn;
-}
-
-/* A header of version 6, or an IPv4 one in its last bytes (IBA annex A17, RoCEv2). */
-uint32_t elsewhere_source_of(const struct ibv_context *ctx,
-			     const struct ibv_grh *grh, uint32_t qpn)
-{
-	enum {
-		IPV4 = 20,
-		SOURCE = 12
-	};
-	const uint8_t *bytes = (const uint8_t *)grh;
-	union ibv_gid from = { .raw = { [10] = 0xff, 0xff } };
-
-	/* then it may be no address of this process */
-	if (atomic_load(&container_of(ctx, struct shadow_context, verbs.context)
-				 ->has_iovas))
-		return qpn;
-	if (bytes[0] >> 4 == 6)
-		from = grh->sgid;
-	else if (bytes[IPV4] >> 4 == 4)
-		memcpy(from.raw + 12, bytes + IPV4 + SOURCE, 4);
-	else
-		return qpn;
-	return known_as(&from, qpn);
-}
-
 /* --- places --- */
 
 /* All handles that lead to its GID have a way there before anybody is looked up in it. */
@@ -225,75 +154,135 @@ static struct place *place_of(const union ibv_gid *gid, const union ibv_gid *at)
 	return place;
 }
 
-/* Of one name there is one QP, and it is at one place. */
-static int set(const union ibv_gid *gid, uint32_t name, const union ibv_gid *at,
-	       uint32_t real, struct swap *s)
-{
-	struct place *place, *to = place_of(gid, at);
-	int err;
+/* --- what is told --- */
 
-	if (!to)
-		return swap_refuse(s, ENOMEM, "no memory for another place");
-	err = add_all_ways(to, s);
-	if (err)
-		return err;
-	if (names_set(to->qpns, name, real))
-		return swap_refuse(s, ENOMEM, "no memory for names");
-	LIST_FOREACH (place, &places, entry)
-		if (place != to && same(&place->gid, gid))
-			names_set(place->qpns, name, 0);
+enum {
+	MOST_TOLD = 1 << 20,
+};
+
+static struct elsewhere *told;
+static size_t n_told, room_told;
+
+int elsewhere_add(const struct elsewhere *qps, unsigned int n)
+{
+	size_t room = room_told ? room_told : 256;
+	struct elsewhere *more = told;
+
+	if (n > MOST_TOLD - n_told)
+		return E2BIG;
+	while (room < n_told + n)
+		room *= 2;
+	if (room > room_told)
+		more = realloc(told, room * sizeof(*told));
+	if (!more)
+		return ENOMEM;
+	told = more;
+	room_told = room;
+	memcpy(told + n_told, qps, n * sizeof(*qps));
+	n_told += n;
 	return 0;
 }
 
-/* What was told of those that are elsewhere now: they are further than that. */
-struct further {
-	const struct place *place;
-	const struct names *is; /* of what a number was */
-	const union ibv_gid *at;
-	struct swap *s;
-	int err;
+void elsewhere_forget(void)
+{
+	free(told);
+	told = NULL;
+	n_told = room_told = 0;
+}
+
+/* which of them was at a GID under a number: one more than its place, in a table for each */
+struct index {
+	union ibv_gid gid;
+	struct names *places;
+	struct index *next;
 };
 
-static void go_further(void *arg, uint32_t name, uint32_t was)
+static const struct elsewhere *find(const struct index *index,
+				    const union ibv_gid *gid, uint32_t was)
 {
-	struct further *f = arg;
-	uint32_t is = names_get(f->is, was);
+	uint32_t place = 0;
 
-	if (is && !f->err)
-		f->err = set(&f->place->gid, name, f->at, is, f->s);
+	for (; index; index = index->next)
+		if (same(&index->gid, gid))
+			place = names_get(index->places, was & 0xffffff);
+	return place ? &told[place - 1] : NULL;
 }
 
-static int go_all_further(const union ibv_gid *gid, struct further *f)
+static int add_to_index(struct index **all, size_t i)
 {
-	struct place *place, *next;
+	struct index *x = *all;
 
-	/* New places come first in the list, and need not be looked at. */
-	for (place = LIST_FIRST(&places); place && !f->err; place = next) {
-		next = LIST_NEXT(place, entry);
-		f->place = place;
-		if (same(&place->at, gid))
-			names_each(place->qpns, go_further, f);
+	while (x && !same(&x->gid, &told[i].gid))
+		x = x->next;
+	if (!x) {
+		x = calloc(1, sizeof(*x));
+		if (!x)
+			return ENOMEM;
+		x->gid = told[i].gid;
+		x->next = *all;
+		*all = x;
+		x->places = names_new();
 	}
-	return f->err;
+	return x->places ? names_set(x->places, told[i].was, (uint32_t)i + 1)
+			 : ENOMEM;
 }
 
-/*
- * Who answers a datagram names the GID that it has come from, and the number he knows. The
- * real one at @gid is known to who is shown that, unless it is another one's name there.
- */
-static int set_one(const union ibv_gid *gid, const union ibv_gid *at,
-		   const struct elsewhere *qp, uint32_t name, struct swap *s)
+static void free_index(struct index *x)
 {
-	int err = set(gid, name, at, qp->is, s);
+	struct index *next;
 
-	if (!err && name != qp->is)
-		err = set(at, name, at, qp->is, s);
-	return err;
+	for (; x; x = next) {
+		next = x->next;
+		names_free(x->places);
+		free(x);
+	}
+}
+
+/* a name, and where it leads from now on */
+struct change {
+	union ibv_gid gid;
+	uint32_t name;
+	const struct elsewhere *to;
+};
+
+struct changes {
+	const struct index *index;
+	const struct place *place; /* that is looked at */
+	struct change *all;
+	size_t n, room;
+	bool no_memory;
+};
+
+static void add_change(struct changes *c, const union ibv_gid *gid,
+		       uint32_t name, const struct elsewhere *to)
+{
+	size_t room = c->room ? 2 * c->room : 256;
+	struct change *all = c->all;
+
+	if (c->n == c->room) {
+		all = realloc(all, room * sizeof(*all));
+		if (!all) {
+			c->no_memory = true;
+			return;
+		}
+		c->all = all;
+		c->room = room;
+	}
+	all[c->n++] = (struct change){ *gid, name, to };
+}
+
+static void goes_further(void *arg, uint32_t name, uint32_t real)
+{
+	struct changes *c = arg;
+	const struct elsewhere *to = find(c->index, &c->place->at, real);
+
+	if (to)
+		add_change(c, &c->place->gid, name, to);
 }
 
 static bool is_name(const union ibv_gid *gid, uint32_t name)
 {
-	struct place *place;
+	const struct place *place;
 
 	LIST_FOREACH (place, &places, entry)
 		if (same(&place->gid, gid) &&
@@ -302,80 +291,106 @@ static bool is_name(const union ibv_gid *gid, uint32_t name)
 	return false;
 }
 
-static int note_source(const union ibv_gid *at, uint32_t real, uint32_t name,
-		       struct swap *s)
+/* Numbers of before may be those of now, of others: nothing changes while they are looked at. */
+static void find_changes(struct changes *c)
 {
-	struct sources *sources = sources_at(at);
-
-	if (!sources)
-		sources = new_sources(at);
-	if (!sources || names_set(sources->known, real, name))
-		return swap_refuse(s, ENOMEM, "no memory for names");
-	return 0;
+	LIST_FOREACH (c->place, &places, entry)
+		names_each(c->place->qpns, goes_further, c);
+	for (size_t i = 0; i < n_told; i++)
+		if (!is_name(&told[i].gid, told[i].was))
+			add_change(c, &told[i].gid, told[i].was, &told[i]);
 }
 
-/* Numbers of before may be those of now, of others: they are looked at before any changes. */
-static int tell_named(const union ibv_gid *gid, const union ibv_gid *at,
-		      const struct elsewhere *qps, unsigned int n,
-		      uint32_t *name, struct swap *s)
+/* Where they lead to there is a place, to which all handles have a way. */
+static int make_places(const struct changes *c, struct swap *s)
 {
-	unsigned int i;
+	struct place *place;
 	int err = 0;
 
-	for (i = 0; i < n; i++)
-		name[i] = known_as(gid, qps[i].was);
-	for (i = 0; i < n && !err; i++)
-		err = set_one(gid, at, &qps[i], name[i], s);
-	for (i = 0; i < n && !err; i++)
-		if (!is_name(gid, qps[i].was))
-			err = set(gid, qps[i].was, at, qps[i].is, s);
-	for (i = 0; i < n && !err; i++)
-		err = note_source(at, qps[i].is, name[i], s);
+	for (size_t i = 0; i < c->n && !err; i++) {
+		place = place_of(&c->all[i].gid, &c->all[i].to->at);
+		if (!place)
+			return swap_refuse(s, ENOMEM,
+					   "no memory for another place");
+		if (!place->has_ways)
+			err = add_all_ways(place, s);
+		place->has_ways = !err;
+	}
 	return err;
 }
 
-static int tell(const union ibv_gid *gid, const union ibv_gid *at,
-		const struct elsewhere *qps, unsigned int n, struct names *is,
-		struct swap *s)
+static int make_change(const struct change *c)
 {
-	struct further f = { .is = is, .at = at, .s = s };
-	uint32_t *name;
-	int err;
+	struct place *place, *to = place_of(&c->gid, &c->to->at);
 
-	for (unsigned int i = 0; i < n; i++)
-		if (names_set(is, qps[i].was, qps[i].is))
-			return swap_refuse(s, ENOMEM, "no memory for names");
-	err = go_all_further(gid, &f);
-	if (err)
-		return err;
-	name = calloc(n, sizeof(*name));
-	if (!name)
-		return swap_refuse(s, ENOMEM, "no memory for names");
-	err = tell_named(gid, at, qps, n, name, s);
-	free(name);
+	LIST_FOREACH (place, &places, entry)
+		if (place != to && same(&place->gid, &c->gid))
+			names_set(place->qpns, c->name, 0);
+	return names_set(to->qpns, c->name, c->to->is);
+}
+
+/* who they are known as, before anything is known of where they are now */
+static int note_sources(void)
+{
+	struct change *known = calloc(n_told + 1, sizeof(*known));
+	int err = known ? 0 : ENOMEM;
+
+	for (size_t i = 0; known && i < n_told; i++) {
+		known[i].gid = told[i].gid;
+		known[i].name = told[i].was;
+		sources_known_as(&known[i].gid, &known[i].name);
+	}
+	for (size_t i = 0; known && i < n_told; i++) {
+		sources_drop(&told[i].gid, told[i].was);
+		sources_drop(&told[i].at, told[i].is);
+	}
+	for (size_t i = 0; known && i < n_told && !err; i++)
+		err = sources_add(&told[i].at, told[i].is, &known[i].gid,
+				  known[i].name);
+	free(known);
 	return err;
 }
 
-int layer_elsewhere(const union ibv_gid *gid, const union ibv_gid *at,
-		    const struct elsewhere *qps, unsigned int n, struct swap *s)
+static int tell(struct swap *s)
 {
-	struct names *is = names_new();
+	struct index *index = NULL;
+	struct changes c = {};
+	int err = 0;
+
+	for (size_t i = 0; i < n_told && !err; i++)
+		err = add_to_index(&index, i);
+	c.index = index;
+	if (!err)
+		find_changes(&c);
+	err = err || c.no_memory ? swap_refuse(s, ENOMEM, "no memory for names")
+				 : make_places(&c, s);
+	if (!err) {
+		for (size_t i = 0; i < c.n && !err; i++)
+			err = make_change(&c.all[i]);
+		if (!err)
+			err = note_sources();
+		if (err)
+			swap_refuse(s, err, "no memory for names");
+	}
+	free(c.all);
+	free_index(index);
+	return err;
+}
+
+int layer_elsewhere(struct swap *s)
+{
 	bool suspended;
 	int err;
 
 	*s = (struct swap){};
-	if (!is)
-		return swap_refuse(s, ENOMEM, "no memory for names");
 	suspended = suspend_hold();
-	if (!suspended && !gate_close(clock_ns() + PATIENCE)) {
-		names_free(is);
+	if (!suspended && !gate_close(clock_ns() + PATIENCE))
 		return swap_refuse(s, ETIMEDOUT, "a verb does not return");
-	}
-	err = tell(gid, at, qps, n, is, s);
+	err = tell(s);
 	if (suspended)
 		suspend_release();
 	else
 		gate_open();
-	names_free(is);
+	elsewhere_forget();
 	return err;
 }

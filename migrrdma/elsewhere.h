@@ -2,7 +2,7 @@
 /*
  * Datagrams to QPs that are elsewhere now: who sends names a GID, by an address handle, and
  * the number of a QP there. Both are looked up in each request (section 3.3 of the paper).
- * What arrives has the real GID of its sender, and the number that it was known by.
+ * What arrives from there is shown as from the GID and number that are known.
  */
 #ifndef MIGRRDMA_ELSEWHERE_H
 #define MIGRRDMA_ELSEWHERE_H
@@ -10,10 +10,11 @@
 #include "names.h"
 #include "swap.h"
 
-/* some of those that were at a GID, and are at another one */
+/* some of those that are known at a GID, and are at another one */
 struct place {
 	union ibv_gid gid, at;
 	struct names *qpns; /* to real numbers */
+	bool has_ways;	    /* of all handles that were there */
 
 	LIST_ENTRY(place) entry;
 };
@@ -55,16 +56,17 @@ static inline struct ibv_ah *elsewhere_ah(struct ibv_ah *ah, uint32_t *qpn)
 /* has anybody been told of? */
 extern atomic_bool elsewhere_is_told;
 
-uint32_t elsewhere_source_of(const struct ibv_context *ctx,
-			     const struct ibv_grh *grh, uint32_t qpn);
+uint32_t elsewhere_source_of(const struct ibv_context *ctx, void *grh,
+			     uint32_t qpn);
 
 /**
  * elsewhere_source - the number by which the sender of a datagram is known
- * @grh: what has come before it, in the memory that the application has posted
+ * @grh: what has come before it, in the memory that the application has posted: the GID in
+ *	it becomes the one that is known
  * @qpn: the real one
  */
 static inline uint32_t elsewhere_source(const struct ibv_context *ctx,
-					const void *grh, uint32_t qpn)
+					void *grh, uint32_t qpn)
 {
 	return unlikely(atomic_load_explicit(&elsewhere_is_told,
 					     memory_order_acquire))
@@ -83,24 +85,30 @@ void elsewhere_make_ways(struct shadow_ah *ah);
 void elsewhere_swap_ways(struct shadow_ah *ah);
 void elsewhere_unmake_ways(struct shadow_ah *ah);
 
-/* a QP that was at a GID, by its real numbers */
+/* a QP of UD that was at @gid, by its real numbers */
 struct elsewhere {
+	union ibv_gid gid, at;
 	uint32_t was, is;
 };
 
 /**
- * layer_elsewhere - QPs of UD that were at a GID are at another one
- * @gid: where they were
- * @at: where they are; may be the same
- * @qps: their numbers, there and here
- * @n: how many they are
+ * elsewhere_add - tell of some, for the next layer_elsewhere()
  *
- * Who was told of one before, under whichever name, knows it from then on by that name, too.
- *
- * Return: 0, or an error and its reason: then some are known where they are, and some are not
+ * Return: 0, ENOMEM, or E2BIG if they are too many
  */
-int layer_elsewhere(const union ibv_gid *gid, const union ibv_gid *at,
-		    const struct elsewhere *qps, unsigned int n,
-		    struct swap *s);
+int elsewhere_add(const struct elsewhere *qps, unsigned int n);
+
+/** elsewhere_forget - forget what was told since the last one */
+void elsewhere_forget(void);
+
+/**
+ * layer_elsewhere - all of them, at once, are where they are
+ *
+ * Who was told of one before, under whichever name, knows it by that. A number that is
+ * another one's name at that GID is not known.
+ *
+ * Return: 0; or an error and its reason: then nothing has changed, unless it is ENOMEM
+ */
+int layer_elsewhere(struct swap *s);
 
 #endif

@@ -43,19 +43,17 @@ static void note(struct source_gid *source, const struct gids *gids,
 
 void gids_note(struct shadow_context *c)
 {
+	struct gids *gids = gids_get(c->real);
 	struct shadow_ah *ah;
 	struct shadow_qp *qp;
 
-	free(c->gids_were);
-	free(c->gids);
-	c->gids_were = gids_get(c->real);
-	c->gids = NULL;
 	TAILQ_FOREACH (qp, &c->qps, entry)
-		note(&qp->source, c->gids_were,
+		note(&qp->source, gids,
 		     qp->attr_mask & IBV_QP_AV ? qp->attr.ah_attr.port_num : 0);
 	TAILQ_FOREACH (ah, &c->ahs, entry)
-		note(&ah->source, c->gids_were,
+		note(&ah->source, gids,
 		     ah->attr.is_global ? ah->attr.port_num : 0);
+	free(gids);
 }
 
 /* --- on the next one --- */
@@ -109,9 +107,9 @@ static int rank(const struct ibv_gid_entry *e, const struct ibv_gid_entry *was,
 	return e->gid_index == index ? 2 : 1;
 }
 
-const struct ibv_gid_entry *gids_successor(const struct gids *gids,
-					   const struct ibv_gid_entry *was,
-					   uint32_t index)
+static const struct ibv_gid_entry *successor(const struct gids *gids,
+					     const struct ibv_gid_entry *was,
+					     uint32_t index)
 {
 	const struct ibv_gid_entry *best = NULL, *e;
 
@@ -130,7 +128,7 @@ int gid_find(struct source_gid *source, const struct shadow_context *c,
 
 	if (!was->port_num || !c->gids)
 		return 0;
-	best = gids_successor(c->gids, was, source->index);
+	best = successor(c->gids, was, source->index);
 	if (!best)
 		return swap_refuse(
 			s, EADDRNOTAVAIL,

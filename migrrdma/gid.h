@@ -29,17 +29,8 @@ void gids_note(struct shadow_context *c);
 const struct ibv_gid_entry *gids_any(const struct gids *gids, uint32_t port);
 
 /**
- * gids_successor - what takes the place of a GID: the same one; else, one of the same type,
- *		    port and address family, with that index if there is such
- *
- * Return: NULL if there is none
- */
-const struct ibv_gid_entry *gids_successor(const struct gids *gids,
-					   const struct ibv_gid_entry *was,
-					   uint32_t index);
-
-/**
- * gid_find - take the index of the GID's successor in the context's new table
+ * gid_find - take the index of the same GID in the context's new table; else, of one of the
+ *	      same type, port and address family: the index that there was, or the first
  * @what: has it, and @which is its name
  *
  * Return: 0, EADDRNOTAVAIL and a reason if there is none

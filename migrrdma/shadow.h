@@ -77,8 +77,7 @@ struct shadow_context {
 	struct names *keys, *other_keys; /* to real ones */
 	struct names *qpns;		 /* from real ones */
 
-	/* of the device, when it was held, and of that of the next host; or NULL */
-	struct gids *gids_were, *gids;
+	struct gids *gids; /* of the device of the next host; or NULL */
 
 	struct relay async;
 	pthread_mutex_t carried_lock;
@@ -174,7 +173,7 @@ struct shadow_cq {
 	size_t n_flushed, room_flushed;
 	struct taken *taken, *current;
 	size_t first_taken, n_taken, room_taken;
-	const void *grh; /* of what is read, one by one */
+	uint32_t src_qp; /* of what is read, one by one */
 	bool draining;
 	bool tells_more; /* than struct ibv_wc has */
 

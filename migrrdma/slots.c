@@ -10,7 +10,7 @@ enum {
 	MOST_SLOTS = 1 << SLOT_BITS,
 	MOST_SRQS = 1 << SRQ_BITS,
 	FIRST_SLOTS = 64,
-	MOST_RETIRED = 64,
+	MOST_RETIRED = 4096,
 };
 
 #define NONE UINT32_MAX
@@ -220,17 +220,17 @@ bool slots_are_sure(const struct slots *s)
 }
 
 /* in the first piece of its memory, if it is not cut in that */
-static const void *grh_of(const struct slots *s, uint32_t i)
+static void *grh_of(const struct slots *s, uint32_t i)
 {
 	const struct ibv_sge *sge = &s->sge[(size_t)i * s->max_sge];
 
 	return s->sge && s->slot[i].num_sge > 0 &&
 			       sge->length >= sizeof(struct ibv_grh)
-		       ? (const void *)(uintptr_t)sge->addr
+		       ? (void *)(uintptr_t)sge->addr
 		       : NULL;
 }
 
-uint64_t slots_take(uint64_t wr_id, const void **grh)
+uint64_t slots_take(uint64_t wr_id, void **grh)
 {
 	uint32_t i;
 	struct slots *s = find(wr_id, &i);
@@ -285,6 +285,29 @@ void slots_clear(struct slots *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static bool is_used(struct slots *s)
+{
+	bool is;
+
+	pthread_mutex_lock(&s->lock);
+	is = s->used;
+	pthread_mutex_unlock(&s->lock);
+	return is;
+}
+
+/* A CQ is polled before that many QPs have ended, or been in RESET; with the lock. */
+static void forget_oldest(struct shadow_context *c)
+{
+	struct slots *s, *oldest = NULL;
+
+	if (slots_retired(c) <= MOST_RETIRED)
+		return;
+	LIST_FOREACH (s, &c->slots, entry)
+		oldest = s;
+	LIST_REMOVE(oldest, entry);
+	delete (oldest);
+}
+
 void slots_drop(struct shadow_qp *qp)
 {
 	struct shadow_context *c = to_context(qp->qp.context);
@@ -294,36 +317,25 @@ void slots_drop(struct shadow_qp *qp)
 	pthread_mutex_lock(&c->lock);
 	slots_retire(qp->slots, c);
 	slots_free_retired(c);
+	forget_oldest(c);
 	pthread_mutex_unlock(&c->lock);
 	qp->slots = NULL;
-}
-
-/* A CQ is polled before a QP has been in RESET that often. */
-static void forget_oldest(struct shadow_context *c)
-{
-	struct slots *s, *oldest = NULL;
-
-	pthread_mutex_lock(&c->lock);
-	if (slots_retired(c) > MOST_RETIRED) {
-		LIST_FOREACH (s, &c->slots, entry)
-			oldest = s;
-		LIST_REMOVE(oldest, entry);
-		delete (oldest);
-	}
-	pthread_mutex_unlock(&c->lock);
 }
 
 void slots_renew(struct shadow_qp *qp)
 {
 	const struct ibv_srq_attr became = { .max_wr = qp->cap.max_recv_wr,
 					     .max_sge = qp->cap.max_recv_sge };
-	struct slots *s = qp->slots ? slots_new(&became) : NULL;
+	struct slots *s;
 
+	/* another thread may be posting: only those are given up that stay where they are */
+	if (!qp->slots || !is_used(qp->slots))
+		return;
+	s = slots_new(&became);
 	if (!s)
 		return;
 	slots_drop(qp);
 	qp->slots = s;
-	forget_oldest(to_context(qp->qp.context));
 }
 
 /* --- replacement --- */

@@ -49,13 +49,13 @@ enum {
 extern uint64_t slots_cookie; /* written before there is a slot */
 
 /* slots_done() of one that begins like that */
-uint64_t slots_take(uint64_t wr_id, const void **grh);
+uint64_t slots_take(uint64_t wr_id, void **grh);
 
 /**
  * slots_done - the application's id of a RECV that has completed; or the same
  * @grh: receives where a global route header is, if one has come with it, or NULL
  */
-static inline uint64_t slots_done(uint64_t wr_id, const void **grh)
+static inline uint64_t slots_done(uint64_t wr_id, void **grh)
 {
 	*grh = NULL;
 	return likely(wr_id >> (SRQ_BITS + SLOT_BITS) != slots_cookie)

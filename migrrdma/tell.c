@@ -9,6 +9,7 @@
 #include "bury.h"
 #include "clock.h"
 #include "control.h"
+#include "elsewhere.h"
 #include "gate.h"
 #include "gid.h"
 #include "suspend.h"
@@ -60,28 +61,6 @@ static void tell_peer(FILE *f, const struct shadow_qp *qp)
 	fprintf(f, "}");
 }
 
-/* where datagrams come to it: what each GID of its port was, and is */
-static void tell_gids(FILE *f, const struct shadow_qp *qp,
-		      const struct gids *were, const struct gids *now)
-{
-	const struct ibv_gid_entry *was, *is;
-	char text[2][INET6_ADDRSTRLEN];
-	const char *comma = "";
-
-	fprintf(f, ", \"gids\": [");
-	for (size_t i = 0; i < were->n; i++) {
-		was = &were->all[i];
-		is = gids_successor(now, was, was->gid_index);
-		if (was->port_num != qp->attr.port_num || !is)
-			continue;
-		fprintf(f, "%s[\"%s\", \"%s\"]", comma,
-			gid_text(&was->gid, text[0]),
-			gid_text(&is->gid, text[1]));
-		comma = ", ";
-	}
-	fprintf(f, "]");
-}
-
 /*
  * It may be in ERR, and the application not know yet, nor the layer: so the device is
  * asked, but not while somebody is suspended, and waits. Of one that the layer has moved there, or has not yet connected, it is the
@@ -103,7 +82,7 @@ static enum ibv_qp_state state_of(const struct shadow_qp *qp)
 static void tell_qp(FILE *f, const struct shadow_qp *qp,
 		    const struct gids *gids)
 {
-	const struct shadow_context *c = to_context(qp->qp.context);
+	const struct ibv_gid_entry *own;
 	const struct ibv_qp_attr *a = &qp->attr;
 	char text[INET6_ADDRSTRLEN];
 	union ibv_gid gid;
@@ -118,9 +97,11 @@ static void tell_qp(FILE *f, const struct shadow_qp *qp,
 		fprintf(f, ", \"gid\": \"%s\"", gid_text(&gid, text));
 	if (qp->attr_mask & IBV_QP_AV)
 		tell_peer(f, qp);
-	if (gids && qp->qp.qp_type == IBV_QPT_UD)
-		tell_gids(f, qp, c->gids_were && c->gids ? c->gids_were : gids,
-			  gids);
+	own = gids && qp->qp.qp_type == IBV_QPT_UD
+		      ? gids_any(gids, qp->attr.port_num)
+		      : NULL;
+	if (own) /* datagrams come to it */
+		fprintf(f, ", \"gid\": \"%s\"", gid_text(&own->gid, text));
 	fprintf(f, "}");
 }
 
@@ -154,28 +135,45 @@ static void tell_qps(FILE *f)
 	}
 }
 
-/* GIDs that address handles lead to: each once, and not of too many */
+/* GIDs that address handles lead to, and their ways: each once, and not of too many */
+struct destinations {
+	union ibv_gid told[MOST_DESTINATIONS];
+	size_t n;
+	bool more;
+};
+
+static void tell_destination(FILE *f, struct destinations *d,
+			     const union ibv_gid *gid)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; i < d->n; i++)
+		if (!memcmp(&d->told[i], gid, sizeof(*gid)))
+			return;
+	d->more |= d->n == MOST_DESTINATIONS;
+	if (d->more)
+		return;
+	d->told[d->n++] = *gid;
+	fprintf(f, "%s\"%s\"", d->n > 1 ? ", " : "", gid_text(gid, text));
+}
+
 static void tell_destinations(FILE *f)
 {
-	union ibv_gid told[MOST_DESTINATIONS];
-	char text[INET6_ADDRSTRLEN];
+	struct destinations d = {};
 	struct shadow_context *c;
 	struct shadow_ah *ah;
-	size_t i, n = 0;
+	const struct way *way;
 
+	fprintf(f, ", \"destinations\": [");
 	EACH (c, ah, ahs) {
-		if (!ah->attr.is_global || n == MOST_DESTINATIONS)
-			continue;
-		for (i = 0; i < n; i++)
-			if (!memcmp(&told[i], &ah->attr.grh.dgid,
-				    sizeof(told[i])))
-				break;
-		if (i < n)
-			continue;
-		told[n++] = ah->attr.grh.dgid;
-		fprintf(f, "%s\"%s\"", n > 1 ? ", " : "",
-			gid_text(&ah->attr.grh.dgid, text));
+		if (ah->attr.is_global)
+			tell_destination(f, &d, &ah->attr.grh.dgid);
+		for (way = ah->ways; way; way = way->next)
+			tell_destination(f, &d, &way->to->at);
 	}
+	fprintf(f, "]");
+	if (d.more)
+		fprintf(f, ", \"more_destinations\": true");
 }
 
 /* of which others have the key */
@@ -202,9 +200,9 @@ static int tell(FILE *f, void *arg)
 				mr->mr.rkey, mr->real->rkey);
 			comma = ", ";
 		}
-	fprintf(f, "], \"destinations\": [");
+	fprintf(f, "]");
 	tell_destinations(f);
-	fprintf(f, "]}\n");
+	fprintf(f, "}\n");
 	return 0;
 }
 

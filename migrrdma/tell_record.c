@@ -97,8 +97,9 @@ static void tell_cq(FILE *f, struct shadow_context *c, struct shadow_cq *cq)
 		fprintf(f,
 			", \"wc_flags\": %" PRIu64
 			", \"mask\": %u, \"flags\": %u",
-			a->wc_flags | IBV_WC_EX_WITH_QP_NUM, a->comp_mask,
-			a->flags);
+			a->wc_flags | IBV_WC_EX_WITH_QP_NUM |
+				IBV_WC_EX_WITH_SRC_QP,
+			a->comp_mask, a->flags);
 	if (cq->moderated)
 		fprintf(f, ", \"count\": %u, \"period\": %u",
 			cq->moderation.cq_count, cq->moderation.cq_period);

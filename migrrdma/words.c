@@ -216,25 +216,30 @@ static bool do_peer(int fd, const struct words *w)
 	return true;
 }
 
-/* GID AT WAS IS [WAS IS...] behind the first word */
+/* GID AT WAS IS [WAS IS...] behind the first word: kept; nothing: all those come to be so */
 static bool do_elsewhere(int fd, const struct words *w)
 {
-	struct elsewhere qps[MOST_WORDS / 2];
-	union ibv_gid gid, at;
-	unsigned int n = 0;
-	struct swap s;
-	int err;
+	struct elsewhere qp;
+	struct swap s = {};
+	int err = 0;
 
+	if (w->n == 1) {
+		done(fd, layer_elsewhere(&s), s.reason);
+		return true;
+	}
 	if (w->n < 5 || w->n % 2 == 0 ||
-	    inet_pton(AF_INET6, w->word[1], gid.raw) != 1 ||
-	    inet_pton(AF_INET6, w->word[2], at.raw) != 1)
+	    inet_pton(AF_INET6, w->word[1], qp.gid.raw) != 1 ||
+	    inet_pton(AF_INET6, w->word[2], qp.at.raw) != 1)
 		return false;
-	for (unsigned int i = 3; i < w->n; i += 2, n++)
-		if (!number32(w->word[i], QPNS, &qps[n].was) ||
-		    !number32(w->word[i + 1], QPNS, &qps[n].is))
+	for (unsigned int i = 3; i < w->n && !err; i += 2) {
+		if (!number32(w->word[i], QPNS, &qp.was) ||
+		    !number32(w->word[i + 1], QPNS, &qp.is)) {
+			elsewhere_forget();
 			return false;
-	err = layer_elsewhere(&gid, &at, qps, n, &s);
-	done(fd, err, s.reason);
+		}
+		err = elsewhere_add(&qp, 1);
+	}
+	done(fd, err, "");
 	return true;
 }
 

@@ -278,6 +278,7 @@ static void test_words(void)
 	CHECK(strstr(answer, "\"destinations\": []}"), "%s", answer);
 	/* of datagrams, at any time */
 	CHECK(does(f, "elsewhere fe80::1 fe80::2 1 2 3 0x4\n"));
+	CHECK(does(f, "elsewhere\n"));
 
 	CHECK(does(f, "suspend 20000\n"));
 	CHECK(said(f, "replace 20000 5\n", "{\"ok\": false, \"errno\": 22, "));
