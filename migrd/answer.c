@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "answer.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +67,25 @@ bool answer_processes(struct conn *c, const struct processes *p)
 bool answer_process(struct conn *c, const struct process *p)
 {
 	return answer(c, json_pack("{s:b, s:o}", "ok", 1, "process", of(p)));
+}
+
+bool answer_gids(struct conn *c, const struct gid_entry *all, size_t n)
+{
+	char text[INET6_ADDRSTRLEN];
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(
+			    list, json_pack("{s:s, s:I, s:s}", "gid",
+					    inet_ntop(AF_INET6, &all[i].gid,
+						      text, sizeof(text)),
+					    "index", (json_int_t)all[i].index,
+					    "type", all[i].type))) {
+			json_decref(list);
+			list = NULL;
+			break;
+		}
+	return answer(c, json_pack("{s:b, s:o}", "ok", 1, "gids", list));
 }
 
 bool answer_refuse(struct conn *c, int err, const char *fmt, ...)

@@ -6,6 +6,7 @@
 #define MIGRD_ANSWER_H
 
 #include "conn.h"
+#include "gids.h"
 #include "process.h"
 
 enum {
@@ -16,6 +17,7 @@ bool answer_hello(struct conn *c, const char *host);
 bool answer_ok(struct conn *c);
 bool answer_processes(struct conn *c, const struct processes *p);
 bool answer_process(struct conn *c, const struct process *p);
+bool answer_gids(struct conn *c, const struct gid_entry *all, size_t n);
 
 /* as negative errnos are no numbers of errors, @err is positive */
 __attribute__((format(printf, 3, 4))) bool

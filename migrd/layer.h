@@ -28,20 +28,16 @@ enum {
 
 struct layer_proc;
 
-struct layer_gid {
-	struct in6_addr was, is;
-};
-
 struct layer_qp {
 	uint32_t qpn, real;	     /* for the program, and for the device */
 	uint32_t peer_qpn, at_qpn;   /* so of its peer */
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
 
-	/* of datagrams: GIDs of its port, as they were and are; the number that was proven */
-	struct layer_gid *gids;
-	size_t n_gids;
-	uint32_t was; /* 0: none was */
+	/* it gets datagrams at the port of @gid; where it was proven to be before, or 0 */
+	bool is_datagram;
+	uint32_t was;
+	struct in6_addr was_gid;
 
 	/* that has its peer, or NULL if nobody cares; and the GID that it had in the end */
 	struct layer_proc *to;
@@ -58,6 +54,7 @@ struct layer_names {
 	struct layer_key *keys;
 	struct in6_addr *destinations; /* of its datagrams */
 	size_t n_qps, n_keys, n_destinations;
+	bool more_destinations;
 };
 
 struct layer_proc {
@@ -109,7 +106,8 @@ struct layer {
 	long long taped; /* commands of movers that were so spared */
 	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
 	size_t n, movers;
-	struct layer *others; /* that may send datagrams to it, or NULL */
+	struct layer *others;	  /* that may send datagrams to it, or NULL */
+	struct layer_port *ports; /* where its own are sent to */
 	struct layer_hosts hosts;
 	char reason[1024]; /* why something has failed: the first reason */
 	double check, suspend, replace_partners, hold, restore, exchange,
@@ -224,11 +222,6 @@ bool layer_match(struct layer *l);
 unsigned int layer_replaced(const struct layer_proc *p);
 
 /* layer_datagrams.c */
-
-static inline bool layer_is_datagram(const struct layer_qp *qp)
-{
-	return qp->n_gids;
-}
 
 /*
  * Where QPs of datagrams are now is believed of those that are proven to be the movers' now.

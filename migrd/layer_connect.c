@@ -158,7 +158,6 @@ static void connect_movers_anew(struct layer *l)
 	get_real_names(l);
 	exchange(l);
 	layer_go_on(l);
-	layer_tell_datagrams(l);
 	word_for_movers(l, "connect");
 }
 
@@ -171,11 +170,11 @@ bool layer_connect(struct layer *l, double *begin)
 	l->restore = layer_since(begin);
 	exchange(l);
 	layer_go_on(l);
-	layer_tell_datagrams(l);
 	l->exchange = layer_since(begin);
 	if (!word_for_movers(l, "connect") && l->ahead)
 		connect_movers_anew(l);
 	layer_go_on(l);
+	layer_tell_datagrams(l);
 	layer_word_for(l, l->movers, l->n, "connect");
 	layer_go_on(l);
 	l->connect = layer_since(begin);

@@ -3,7 +3,7 @@
  * Who sends datagrams to a QP of the container is connected to nothing: he is told where
  * that is now, by GID and number. What was lost meanwhile is lost, as datagrams may be.
  */
-#include "layer.h"
+#include "layer_ports.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -11,62 +11,101 @@
 #include <string.h>
 
 enum {
-	BUSY_MS = 2000,	 /* somebody else may be speaking to a process */
-	HURRY_MS = 1000, /* for who is told while the container waits */
-	ROOM = 64,	 /* at the end of a line */
+	HURRY_MS = 500, /* for who is told while the container waits */
+	ROOM = 64,	/* at the end of a line */
+	ASK_MS = 5000,	/* for a daemon that may be nowhere */
+	MOST_ASKED = 256,
+	MOST_PAIRS = 4000, /* in a line, of as many words as a process hears */
+	MOST_OTHERS =
+		12, /* a daemon has 64 connections, and movers come first */
 };
 
 /* --- what is told --- */
 
-static bool same_gids(const struct layer_qp *a, const struct layer_qp *b)
+static bool same(const struct in6_addr *a, const struct in6_addr *b)
 {
-	return a->n_gids == b->n_gids && a->n_gids &&
-	       !memcmp(a->gids, b->gids, a->n_gids * sizeof(*a->gids));
+	return !memcmp(a, b, sizeof(*a));
 }
 
-static bool has_changed(const struct layer_qp *qp, const struct layer_gid *gid)
+/* Were they at the same port, and are they? */
+static bool are_together(const struct layer_qp *a, const struct layer_qp *b)
 {
-	return qp->was && (qp->was != qp->real ||
-			   memcmp(&gid->was, &gid->is, sizeof(gid->is)));
+	return a->is_datagram && b->is_datagram && a->was && b->was &&
+	       same(&a->was_gid, &b->was_gid) && same(&a->gid, &b->gid);
 }
 
-/* of those from @i to before @end that have the same GIDs, under one of them */
+/* of those from @i to before @end, which are together, under one of their GIDs */
 static void tell_run(struct layer_proc *to, const struct layer_qp *qps,
-		     size_t i, size_t end, const struct layer_gid *gid)
+		     size_t i, size_t end, const struct in6_addr *gid,
+		     const struct in6_addr *at)
 {
 	char line[LINE_BYTES], was[INET6_ADDRSTRLEN], is[INET6_ADDRSTRLEN];
 	size_t n;
 
-	inet_ntop(AF_INET6, &gid->was, was, sizeof(was));
-	inet_ntop(AF_INET6, &gid->is, is, sizeof(is));
+	inet_ntop(AF_INET6, gid, was, sizeof(was));
+	inet_ntop(AF_INET6, at, is, sizeof(is));
 	while (i < end) {
 		size_t head = (size_t)sprintf(line, "elsewhere %s %s", was, is);
+		unsigned int pairs = 0;
 
-		for (n = head; i < end && n < sizeof(line) - ROOM; i++)
-			if (has_changed(&qps[i], gid))
+		for (n = head;
+		     i < end && n < sizeof(line) - ROOM && pairs < MOST_PAIRS;
+		     i++)
+			if (qps[i].was != qps[i].real || !same(gid, at))
 				n += (size_t)sprintf(line + n, " %u %u",
-						     qps[i].was, qps[i].real);
+						     qps[i].was, qps[i].real),
+					pairs++;
 		if (n > head)
 			layer_tell(to, "%s", line);
 	}
 }
 
-static void tell_of(struct layer_proc *to, const struct layer_names *n)
+static bool tell_port(struct layer *l, struct layer_proc *to,
+		      const struct layer_proc *of, size_t i, size_t end,
+		      char *reason, size_t bytes)
 {
-	for (size_t i = 0, end; i < n->n_qps; i = end) {
-		for (end = i + 1; end < n->n_qps; end++)
-			if (!same_gids(&n->qps[end], &n->qps[i]))
-				break;
-		for (size_t k = 0; k < n->qps[i].n_gids; k++)
-			tell_run(to, n->qps, i, end, &n->qps[i].gids[k]);
-	}
+	const struct layer_qp *qp = &of->names.qps[i];
+	const struct layer_port *was, *is;
+	const struct in6_addr *gid, *at;
+
+	was = layer_port(l, l->local, &qp->was_gid, reason, bytes);
+	is = was ? layer_port(l, of->host, &qp->gid, reason, bytes) : NULL;
+	if (!is)
+		return false;
+	for (size_t k = 0; k < layer_port_gids(was); k++)
+		if (layer_port_pair(was, is, k, &gid, &at))
+			tell_run(to, of->names.qps, i, end, gid, at);
+	return true;
 }
 
-static void tell_of_all(const struct layer *l, struct layer_proc *to)
+/* false, and the reason, if that is not known */
+static bool tell_of(struct layer *l, struct layer_proc *to,
+		    const struct layer_proc *of, char *reason, size_t bytes)
 {
+	const struct layer_names *n = &of->names;
+
+	for (size_t i = 0, end; i < n->n_qps; i = end) {
+		for (end = i + 1; end < n->n_qps; end++)
+			if (!are_together(&n->qps[end], &n->qps[i]))
+				break;
+		if (n->qps[i].was && n->qps[i].is_datagram &&
+		    !tell_port(l, to, of, i, end, reason, bytes))
+			return false;
+	}
+	return true;
+}
+
+static void tell_of_all(struct layer *l, struct layer_proc *to)
+{
+	size_t lines = to->lines;
+	char reason[512];
+
 	for (size_t i = 0; i < l->movers; i++)
-		if (!l->procs[i]->is_lost)
-			tell_of(to, &l->procs[i]->names);
+		if (!l->procs[i]->is_lost &&
+		    !tell_of(l, to, l->procs[i], reason, sizeof(reason)))
+			layer_proc_fails(l, to, "%s", reason);
+	if (to->lines > lines)
+		layer_tell(to, "elsewhere");
 }
 
 /* It goes on with what it is connected to. */
@@ -103,7 +142,7 @@ static void add_other(struct layer *l, const char *host, bool by_gid,
 
 	if (is_known(l, id) || is_known(others, id))
 		return;
-	p = others->n < MOST_PROCS ? calloc(1, sizeof(*p)) : NULL;
+	p = others->n < MOST_OTHERS ? calloc(1, sizeof(*p)) : NULL;
 	if (!p) {
 		fprintf(stderr,
 			"migr-layer: %s: process %s: its datagrams may not follow %s: too many processes\n",
@@ -114,7 +153,11 @@ static void add_other(struct layer *l, const char *host, bool by_gid,
 	snprintf(p->id, sizeof(p->id), "%s", id);
 	p->by_gid = by_gid;
 	others->procs[others->n++] = p;
-	if (!layer_open(others, p, now_ms() + BUSY_MS, reason, sizeof(reason)))
+	/* bound to the process only when there is something to be told */
+	p->open = client_open(&p->conn, l->ctx, host, l->port,
+			      by_gid ? NULL : host, now_ms() + ASK_MS, reason,
+			      sizeof(reason));
+	if (!p->open)
 		layer_proc_fails(others, p, "%s", reason);
 }
 
@@ -124,8 +167,8 @@ static void add_host(struct layer *l, const char *host, bool by_gid)
 	json_t *answer, *list;
 	const char *id;
 
-	answer = layer_ask_host(l, host, by_gid, "processes",
-				now_ms() + PATIENCE_MS, reason, sizeof(reason));
+	answer = layer_ask_host(l, host, by_gid, "processes", now_ms() + ASK_MS,
+				reason, sizeof(reason));
 	if (!answer)
 		fprintf(stderr,
 			"migr-layer: %s: datagrams from there may not follow %s: %s\n",
@@ -147,8 +190,18 @@ static bool is_of_host(const struct in6_addr *gid)
 	       !(IN6_IS_ADDR_V4MAPPED(gid) && gid->s6_addr[12] >= 224);
 }
 
+static bool is_asked(char (*asked)[MOST_HOST], size_t n, const char *host)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(asked[i], host))
+			return true;
+	return false;
+}
+
 static void find_others(struct layer *l)
 {
+	static char asked[MOST_ASKED][MOST_HOST];
+	size_t n = 0;
 	char host[MOST_HOST];
 
 	add_host(l, l->local, false);
@@ -162,6 +215,10 @@ static void find_others(struct layer *l)
 			if (!is_of_host(gid))
 				continue;
 			layer_host_of(gid, host);
+			if (is_asked(asked, n, host))
+				continue;
+			if (n < MOST_ASKED)
+				strcpy(asked[n++], host);
 			add_host(l, host, true);
 		}
 	name_failed(l->others, l->container);
@@ -169,7 +226,18 @@ static void find_others(struct layer *l)
 
 /* --- before, and after the stop --- */
 
-static bool prove(struct layer *l, bool *some)
+static bool prove(struct layer *l, struct layer_qp *qp)
+{
+	char reason[512];
+
+	if (!layer_port(l, l->local, &qp->gid, reason, sizeof(reason)))
+		return layer_fail(l, "datagrams to QP %u: %s", qp->qpn, reason);
+	qp->was = qp->real;
+	qp->was_gid = qp->gid;
+	return true;
+}
+
+static bool prove_all(struct layer *l, bool *some)
 {
 	*some = false;
 	layer_check_owners(l, false);
@@ -178,11 +246,17 @@ static bool prove(struct layer *l, bool *some)
 
 		if (l->procs[i]->failed)
 			return false;
-		for (size_t j = 0; j < n->n_qps; j++)
-			if (layer_is_datagram(&n->qps[j])) {
-				n->qps[j].was = n->qps[j].real;
-				*some = true;
-			}
+		if (n->more_destinations)
+			fprintf(stderr,
+				"migr-layer: %s: process %s: it sends datagrams to too many: some may not follow\n",
+				l->procs[i]->host, l->procs[i]->id);
+		for (size_t j = 0; j < n->n_qps; j++) {
+			if (!n->qps[j].is_datagram)
+				continue;
+			if (!prove(l, &n->qps[j]))
+				return false;
+			*some = true;
+		}
 	}
 	return true;
 }
@@ -191,7 +265,7 @@ bool layer_prove_datagrams(struct layer *l)
 {
 	bool some;
 
-	if (!prove(l, &some))
+	if (!prove_all(l, &some))
 		return false;
 	if (!some)
 		return true;
@@ -205,20 +279,54 @@ bool layer_prove_datagrams(struct layer *l)
 	return true;
 }
 
-static void tell_all(struct layer *l, struct layer *to)
+static void tell_others(struct layer *l)
 {
-	for (size_t i = 0; i < to->n; i++)
-		if (to->procs[i]->open && !to->procs[i]->is_lost)
-			tell_of_all(l, to->procs[i]);
-	layer_round(to);
-	name_failed(to, l->container);
+	struct layer *others = l->others;
+
+	for (size_t i = 0; i < others->n; i++) {
+		struct layer_proc *p = others->procs[i];
+		size_t lines;
+
+		if (!p->open)
+			continue;
+		layer_tell(p, "open %s", p->id);
+		lines = p->lines;
+		tell_of_all(l, p);
+		if (p->lines == lines)
+			layer_unsay(p);
+	}
+	layer_round(others);
+	name_failed(others, l->container);
+	/* others may want to speak to them, too; they are told once */
+	for (size_t i = 0; i < others->n; i++)
+		layer_close(others->procs[i]);
+}
+
+/* made between the proof and the stop */
+static void name_unproven(const struct layer *l)
+{
+	for (size_t i = 0; i < l->movers; i++)
+		for (size_t j = 0; j < l->procs[i]->names.n_qps; j++) {
+			const struct layer_qp *qp = &l->procs[i]->names.qps[j];
+
+			if (qp->is_datagram && !qp->was)
+				fprintf(stderr,
+					"migr-layer: %s: process %s: datagrams to QP %u do not follow: it was not there in time\n",
+					l->procs[i]->host, l->procs[i]->id,
+					qp->qpn);
+		}
 }
 
 void layer_tell_datagrams(struct layer *l)
 {
-	tell_all(l, l);
+	name_unproven(l);
+	for (size_t i = 0; i < l->n; i++)
+		if (!l->procs[i]->is_lost)
+			tell_of_all(l, l->procs[i]);
+	layer_round(l);
+	name_failed(l, l->container);
 	if (l->others)
-		tell_all(l, l->others);
+		tell_others(l);
 }
 
 void layer_free_others(struct layer *l)
@@ -232,4 +340,5 @@ void layer_free_others(struct layer *l)
 		free(others->procs[i]);
 	}
 	free(others);
+	layer_free_ports(l);
 }

@@ -155,7 +155,7 @@ static bool is_told_of(const struct layer_proc *p, const struct layer_qp *qp,
 		       bool all)
 {
 	return (all && qp->to && !qp->to->is_lost) ||
-	       (p->is_mover && layer_is_datagram(qp));
+	       (p->is_mover && qp->is_datagram);
 }
 
 /* of one GID, from @i on; where the next one begins */

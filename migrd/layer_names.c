@@ -10,7 +10,6 @@ enum {
 	MOST_QPS = 1 << 16,
 	MOST_KEYS = 1 << 19,
 	MOST_KEYS_TOLD = 1 << 20, /* of a process, to all */
-	MOST_GIDS = 1024,
 	MOST_DESTINATIONS = 64,
 	QPNS = 1 << 24,
 };
@@ -51,30 +50,6 @@ static bool parse_peer(struct layer_qp *qp, const json_t *o)
 		gid(peer, "real_gid", &qp->at_gid));
 }
 
-/* Nobody can be told of one that has none. */
-static bool parse_gids(struct layer_qp *qp, const json_t *list)
-{
-	size_t n = json_array_size(list);
-
-	if (!n)
-		return true;
-	if (n > MOST_GIDS)
-		return false;
-	qp->gids = calloc(n, sizeof(*qp->gids));
-	for (size_t i = 0; qp->gids && i < n; i++) {
-		const json_t *pair = json_array_get(list, i);
-
-		if (!address(json_array_get(pair, 0), &qp->gids[i].was) ||
-		    !address(json_array_get(pair, 1), &qp->gids[i].is))
-			return false;
-	}
-	if (!qp->gids)
-		return false;
-	qp->n_gids = n;
-	qp->gid = qp->gids->is;
-	return true;
-}
-
 static bool parse_qp(struct layer_qp *qp, const json_t *o)
 {
 	const char *state = json_string_value(json_object_get(o, "state"));
@@ -86,8 +61,10 @@ static bool parse_qp(struct layer_qp *qp, const json_t *o)
 		return false;
 	if (strcmp(state, "RTR") && strcmp(state, "RTS"))
 		return true;
-	if (type && !strcmp(type, "UD"))
-		return parse_gids(qp, json_object_get(o, "gids"));
+	if (type && !strcmp(type, "UD")) {
+		qp->is_datagram = gid(o, "gid", &qp->gid);
+		return qp->is_datagram || !json_object_get(o, "gid");
+	}
 	qp->connected = true;
 	return parse_peer(qp, o);
 }
@@ -190,16 +167,17 @@ bool layer_names_parse(struct layer_names *n, const json_t *answer,
 	if (parse_qps(n, json_object_get(answer, "qps"), reason, bytes) &&
 	    parse_keys(n, json_object_get(answer, "keys"), reason, bytes) &&
 	    parse_destinations(n, json_object_get(answer, "destinations"),
-			       reason, bytes))
+			       reason, bytes)) {
+		n->more_destinations = json_is_true(
+			json_object_get(answer, "more_destinations"));
 		return true;
+	}
 	layer_names_free(n);
 	return false;
 }
 
 void layer_names_free(struct layer_names *n)
 {
-	for (size_t i = 0; i < n->n_qps; i++)
-		free(n->qps[i].gids);
 	free(n->qps);
 	free(n->keys);
 	free(n->destinations);
@@ -232,6 +210,7 @@ static void take_over(struct layer_names *to, struct layer_names *from)
 		to->qps[i].to = old->to;
 		to->qps[i].to_gid = old->to_gid;
 		to->qps[i].was = old->was;
+		to->qps[i].was_gid = old->was_gid;
 	}
 	layer_names_free(from);
 }

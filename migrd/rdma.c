@@ -3,23 +3,18 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "gids.h"
 #include "nldev.h"
 #include "proc.h"
 
-#ifndef CLASS
-#define CLASS "/sys/class/infiniband" /* tests have another */
-#endif
-
 enum {
 	MOST_DEVICES = 64,
-	MOST_PORTS = 255,
 	PATIENCE_S = 5,
 };
 
@@ -33,55 +28,6 @@ struct query {
 	bool has_object;
 	pid_t maker; /* of MRs of that object's PD; -1: several */
 };
-
-/* --- GIDs --- */
-
-enum {
-	OTHER_GID,
-	THIS_GID,
-	NO_FILE
-};
-
-static int compare(const char *file, const struct in6_addr *gid)
-{
-	char text[INET6_ADDRSTRLEN + 1];
-	struct in6_addr is;
-	ssize_t n;
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NO_FILE;
-	n = read(fd, text, sizeof(text) - 1); /* fails where there is none */
-	close(fd);
-	if (n <= 0)
-		return OTHER_GID;
-	text[n] = 0;
-	text[strcspn(text, "\n")] = 0;
-	return inet_pton(AF_INET6, text, &is) == 1 &&
-			       !memcmp(&is, gid, sizeof(is))
-		       ? THIS_GID
-		       : OTHER_GID;
-}
-
-/* The port that has it, or 0. Numbers of ports and of GIDs have no gaps. */
-static uint32_t port_of_gid(const char *device, const struct in6_addr *gid)
-{
-	int result = OTHER_GID, i = 1;
-	char file[192];
-
-	for (uint32_t port = 1; i && port <= MOST_PORTS; port++) {
-		i = -1;
-		do {
-			snprintf(file, sizeof(file),
-				 CLASS "/%s/ports/%u/gids/%d", device, port,
-				 ++i);
-			result = compare(file, gid);
-		} while (result == OTHER_GID);
-		if (result == THIS_GID)
-			return port;
-	}
-	return 0;
-}
 
 /* --- netlink --- */
 
@@ -277,7 +223,7 @@ static int query_begin(struct query *q, const struct in6_addr *gid,
 	if (err)
 		snprintf(reason, bytes, "RDMA netlink: %s", strerror(err));
 	for (unsigned int i = 0; !err && i < q->n; i++)
-		q->ports[i] = port_of_gid(q->devices[i].name, gid);
+		q->ports[i] = gids_port(q->devices[i].name, gid);
 	return err;
 }
 

@@ -163,6 +163,17 @@ static bool do_open(const struct session *s, struct conn *c, const char *id,
 	return bound;
 }
 
+static bool do_gids(struct conn *c, const struct in6_addr *gid)
+{
+	struct gid_entry *all = calloc(MOST_GIDS, sizeof(*all));
+	size_t n = all ? gids_beside(gid, all) : 0;
+	bool sent = n ? answer_gids(c, all, n)
+		      : answer_refuse(c, ENOENT, "no device has that GID");
+
+	free(all);
+	return sent;
+}
+
 static bool obey(const struct session *s, struct conn *c, char *line,
 		 bool *goes_on)
 {
@@ -182,6 +193,11 @@ static bool obey(const struct session *s, struct conn *c, char *line,
 				return do_open(s, c, words[1], goes_on);
 			if (!strcmp(words[0], "processes")) {
 				*goes_on = do_processes(s, c, words[1]);
+				return false;
+			}
+			if (!strcmp(words[0], "gids") &&
+			    inet_pton(AF_INET6, words[1], &gid) == 1) {
+				*goes_on = do_gids(c, &gid);
 				return false;
 			}
 		}

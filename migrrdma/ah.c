@@ -2,6 +2,8 @@
 /*
  * Address handles
  */
+#include <string.h>
+
 #include "elsewhere.h"
 #include "gate.h"
 
@@ -26,7 +28,6 @@ static struct ibv_ah *made_ah(struct shadow_ah *s, struct ibv_ah *ah)
 	}
 	s->real = ah;
 	s->ah.handle = ah->handle;
-	elsewhere_add_ways(s);
 	LINK(to_context(s->ah.context), ahs, s);
 	return &s->ah;
 }
@@ -39,11 +40,44 @@ struct ibv_ah *ah_make(struct shadow_ah *s)
 	return real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
 }
 
-/* Kernels look for who is to get datagrams when the handle is made, and he may be gone. */
-static bool is_nowhere(int err)
+/*
+ * Kernels look for who is to get datagrams when the handle is made. He may be gone, and that
+ * takes a second, for each handle: these are not looked for again.
+ */
+enum {
+	MOST_NOWHERE = 16
+};
+static union ibv_gid nowhere[MOST_NOWHERE];
+static unsigned int n_nowhere;
+
+static bool is_nowhere(const union ibv_gid *gid)
 {
-	return err == EHOSTUNREACH || err == ENETUNREACH || err == ETIMEDOUT ||
-	       err == ENETDOWN || err == EHOSTDOWN;
+	for (unsigned int i = 0; i < n_nowhere; i++)
+		if (!memcmp(&nowhere[i], gid, sizeof(*gid)))
+			return true;
+	return false;
+}
+
+void ah_look_again(void)
+{
+	n_nowhere = 0;
+}
+
+struct ibv_ah *ah_make_at(struct shadow_ah *s, const union ibv_gid *gid)
+{
+	struct ibv_ah_attr attr = s->attr;
+	struct ibv_ah *ah;
+
+	attr.grh.sgid_index = s->source.index;
+	attr.grh.dgid = *gid;
+	if (is_nowhere(gid)) {
+		errno = EHOSTUNREACH;
+		return NULL;
+	}
+	ah = real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
+	if (!ah && errno != ENOMEM && n_nowhere < MOST_NOWHERE)
+		nowhere[n_nowhere++] = *gid;
+	return ah;
 }
 
 static struct ibv_ah *make_lost(struct shadow_ah *s)
@@ -58,11 +92,32 @@ static struct ibv_ah *make_lost(struct shadow_ah *s)
 	return real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
 }
 
-struct ibv_ah *ah_make_other(struct shadow_ah *s)
+/* Where its destination was may be nobody any more, but those who were there are elsewhere. */
+static struct ibv_ah *make_first(struct shadow_ah *s)
 {
 	struct ibv_ah *ah = ah_make(s);
+	int err = errno;
 
-	s->other_lost = !ah && is_nowhere(errno);
+	if (ah) {
+		elsewhere_add_ways(s);
+		return ah;
+	}
+	if (err != ENOMEM && elsewhere_add_ways(s)) {
+		s->lost = true;
+		ah = make_lost(s);
+	}
+	if (!ah)
+		elsewhere_drop_ways(s);
+	errno = err;
+	return ah;
+}
+
+struct ibv_ah *ah_make_other(struct shadow_ah *s)
+{
+	struct ibv_ah *ah = s->attr.is_global ? ah_make_at(s, &s->attr.grh.dgid)
+					      : ah_make(s);
+
+	s->other_lost = !ah && errno != ENOMEM;
 	if (s->other_lost)
 		ah = make_lost(s);
 	if (ah)
@@ -82,7 +137,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return NULL;
 	s->attr = *attr;
 	s->source.index = attr->grh.sgid_index;
-	return GATED(made_ah(s, ah_make(s)));
+	return GATED(made_ah(s, make_first(s)));
 }
 
 /* what it is made of is asked for first, to be remembered */
@@ -97,8 +152,7 @@ static struct ibv_ah *create_from_wc(struct shadow_ah *s, struct ibv_wc *wc,
 	if (err)
 		errno = err;
 	else
-		ah = real()->ibv_create_ah_from_wc(real_pd(s->ah.pd), wc, grh,
-						   port_num);
+		ah = make_first(s);
 	return made_ah(s, ah);
 }
 

@@ -300,6 +300,7 @@ int build_make(bool all, struct swap *s)
 
 	if (all && has_moved())
 		device_forget_all();
+	ah_look_again();
 	errno = 0;
 	TAILQ_FOREACH (c, &contexts, entry) {
 		if (all && !err)

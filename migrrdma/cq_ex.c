@@ -23,12 +23,12 @@ static __attribute__((noinline)) void find_source(struct shadow_cq *s,
 	void *grh;
 
 	s->ex.wr_id = slots_done(s->ex.wr_id, &grh);
-	if (!r->read_src_qp)
-		return;
-	s->src_qp = r->read_src_qp(r);
-	if (grh && r->status == IBV_WC_SUCCESS && r->read_wc_flags &&
-	    r->read_wc_flags(r) & IBV_WC_GRH)
-		s->src_qp = elsewhere_source(s->ex.context, grh, s->src_qp);
+	s->has_source = grh && atomic_load(&elsewhere_is_told) &&
+			r->status == IBV_WC_SUCCESS && r->read_src_qp &&
+			r->read_wc_flags && r->read_wc_flags(r) & IBV_WC_GRH;
+	if (s->has_source)
+		s->src_qp =
+			elsewhere_source(s->ex.context, grh, r->read_src_qp(r));
 }
 
 /* What is there to be read without a function, if there is a completion. */
@@ -43,6 +43,8 @@ static int found(struct ibv_cq_ex *ex, struct ibv_cq_ex *r, int err)
 	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed) &
 		     CQ_SLOTS))
 		find_source(s, r);
+	else
+		s->has_source = false;
 	return 0;
 }
 
@@ -131,10 +133,7 @@ static uint32_t read_named_source(struct ibv_cq_ex *ex)
 {
 	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
 
-	return unlikely(atomic_load_explicit(&s->slow, memory_order_acquire) &
-			CQ_SLOTS)
-		       ? s->src_qp
-		       : read_src_qp(ex);
+	return unlikely(s->has_source) ? s->src_qp : read_src_qp(ex);
 }
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *tm_info)

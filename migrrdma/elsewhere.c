@@ -20,15 +20,6 @@ static bool same(const union ibv_gid *a, const union ibv_gid *b)
 
 /* --- ways --- */
 
-static struct ibv_ah *make(const struct shadow_ah *ah, const struct place *to)
-{
-	struct ibv_ah_attr attr = ah->attr;
-
-	attr.grh.sgid_index = ah->source.index;
-	attr.grh.dgid = to->at;
-	return real()->ibv_create_ah(coming_pd(ah->ah.pd), &attr);
-}
-
 static bool leads_to(const struct shadow_ah *ah, const struct place *place)
 {
 	return ah->attr.is_global && same(&place->gid, &ah->attr.grh.dgid);
@@ -47,6 +38,7 @@ static int add_way(struct shadow_ah *ah, const struct place *to)
 {
 	struct way *way = way_to(ah, to);
 	bool is_new = !way;
+	int err;
 
 	if (is_new)
 		way = calloc(1, sizeof(*way));
@@ -54,21 +46,31 @@ static int add_way(struct shadow_ah *ah, const struct place *to)
 		return ENOMEM;
 	way->to = to;
 	if (!way->real)
-		way->real = make(ah, to);
+		__atomic_store_n(&way->real, ah_make_at(ah, &to->at),
+				 __ATOMIC_RELEASE);
+	err = way->real ? 0 : errno;
 	if (is_new) {
 		atomic_init(&way->next, ah->ways);
 		atomic_store_explicit(&ah->ways, way, memory_order_release);
 	}
-	return way->real ? 0 : errno;
+	return err;
 }
 
-void elsewhere_add_ways(struct shadow_ah *ah)
+bool elsewhere_add_ways(struct shadow_ah *ah)
 {
 	struct place *place;
+	bool some = false;
 
-	LIST_FOREACH (place, &places, entry)
-		if (leads_to(ah, place))
-			add_way(ah, place);
+	ah_look_again();
+	LIST_FOREACH (place, &places, entry) {
+		if (!leads_to(ah, place))
+			continue;
+		if (add_way(ah, place))
+			place->has_ways = false; /* it is tried again */
+		else
+			some = true;
+	}
+	return some;
 }
 
 void elsewhere_drop_ways(struct shadow_ah *ah)
@@ -88,7 +90,7 @@ void elsewhere_make_ways(struct shadow_ah *ah)
 	struct way *way;
 
 	for (way = ah->ways; way; way = way->next)
-		way->other = make(ah, way->to);
+		way->other = ah_make_at(ah, &way->to->at);
 }
 
 void elsewhere_swap_ways(struct shadow_ah *ah)
@@ -294,29 +296,38 @@ static bool is_name(const union ibv_gid *gid, uint32_t name)
 /* Numbers of before may be those of now, of others: nothing changes while they are looked at. */
 static void find_changes(struct changes *c)
 {
+	union ibv_gid gid;
+	uint32_t name;
+
 	LIST_FOREACH (c->place, &places, entry)
 		names_each(c->place->qpns, goes_further, c);
-	for (size_t i = 0; i < n_told; i++)
-		if (!is_name(&told[i].gid, told[i].was))
-			add_change(c, &told[i].gid, told[i].was, &told[i]);
+	for (size_t i = 0; i < n_told; i++) {
+		gid = told[i].gid;
+		name = told[i].was;
+		sources_known_as(&gid, &name);
+		/* else that number has never been shown */
+		if (same(&gid, &told[i].gid) && name == told[i].was &&
+		    !is_name(&gid, name))
+			add_change(c, &gid, name, &told[i]);
+	}
 }
 
-/* Where they lead to there is a place, to which all handles have a way. */
+/* Where they lead to there is a place, to which all handles have a way; also what had none. */
 static int make_places(const struct changes *c, struct swap *s)
 {
 	struct place *place;
-	int err = 0;
+	int err, bad = 0;
 
-	for (size_t i = 0; i < c->n && !err; i++) {
-		place = place_of(&c->all[i].gid, &c->all[i].to->at);
-		if (!place)
+	for (size_t i = 0; i < c->n; i++)
+		if (!place_of(&c->all[i].gid, &c->all[i].to->at))
 			return swap_refuse(s, ENOMEM,
 					   "no memory for another place");
-		if (!place->has_ways)
-			err = add_all_ways(place, s);
+	LIST_FOREACH (place, &places, entry) {
+		err = place->has_ways ? 0 : add_all_ways(place, s);
 		place->has_ways = !err;
+		bad = bad ? bad : err;
 	}
-	return err;
+	return bad;
 }
 
 static int make_change(const struct change *c)
@@ -327,6 +338,15 @@ static int make_change(const struct change *c)
 		if (place != to && same(&place->gid, &c->gid))
 			names_set(place->qpns, c->name, 0);
 	return names_set(to->qpns, c->name, c->to->is);
+}
+
+/* Does a name lead there? */
+static bool leads(const struct change *known, const struct elsewhere *to)
+{
+	const struct place *place = place_of(&known->gid, &to->at);
+
+	return place &&
+	       names_get(place->qpns, known->name & 0xffffff) == to->is;
 }
 
 /* who they are known as, before anything is known of where they are now */
@@ -345,8 +365,9 @@ static int note_sources(void)
 		sources_drop(&told[i].at, told[i].is);
 	}
 	for (size_t i = 0; known && i < n_told && !err; i++)
-		err = sources_add(&told[i].at, told[i].is, &known[i].gid,
-				  known[i].name);
+		if (leads(&known[i], &told[i]))
+			err = sources_add(&told[i].at, told[i].is,
+					  &known[i].gid, known[i].name);
 	free(known);
 	return err;
 }
@@ -355,22 +376,23 @@ static int tell(struct swap *s)
 {
 	struct index *index = NULL;
 	struct changes c = {};
-	int err = 0;
+	int err = 0, bad;
 
 	for (size_t i = 0; i < n_told && !err; i++)
 		err = add_to_index(&index, i);
 	c.index = index;
 	if (!err)
 		find_changes(&c);
-	err = err || c.no_memory ? swap_refuse(s, ENOMEM, "no memory for names")
-				 : make_places(&c, s);
-	if (!err) {
-		for (size_t i = 0; i < c.n && !err; i++)
+	if (err || c.no_memory) {
+		err = swap_refuse(s, ENOMEM, "no memory for names");
+	} else {
+		bad = make_places(&c,
+				  s); /* who has no way there has the name */
+		for (size_t i = 0; i < c.n && bad != ENOMEM && !err; i++)
 			err = make_change(&c.all[i]);
-		if (!err)
+		if (bad != ENOMEM && !err)
 			err = note_sources();
-		if (err)
-			swap_refuse(s, err, "no memory for names");
+		err = err ? swap_refuse(s, err, "no memory for names") : bad;
 	}
 	free(c.all);
 	free_index(index);
@@ -386,6 +408,7 @@ int layer_elsewhere(struct swap *s)
 	suspended = suspend_hold();
 	if (!suspended && !gate_close(clock_ns() + PATIENCE))
 		return swap_refuse(s, ETIMEDOUT, "a verb does not return");
+	ah_look_again();
 	err = tell(s);
 	if (suspended)
 		suspend_release();

@@ -36,6 +36,7 @@ struct way {
 static inline struct ibv_ah *elsewhere_ah(struct ibv_ah *ah, uint32_t *qpn)
 {
 	const struct way *way;
+	struct ibv_ah *other;
 	uint32_t real;
 
 	if (!ah || !is_shadow(ah->context))
@@ -43,10 +44,11 @@ static inline struct ibv_ah *elsewhere_ah(struct ibv_ah *ah, uint32_t *qpn)
 	way = atomic_load_explicit(&to_ah(ah)->ways, memory_order_acquire);
 	for (; unlikely(way); way = way->next) {
 		real = names_get(way->to->qpns, *qpn & 0xffffff);
-		if (real && way->real) {
-			*qpn = real;
-			return way->real;
-		}
+		if (!real)
+			continue;
+		other = __atomic_load_n(&way->real, __ATOMIC_ACQUIRE);
+		*qpn = other ? real : NO_QPN;
+		return other ? other : to_ah(ah)->real;
 	}
 	if (unlikely(to_ah(ah)->lost))
 		*qpn = NO_QPN;
@@ -77,9 +79,9 @@ static inline uint32_t elsewhere_source(const struct ibv_context *ctx,
 /*
  * The ways of an address handle. A new one gets them within the gate, and loses them so when
  * it is destroyed; they are made again as it is itself, with the gate closed. What cannot be
- * made leads nowhere: what is sent there comes to where the QP was.
+ * made leads to nobody.
  */
-void elsewhere_add_ways(struct shadow_ah *ah);
+bool elsewhere_add_ways(struct shadow_ah *ah); /* is there one? */
 void elsewhere_drop_ways(struct shadow_ah *ah);
 void elsewhere_make_ways(struct shadow_ah *ah);
 void elsewhere_swap_ways(struct shadow_ah *ah);
@@ -107,7 +109,8 @@ void elsewhere_forget(void);
  * Who was told of one before, under whichever name, knows it by that. A number that is
  * another one's name at that GID is not known.
  *
- * Return: 0; or an error and its reason: then nothing has changed, unless it is ENOMEM
+ * Return: 0; or an error and its reason: then there is no memory, or there are handles without
+ * a way, and what is sent by these comes to nobody until it is told again
  */
 int layer_elsewhere(struct swap *s);
 

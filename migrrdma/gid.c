@@ -54,6 +54,8 @@ void gids_note(struct shadow_context *c)
 		note(&ah->source, gids,
 		     ah->attr.is_global ? ah->attr.port_num : 0);
 	free(gids);
+	free(c->gids); /* of the host before */
+	c->gids = NULL;
 }
 
 /* --- on the next one --- */

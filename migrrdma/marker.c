@@ -60,22 +60,33 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
 
 /* --- whom those of a UD QP go to --- */
 
-static struct ibv_ah *make_ah(struct shadow_qp *qp, const struct gids *gids)
+static struct ibv_ah *make_ah_of(struct shadow_qp *qp,
+				 const struct ibv_gid_entry *own)
 {
-	const struct ibv_gid_entry *own = gids_any(gids, qp->attr.port_num);
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = qp->attr.port_num,
 		.grh.hop_limit = 64,
 	};
 
-	if (!own) {
-		errno = EADDRNOTAVAIL;
-		return NULL;
-	}
 	attr.grh.dgid = own->gid;
 	attr.grh.sgid_index = (uint8_t)own->gid_index;
 	return real()->ibv_create_ah(real_pd(qp->qp.pd), &attr);
+}
+
+/* Some may have no route, not even to themselves. */
+static struct ibv_ah *make_ah(struct shadow_qp *qp, const struct gids *gids)
+{
+	const struct ibv_gid_entry *any = gids_any(gids, qp->attr.port_num);
+	struct ibv_ah *ah = any ? make_ah_of(qp, any) : NULL;
+
+	if (!any)
+		errno = EADDRNOTAVAIL;
+	for (size_t i = 0; any && !ah && i < gids->n; i++)
+		if (&gids->all[i] != any &&
+		    gids->all[i].port_num == any->port_num)
+			ah = make_ah_of(qp, &gids->all[i]);
+	return ah;
 }
 
 int marker_make_ah(struct shadow_qp *qp)

@@ -167,11 +167,16 @@ static int prepare(struct shadow_qp *s)
 		return 0;
 	if (s->qp.srq || s->qp.qp_type == IBV_QPT_UD)
 		atomic_fetch_or(&to_cq(s->qp.recv_cq)->slow, CQ_SLOTS);
+	if (s->qp.srq && s->qp.qp_type == IBV_QPT_UD &&
+	    to_srq(s->qp.srq)->slots)
+		slots_of_datagrams(to_srq(s->qp.srq)->slots);
 	if (s->qp.srq || !s->cap.max_recv_wr)
 		return 0;
 	s->recvq = recvq_new(&s->cap);
 	if (s->recvq && s->qp.qp_type == IBV_QPT_UD)
 		s->slots = slots_new(&became);
+	if (s->slots)
+		slots_of_datagrams(s->slots);
 	return s->recvq && (s->slots || s->qp.qp_type != IBV_QPT_UD) ? 0
 								     : ENOMEM;
 }

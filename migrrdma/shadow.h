@@ -173,7 +173,8 @@ struct shadow_cq {
 	size_t n_flushed, room_flushed;
 	struct taken *taken, *current;
 	size_t first_taken, n_taken, room_taken;
-	uint32_t src_qp; /* of what is read, one by one */
+	uint32_t src_qp; /* of what is read, one by one, if it is another one */
+	bool has_source;
 	bool draining;
 	bool tells_more; /* than struct ibv_wc has */
 
@@ -431,6 +432,10 @@ struct ibv_pd *pd_make(struct shadow_pd *pd);
 struct ibv_mr *mr_make(struct shadow_mr *mr);
 struct ibv_ah *ah_make(struct shadow_ah *ah);
 struct ibv_ah *ah_make_other(struct shadow_ah *ah);
+
+/* ah.c: a real handle that leads to another GID; who was not found is not looked for again */
+struct ibv_ah *ah_make_at(struct shadow_ah *ah, const union ibv_gid *gid);
+void ah_look_again(void);
 struct ibv_cq *cq_make(struct shadow_cq *cq);
 struct ibv_srq *srq_make(struct shadow_srq *srq);
 struct ibv_qp *qp_make(struct shadow_qp *qp);

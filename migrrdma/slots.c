@@ -69,8 +69,6 @@ void slots_retire(struct slots *s, struct shadow_context *c)
 
 	/* other threads may poll the last ones, of any CQ of the context */
 	pthread_mutex_lock(&s->lock);
-	free(s->sge);
-	s->sge = NULL;
 	is_used = s->used;
 	pthread_mutex_unlock(&s->lock);
 	s->last_cq = c->cqs_made;
@@ -224,7 +222,7 @@ static void *grh_of(const struct slots *s, uint32_t i)
 {
 	const struct ibv_sge *sge = &s->sge[(size_t)i * s->max_sge];
 
-	return s->sge && s->slot[i].num_sge > 0 &&
+	return s->datagrams && s->slot[i].num_sge > 0 &&
 			       sge->length >= sizeof(struct ibv_grh)
 		       ? (void *)(uintptr_t)sge->addr
 		       : NULL;
@@ -275,6 +273,13 @@ void slots_in_child(struct shadow_context *c)
 }
 
 /* --- of QPs --- */
+
+void slots_of_datagrams(struct slots *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->datagrams = true;
+	pthread_mutex_unlock(&s->lock);
+}
 
 void slots_clear(struct slots *s)
 {
@@ -334,6 +339,7 @@ void slots_renew(struct shadow_qp *qp)
 	s = slots_new(&became);
 	if (!s)
 		return;
+	slots_of_datagrams(s);
 	slots_drop(qp);
 	qp->slots = s;
 }

@@ -63,6 +63,9 @@ static inline uint64_t slots_done(uint64_t wr_id, void **grh)
 		       : slots_take(wr_id, grh);
 }
 
+/** slots_of_datagrams - a header comes before what is received */
+void slots_of_datagrams(struct slots *slots);
+
 /** slots_post_qp - what ibv_post_recv() does, of a QP with slots, by the provider's function */
 int slots_post_qp(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr);

@@ -25,7 +25,8 @@ struct slots {
 	uint32_t n, used, free;
 	uint64_t turn;
 	bool hold;
-	bool unsure; /* what the provider has, as it has not said so */
+	bool datagrams; /* that is what comes, with a header before it */
+	bool unsure;	/* what the provider has, as it has not said so */
 	LIST_ENTRY(slots) entry; /* of an SRQ that is gone, */
 	uint64_t last_cq;	 /* when this was the last CQ there was */
 };

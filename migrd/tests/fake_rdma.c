@@ -3,10 +3,12 @@
  * Queue pairs as a file says, "QPN PID" lines in qps of the working folder, all at each
  * address of 10.10.0.0/16; whoever asks for one of -1 dies.
  */
+#include "gids.h"
 #include "rdma.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,4 +50,24 @@ int rdma_owns(pid_t pid, const uint32_t *qpns, size_t n,
 		}
 	}
 	return err;
+}
+
+/* "GID INDEX TYPE" lines in gids: of all ports */
+size_t gids_beside(const struct in6_addr *gid, struct gid_entry *all)
+{
+	FILE *f = fopen("gids", "r");
+	char text[INET6_ADDRSTRLEN];
+	bool found = false;
+	size_t n = 0;
+
+	while (f && n < MOST_GIDS &&
+	       fscanf(f, "%45s %u %15[^\n]", text, &all[n].index,
+		      all[n].type) == 3 &&
+	       inet_pton(AF_INET6, text, &all[n].gid) == 1) {
+		found |= !memcmp(gid, &all[n].gid, sizeof(*gid));
+		n++;
+	}
+	if (f)
+		fclose(f);
+	return found ? n : 0;
 }

@@ -178,7 +178,13 @@ static void test_suspended(void)
 	CHECK(!ibv_destroy_ah(ah));
 	end();
 
-	puts("there is none");
+	puts("another one, if there is no way to that; there is none");
+	begin();
+	fake_fail("ibv_create_ah", ENETUNREACH);
+	suspend();
+	resume();
+	CHECK(fake_last.ah.grh.sgid_index == 1);
+	end();
 	begin();
 	for (int i = 0; i < FAKE_GIDS; i++)
 		fake_gids[i].port_num = 2;
@@ -189,7 +195,7 @@ static void test_suspended(void)
 	CHECK(layer_suspend(LONG, &found) == EIO);
 	for (int i = 0; i < FAKE_GIDS; i++)
 		fake_gids[i].port_num = 1;
-	fake_fail("ibv_create_ah", EHOSTUNREACH);
+	fake_fail_times("ibv_create_ah", EHOSTUNREACH, FAKE_GIDS);
 	CHECK(layer_suspend(LONG, &found) == EHOSTUNREACH);
 	suspend();
 	resume();
@@ -284,7 +290,7 @@ static void test_elsewhere(void)
 	CHECK(!tell(30, 40, 0x51, 0x61), "%s", swapped.reason);
 	check_way(ah, 0x11, 40, 0x61);
 	late = handle_of(30);
-	check_way(late, 0x51, 40, 0x61);
+	check_way(late, 0x51, 30, 0x51);
 	check_way(late, 0x11, 30, 0x11);
 	CHECK(!ibv_destroy_ah(late));
 	CHECK(!tell(40, 20, 0x61, 0x71), "%s", swapped.reason);
@@ -323,8 +329,22 @@ static void test_elsewhere(void)
 	fake_fail("ibv_create_ah", EHOSTUNREACH);
 	CHECK(tell(21, 32, 0x12, 0x82) == EHOSTUNREACH);
 	CHECK(strstr(swapped.reason, "address handle"), "%s", swapped.reason);
+	check_way(other, 0x12, 21, NOBODY);
 	CHECK(!tell(21, 32, 0x12, 0x82), "%s", swapped.reason);
 	check_way(other, 0x12, 32, 0x82);
+
+	puts("where they were is nobody any more");
+	fake_fail("ibv_create_ah", ETIMEDOUT);
+	late = handle_of(21);
+	check_way(late, 0x12, 32, 0x82);
+	check_way(late, 0x13, fake_gids[SGID_INDEX].gid.raw[15], NOBODY);
+	CHECK(!ibv_destroy_ah(late));
+	fake_fail("ibv_create_ah", ETIMEDOUT);
+	FAILS_WITH(ETIMEDOUT,
+		   ibv_create_ah(pd, &(struct ibv_ah_attr){
+					     .is_global = 1,
+					     .port_num = 1,
+					     .grh.dgid = { .raw = { 1 } } }));
 	CHECK(!ibv_destroy_ah(ah) && !ibv_destroy_ah(other));
 	end();
 }
