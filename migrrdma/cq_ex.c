@@ -43,8 +43,6 @@ static int found(struct ibv_cq_ex *ex, struct ibv_cq_ex *r, int err)
 	if (unlikely(atomic_load_explicit(&s->slow, memory_order_relaxed) &
 		     CQ_SLOTS))
 		find_source(s, r);
-	else
-		s->has_source = false;
 	return 0;
 }
 

@@ -417,6 +417,39 @@ static uint32_t source_of(uint32_t real_qpn, uint32_t length)
 	return wc.src_qp;
 }
 
+/* one that the layer has taken meanwhile, too */
+static void test_extended(uint64_t flags)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_cq *real_cq;
+	struct ibv_cq_ex *ex;
+
+	printf("the same of an extended CQ, %#llx\n",
+	       (unsigned long long)flags);
+	ex = new_cq_ex(flags, &real_cq);
+	cq = ibv_cq_ex_to_cq(ex);
+	qp = datagram_qp();
+	behind = fake_newest(FAKE_QP);
+	CHECK(!tell(80, 81, 0x11, 0x91));
+	for (uint64_t i = 1; i <= 4; i++) {
+		header_6(81);
+		fake_source = i == 2 ? 0x92 : 0x91;
+		post_recv(i, 64);
+		if (i == 3)
+			suspend();
+		fake_receive(behind, 64);
+		if (i == 3)
+			resume();
+		CHECK(!ibv_start_poll(ex, &attr) && ex->wr_id == i);
+		CHECK(ibv_wc_read_src_qp(ex) == (i == 2 ? 0x92 : 0x11), "0x%x",
+		      ibv_wc_read_src_qp(ex));
+		CHECK(is_header_6(i == 2 ? 81 : 80));
+		ibv_end_poll(ex);
+	}
+	fake_source = 0;
+	end();
+}
+
 static void test_sources(void)
 {
 	const struct elsewhere e = {
@@ -525,6 +558,9 @@ int main(void)
 	test_replaced();
 	test_elsewhere();
 	test_other_host();
+	test_extended(IBV_WC_EX_WITH_SRC_QP);
+	test_extended(IBV_WC_EX_WITH_SRC_QP |
+		      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
 	test_sources();
 	return rig_close();
 }
