@@ -42,7 +42,7 @@ struct ibv_ah *ah_make(struct shadow_ah *s)
 
 /*
  * Kernels look for who is to get datagrams when the handle is made. He may be gone, and that
- * takes a second, for each handle: these are not looked for again.
+ * takes a second, for each handle: these are not looked for again. With the gate closed.
  */
 enum {
 	MOST_NOWHERE = 16
@@ -66,15 +66,21 @@ void ah_look_again(void)
 struct ibv_ah *ah_make_at(struct shadow_ah *s, const union ibv_gid *gid)
 {
 	struct ibv_ah_attr attr = s->attr;
-	struct ibv_ah *ah;
 
 	attr.grh.sgid_index = s->source.index;
 	attr.grh.dgid = *gid;
+	return real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
+}
+
+struct ibv_ah *ah_make_if_found(struct shadow_ah *s, const union ibv_gid *gid)
+{
+	struct ibv_ah *ah;
+
 	if (is_nowhere(gid)) {
 		errno = EHOSTUNREACH;
 		return NULL;
 	}
-	ah = real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
+	ah = ah_make_at(s, gid);
 	if (!ah && errno != ENOMEM && n_nowhere < MOST_NOWHERE)
 		nowhere[n_nowhere++] = *gid;
 	return ah;
@@ -114,8 +120,9 @@ static struct ibv_ah *make_first(struct shadow_ah *s)
 
 struct ibv_ah *ah_make_other(struct shadow_ah *s)
 {
-	struct ibv_ah *ah = s->attr.is_global ? ah_make_at(s, &s->attr.grh.dgid)
-					      : ah_make(s);
+	struct ibv_ah *ah = s->attr.is_global
+				    ? ah_make_if_found(s, &s->attr.grh.dgid)
+				    : ah_make(s);
 
 	s->other_lost = !ah && errno != ENOMEM;
 	if (s->other_lost)

@@ -34,7 +34,9 @@ static struct way *way_to(const struct shadow_ah *ah, const struct place *place)
 	return way;
 }
 
-static int add_way(struct shadow_ah *ah, const struct place *to)
+static int add_way(struct shadow_ah *ah, const struct place *to,
+		   struct ibv_ah *(*make)(struct shadow_ah *ah,
+					  const union ibv_gid *gid))
 {
 	struct way *way = way_to(ah, to);
 	bool is_new = !way;
@@ -46,7 +48,7 @@ static int add_way(struct shadow_ah *ah, const struct place *to)
 		return ENOMEM;
 	way->to = to;
 	if (!way->real)
-		__atomic_store_n(&way->real, ah_make_at(ah, &to->at),
+		__atomic_store_n(&way->real, make(ah, &to->at),
 				 __ATOMIC_RELEASE);
 	err = way->real ? 0 : errno;
 	if (is_new) {
@@ -61,11 +63,10 @@ bool elsewhere_add_ways(struct shadow_ah *ah)
 	struct place *place;
 	bool some = false;
 
-	ah_look_again();
 	LIST_FOREACH (place, &places, entry) {
 		if (!leads_to(ah, place))
 			continue;
-		if (add_way(ah, place))
+		if (add_way(ah, place, ah_make_at))
 			place->has_ways = false; /* it is tried again */
 		else
 			some = true;
@@ -90,7 +91,7 @@ void elsewhere_make_ways(struct shadow_ah *ah)
 	struct way *way;
 
 	for (way = ah->ways; way; way = way->next)
-		way->other = ah_make_at(ah, &way->to->at);
+		way->other = ah_make_if_found(ah, &way->to->at);
 }
 
 void elsewhere_swap_ways(struct shadow_ah *ah)
@@ -127,7 +128,7 @@ static int add_all_ways(const struct place *place, struct swap *s)
 
 	EACH (c, ah, ahs)
 		if (leads_to(ah, place)) {
-			err = add_way(ah, place);
+			err = add_way(ah, place, ah_make_if_found);
 			bad = bad ? bad : err;
 		}
 	return bad ? swap_refuse(s, bad, "an address handle of another GID: %s",

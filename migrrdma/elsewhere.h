@@ -13,8 +13,8 @@
 /* some of those that are known at a GID, and are at another one */
 struct place {
 	union ibv_gid gid, at;
-	struct names *qpns; /* to real numbers */
-	bool has_ways;	    /* of all handles that were there */
+	struct names *qpns;   /* to real numbers */
+	atomic_bool has_ways; /* of all handles that were there */
 
 	LIST_ENTRY(place) entry;
 };

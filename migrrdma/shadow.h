@@ -433,8 +433,12 @@ struct ibv_mr *mr_make(struct shadow_mr *mr);
 struct ibv_ah *ah_make(struct shadow_ah *ah);
 struct ibv_ah *ah_make_other(struct shadow_ah *ah);
 
-/* ah.c: a real handle that leads to another GID; who was not found is not looked for again */
+/*
+ * ah.c: a real handle that leads to another GID; with the gate closed, unless that was not
+ * found since somebody was told to look again
+ */
 struct ibv_ah *ah_make_at(struct shadow_ah *ah, const union ibv_gid *gid);
+struct ibv_ah *ah_make_if_found(struct shadow_ah *ah, const union ibv_gid *gid);
 void ah_look_again(void);
 struct ibv_cq *cq_make(struct shadow_cq *cq);
 struct ibv_srq *srq_make(struct shadow_srq *srq);
