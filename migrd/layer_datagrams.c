@@ -11,9 +11,10 @@
 #include <string.h>
 
 enum {
-	HURRY_MS = 500, /* for who is told while the container waits */
-	ROOM = 64,	/* at the end of a line */
-	ASK_MS = 5000,	/* for a daemon that may be nowhere */
+	HURRY_MS =
+		2000, /* for who is told while the container waits, and looks for a host */
+	ROOM = 64,     /* at the end of a line */
+	ASK_MS = 5000, /* for a daemon that may be nowhere */
 	MOST_ASKED = 256,
 	MOST_PAIRS = 4000, /* in a line, of as many words as a process hears */
 	MOST_OTHERS =
