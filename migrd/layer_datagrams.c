@@ -96,7 +96,9 @@ static bool tell_of(struct layer *l, struct layer_proc *to,
 	return true;
 }
 
-static void tell_of_all(struct layer *l, struct layer_proc *to)
+/* @of: the layer that has the one who is told */
+static void tell_of_all(struct layer *l, struct layer *of,
+			struct layer_proc *to)
 {
 	size_t lines = to->lines;
 	char reason[512];
@@ -104,7 +106,7 @@ static void tell_of_all(struct layer *l, struct layer_proc *to)
 	for (size_t i = 0; i < l->movers; i++)
 		if (!l->procs[i]->is_lost &&
 		    !tell_of(l, to, l->procs[i], reason, sizeof(reason)))
-			layer_proc_fails(l, to, "%s", reason);
+			layer_proc_fails(of, to, "%s", reason);
 	if (to->lines > lines)
 		layer_tell(to, "elsewhere");
 }
@@ -292,7 +294,7 @@ static void tell_others(struct layer *l)
 			continue;
 		layer_tell(p, "open %s", p->id);
 		lines = p->lines;
-		tell_of_all(l, p);
+		tell_of_all(l, others, p);
 		if (p->lines == lines)
 			layer_unsay(p);
 	}
@@ -323,7 +325,7 @@ void layer_tell_datagrams(struct layer *l)
 	name_unproven(l);
 	for (size_t i = 0; i < l->n; i++)
 		if (!l->procs[i]->is_lost)
-			tell_of_all(l, l->procs[i]);
+			tell_of_all(l, l, l->procs[i]);
 	layer_round(l);
 	name_failed(l, l->container);
 	if (l->others)

@@ -32,14 +32,6 @@ static struct ibv_ah *made_ah(struct shadow_ah *s, struct ibv_ah *ah)
 	return &s->ah;
 }
 
-struct ibv_ah *ah_make(struct shadow_ah *s)
-{
-	struct ibv_ah_attr attr = s->attr;
-
-	attr.grh.sgid_index = s->source.index;
-	return real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
-}
-
 /*
  * Kernels look for who is to get datagrams when the handle is made. He may be gone, and that
  * takes a second, for each handle: these are not looked for again. With the gate closed.
@@ -88,20 +80,19 @@ struct ibv_ah *ah_make_if_found(struct shadow_ah *s, const union ibv_gid *gid)
 
 static struct ibv_ah *make_lost(struct shadow_ah *s)
 {
-	struct ibv_ah_attr attr = s->attr;
+	union ibv_gid own;
 
-	attr.grh.sgid_index = s->source.index;
-	if (!attr.is_global ||
-	    real()->ibv_query_gid(coming_context(s->ah.context), attr.port_num,
-				  s->source.index, &attr.grh.dgid))
+	if (!s->attr.is_global ||
+	    real()->ibv_query_gid(coming_context(s->ah.context),
+				  s->attr.port_num, s->source.index, &own))
 		return NULL;
-	return real()->ibv_create_ah(coming_pd(s->ah.pd), &attr);
+	return ah_make_at(s, &own);
 }
 
 /* Where its destination was may be nobody any more, but those who were there are elsewhere. */
 static struct ibv_ah *make_first(struct shadow_ah *s)
 {
-	struct ibv_ah *ah = ah_make(s);
+	struct ibv_ah *ah = ah_make_at(s, &s->attr.grh.dgid);
 	int err = errno;
 
 	if (ah) {
@@ -122,7 +113,7 @@ struct ibv_ah *ah_make_other(struct shadow_ah *s)
 {
 	struct ibv_ah *ah = s->attr.is_global
 				    ? ah_make_if_found(s, &s->attr.grh.dgid)
-				    : ah_make(s);
+				    : ah_make_at(s, &s->attr.grh.dgid);
 
 	s->other_lost = !ah && errno != ENOMEM;
 	if (s->other_lost)

@@ -199,9 +199,11 @@ static int make_channel(struct shadow_channel *ch, struct swap *s)
 
 static int make_ah(struct shadow_ah *ah, struct swap *s)
 {
-	int err = gid_find(&ah->source, to_context(ah->ah.context), s, "AH",
-			   ah->ah.handle);
+	int err = 0;
 
+	if (bury_is_dead(real_context(ah->ah.context)))
+		err = gid_find(&ah->source, to_context(ah->ah.context), s, "AH",
+			       ah->ah.handle);
 	if (err)
 		return err;
 	ah->other = ah_make_other(ah);

@@ -430,7 +430,6 @@ struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
  */
 struct ibv_pd *pd_make(struct shadow_pd *pd);
 struct ibv_mr *mr_make(struct shadow_mr *mr);
-struct ibv_ah *ah_make(struct shadow_ah *ah);
 struct ibv_ah *ah_make_other(struct shadow_ah *ah);
 
 /*

@@ -313,18 +313,24 @@ static void forget_oldest(struct shadow_context *c)
 	delete (oldest);
 }
 
-void slots_drop(struct shadow_qp *qp)
+/* @s: that it has from now on, or NULL */
+static void use(struct shadow_qp *qp, struct slots *s)
 {
 	struct shadow_context *c = to_context(qp->qp.context);
+	struct slots *old = qp->slots;
 
-	if (!qp->slots)
-		return;
+	__atomic_store_n(&qp->slots, s, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&c->lock);
-	slots_retire(qp->slots, c);
+	slots_retire(old, c);
 	slots_free_retired(c);
 	forget_oldest(c);
 	pthread_mutex_unlock(&c->lock);
-	qp->slots = NULL;
+}
+
+void slots_drop(struct shadow_qp *qp)
+{
+	if (qp->slots)
+		use(qp, NULL);
 }
 
 void slots_renew(struct shadow_qp *qp)
@@ -340,8 +346,7 @@ void slots_renew(struct shadow_qp *qp)
 	if (!s)
 		return;
 	slots_of_datagrams(s);
-	slots_drop(qp);
-	qp->slots = s;
+	use(qp, s);
 }
 
 /* --- replacement --- */

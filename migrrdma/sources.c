@@ -5,9 +5,10 @@
 
 #include "elsewhere.h"
 
-/* They grow with the gate closed, and what is in them stays. */
-
-/* some that are at a GID, by their real numbers, and were known at another one */
+/*
+ * Some that are at a GID, by their real numbers, and were known at another one. They grow with
+ * the gate closed, and none goes.
+ */
 struct source {
 	union ibv_gid at, gid;
 	struct names *known; /* numbers there */
