@@ -8,6 +8,7 @@
 #include "elsewhere.h"
 #include "gate.h"
 #include "gid.h"
+#include "groups.h"
 #include "post.h"
 #include "record.h"
 #include "recvq.h"
@@ -248,6 +249,13 @@ static int make_qp(struct shadow_qp *qp, struct swap *s)
 	if (!err && bury_is_dead(real_context(qp->qp.context)))
 		err = gid_find(&qp->source, to_context(qp->qp.context), s, "QP",
 			       qp->qp.qp_num);
+	if (!err) {
+		err = groups_join(qp);
+		if (err)
+			swap_refuse(s, err,
+				    "a multicast group of QP 0x%06x: %s",
+				    qp->qp.qp_num, strerror(err));
+	}
 	mask = err ? 0 : build_first_step(qp, &attr);
 	if (!mask)
 		return err;
@@ -358,6 +366,9 @@ static void unmake_objects(struct shadow_context *c)
 	struct shadow_cq *cq;
 	struct shadow_qp *qp;
 
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		if (qp->other)
+			groups_leave(qp);
 	UNMAKE_EACH(c, qp, qps, real()->ibv_destroy_qp);
 	TAILQ_FOREACH (qp, &c->qps, entry)
 		marker_unmake_ah(qp);

@@ -7,6 +7,7 @@
 #include "control.h"
 #include "events.h"
 #include "gate.h"
+#include "groups.h"
 #include "names.h"
 #include "peer.h"
 #include "recvq.h"
@@ -83,6 +84,7 @@ static void free_qp(struct shadow_qp *s)
 {
 	peer_lead(&s->peer, NULL);
 	recvq_free(s->recvq);
+	groups_free(s);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->qp.cond);
 	pthread_mutex_destroy(&s->qp.mutex);

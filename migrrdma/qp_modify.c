@@ -167,20 +167,3 @@ int shadow_modify_qp_rate_limit(struct ibv_qp *qp,
 				       ->real_verbs->modify_qp_rate_limit(
 					       real_qp(qp), attr)));
 }
-
-int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	if (!is_shadow(qp->context))
-		return real()->ibv_attach_mcast(qp, gid, lid);
-	return GATED_WITH(to_qp(qp), note(to_qp(qp), "was in a multicast group",
-					  real()->ibv_attach_mcast(real_qp(qp),
-								   gid, lid)));
-}
-
-int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	if (!is_shadow(qp->context))
-		return real()->ibv_detach_mcast(qp, gid, lid);
-	return GATED_WITH(to_qp(qp),
-			  real()->ibv_detach_mcast(real_qp(qp), gid, lid));
-}

@@ -249,6 +249,7 @@ struct shadow_qp {
 	const char *foreign; /* what it has had that cannot be made again */
 	struct source_gid source;
 	struct ibv_ah *to_self, *old_to_self; /* of a UD QP's markers */
+	SLIST_HEAD(, group) groups;
 	uint32_t async_given;
 
 	/* The real one is to be replaced, or has been: stop.c, replace.c, connect.c. */

@@ -56,7 +56,7 @@ static int check_context(const struct shadow_context *c, struct swap *s)
 	TAILQ_FOREACH (qp, &c->qps, entry) {
 		why = record_unmakeable(qp);
 		if (!why && qp->qp.qp_type == IBV_QPT_UD &&
-		    qp->qp.state >= IBV_QPS_RTR)
+		    (qp->qp.state >= IBV_QPS_RTR || !SLIST_EMPTY(&qp->groups)))
 			why = "is one of datagrams";
 		if (why)
 			return swap_refuse(s, EOPNOTSUPP, "QP 0x%06x %s",

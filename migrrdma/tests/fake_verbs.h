@@ -143,9 +143,13 @@ extern const char *fake_sysfs;
 
 /* GIDs of each device: of port 1, of the type RoCE v2, and not mapped from IPv4 */
 enum {
-	FAKE_GIDS = 9
+	FAKE_GIDS = 9,
+	FAKE_GROUPS = 4 /* of a QP */
 };
 extern struct ibv_gid_entry fake_gids[FAKE_GIDS];
+
+/** fake_in_group - Is it? No QP that is in one is destroyed, as in the kernel. */
+bool fake_in_group(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 /* Called with each context before it is given out */
 extern void (*fake_prepare)(struct verbs_context *ctx);

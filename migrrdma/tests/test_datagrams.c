@@ -349,6 +349,38 @@ static void test_elsewhere(void)
 	end();
 }
 
+static void test_groups(void)
+{
+	const union ibv_gid a = { .raw = { 0xff, [15] = 1 } },
+			    b = { .raw = { 0xff, [15] = 2 } };
+	struct ibv_qp *before;
+
+	puts("another one is in the same groups, the one before is in none");
+	begin();
+	CHECK(!ibv_attach_mcast(qp, &a, 0) && !ibv_attach_mcast(qp, &a, 0));
+	CHECK(!ibv_attach_mcast(qp, &a, 9) && !ibv_attach_mcast(qp, &b, 0));
+	CHECK(!ibv_detach_mcast(qp, &a, 9));
+	suspend();
+	replaced();
+	CHECK(fake_alive(FAKE_QP) == 1);
+	CHECK(fake_in_group(behind, &a, 0) && fake_in_group(behind, &b, 0) &&
+	      !fake_in_group(behind, &a, 9));
+
+	puts("one that cannot be joined is named, and nothing has changed");
+	before = behind;
+	suspend();
+	fake_fail_later("ibv_attach_mcast", ENOMEM, 1);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == ENOMEM);
+	CHECK(strstr(swapped.reason, "a multicast group of QP"), "%s",
+	      swapped.reason);
+	resume();
+	CHECK(fake_alive(FAKE_QP) == 1 && fake_in_group(before, &a, 0) &&
+	      fake_in_group(before, &b, 0));
+	CHECK(ibv_destroy_qp(qp) == EBUSY);
+	CHECK(!ibv_detach_mcast(qp, &a, 0) && !ibv_detach_mcast(qp, &b, 0));
+	end();
+}
+
 /* --- what arrives --- */
 
 static char arrived[64]; /* with what comes before a datagram */
@@ -560,6 +592,7 @@ int main(void)
 	test_suspended();
 	test_replaced();
 	test_elsewhere();
+	test_groups();
 	test_other_host();
 	test_extended(IBV_WC_EX_WITH_SRC_QP);
 	test_extended(IBV_WC_EX_WITH_SRC_QP |

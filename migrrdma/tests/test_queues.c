@@ -305,8 +305,10 @@ static void use_qp(struct ibv_qp *qp, struct ibv_pd *of, bool queues)
 	SAW("modify_qp_rate_limit", real, &limit);
 	CHECK(!ibv_attach_mcast(qp, &gid, 0xc000));
 	SAW("ibv_attach_mcast", real, &gid, 0xc000);
-	CHECK(!ibv_detach_mcast(qp, &gid, 0xc001));
+	CHECK(ibv_detach_mcast(qp, &gid, 0xc001) == EINVAL);
 	SAW("ibv_detach_mcast", real, &gid, 0xc001);
+	CHECK(ibv_destroy_qp(qp) == EBUSY);
+	CHECK(!ibv_detach_mcast(qp, &gid, 0xc000));
 	fake_fail("ibv_attach_mcast", ENOMEM);
 	CHECK(ibv_attach_mcast(qp, &gid, 1) == ENOMEM);
 

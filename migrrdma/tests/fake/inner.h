@@ -175,6 +175,11 @@ struct fake_qp {
 	struct ibv_qp_attr attr; /* all that was set */
 	bool last_wqe;
 	bool was_rts; /* since RESET */
+	struct {
+		union ibv_gid gid;
+		uint16_t lid;
+	} groups[FAKE_GROUPS];
+	unsigned int n_groups;
 
 	pthread_mutex_t batch_lock; /* from start to complete or abort */
 	struct fake_sent batch[BATCH];

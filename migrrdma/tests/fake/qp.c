@@ -228,17 +228,51 @@ static int modify_qp_rate_limit(struct ibv_qp *qp,
 	return 0;
 }
 
+/* its place among them, or their number */
+static unsigned int group_of(const struct fake_qp *f, const union ibv_gid *gid,
+			     uint16_t lid)
+{
+	unsigned int i = 0;
+
+	while (i < f->n_groups &&
+	       (memcmp(&f->groups[i].gid, gid, sizeof(*gid)) ||
+		f->groups[i].lid != lid))
+		i++;
+	return i;
+}
+
+bool fake_in_group(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	const struct fake_qp *f = (struct fake_qp *)qp;
+
+	return group_of(f, gid, lid) < f->n_groups;
+}
+
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	struct fake_qp *f = (struct fake_qp *)qp;
+
 	OWN(QP, qp);
 	ENTER_ERR(qp, gid, lid);
+	if (fake_in_group(qp, gid, lid))
+		return 0;
+	if (f->n_groups == FAKE_GROUPS)
+		return ENOMEM;
+	f->groups[f->n_groups].gid = *gid;
+	f->groups[f->n_groups++].lid = lid;
 	return 0;
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	struct fake_qp *f = (struct fake_qp *)qp;
+
 	OWN(QP, qp);
 	ENTER_ERR(qp, gid, lid);
+	if (!fake_in_group(qp, gid, lid))
+		return EINVAL;
+	f->groups[group_of(f, gid, lid)] = f->groups[f->n_groups - 1];
+	f->n_groups--;
 	return 0;
 }
 
@@ -246,6 +280,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	OWN(QP, qp);
 	ENTER_ERR(qp);
+	if (((struct fake_qp *)qp)->n_groups)
+		return EBUSY;
 	free_work(qp);
 	drop_recvs(&((struct fake_qp *)qp)->recvs);
 	purge(&async_events, qp);
