@@ -6,6 +6,7 @@
 
 mine+=(mpi0 mpi1 mpi2 mpi3)
 at_end mpi_kill
+mpi_ranks=4                       # or 2
 mpi_at=(n1 n1 n2 n2)              # each container, at first and as it moves
 mpi_run=/var/lib/migr-ctr/mpi0/run # of rank 0
 
@@ -42,13 +43,14 @@ mpi_succeeds()
 	done
 }
 
-# mpi_start ENVIRONMENT KERNEL OPTION...: four ranks of one of the NAS kernels, each
-# in a container of its own, again and again until mpi_stop
+# mpi_start ENVIRONMENT KERNEL OPTION...: ranks of one of the NAS kernels, each in a
+# container of its own, the first half on n1, again and again until mpi_stop
 mpi_start()
 {
 	mpi_at=(n1 n1 n2 n2)
-	mpi_launch "$1" --nodes n1,n2 --per 1 -n 4 "npb_$2" -l 0 -P progress \
-		"${@:3}"
+	[ $mpi_ranks = 4 ] || mpi_at=(n1 n2)
+	mpi_launch "$1" --nodes n1,n2 --per 1 -n $mpi_ranks "npb_$2" -l 0 \
+		-P progress "${@:3}"
 	mpi_computes
 }
 
@@ -77,7 +79,8 @@ mpi_ends()
 {
 	mpi_succeeds
 	ask n1 'sed -n "s/^{/{/p" /run/mpi.log' |
-		grep -q '"ranks":4,.*"verified":true,' || fail "not verified"
+		grep -q '"ranks":'$mpi_ranks',.*"verified":true,' ||
+		fail "not verified"
 }
 
 # It fails if nobody knows.

@@ -83,6 +83,9 @@ say "a part of it is done in the soak alone"
 a_test brief 'thorough() { false; }' 'thorough || exit 0'
 ran "1 passed, 0 failed" "$tmp/brief.test"
 has "^ok .* brief: the soak does more"
+# shellcheck disable=SC2016 # expanded there
+a_test deep '# tier: soak' '[ -n "$THOROUGH" ]'
+ran "1 passed, 0 failed" "$tmp/deep.test"
 
 say "an object is left behind"
 ran "0 passed, 1 failed" "$tmp/leaks.test"
