@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,10 +79,23 @@ void control_wait_for_reader(int fd)
 
 /* what a client has said: a line, or a part of it */
 struct said {
+	struct stat connection;
 	char text[MOST_OF_A_LINE + 1];
 	size_t bytes;
 	bool is_rest; /* of a line that is too long, which is none */
 };
+
+/*
+ * The program may have closed it, as all that it does not know, and have another file of that
+ * number, which is none of ours.
+ */
+static bool is_connection(int fd, const struct said *s)
+{
+	struct stat now;
+
+	return !fstat(fd, &now) && now.st_dev == s->connection.st_dev &&
+	       now.st_ino == s->connection.st_ino;
+}
 
 /* Return: is it still there? */
 static bool hear(int fd, struct said *s)
@@ -110,7 +124,8 @@ static bool obey_lines(int fd, struct said *s)
 		was_held = layer_is_held();
 		next = end[1];
 		end[1] = 0;
-		words_obey(fd, s->is_rest ? end : s->text);
+		if (is_connection(fd, s))
+			words_obey(fd, s->is_rest ? end : s->text);
 		end[1] = next;
 		s->is_rest = false;
 		s->bytes -= (size_t)(end + 1 - s->text);
@@ -123,8 +138,8 @@ static bool obey_lines(int fd, struct said *s)
 /* One at a time. Who goes away leaves nothing suspended. */
 static void serve(int fd)
 {
-	bool goes_on = may_ask(fd);
 	struct said s = {};
+	bool goes_on = may_ask(fd) && !fstat(fd, &s.connection);
 
 	if (!goes_on) {
 		close(fd);
@@ -133,12 +148,14 @@ static void serve(int fd)
 	client = fd;
 	while (goes_on)
 		if (is_ready(fd, POLLIN))
-			goes_on = hear(fd, &s) && obey_lines(fd, &s);
+			goes_on = is_connection(fd, &s) && hear(fd, &s) &&
+				  obey_lines(fd, &s);
 	client = -1;
 	if (!layer_is_held())
 		layer_give_up();
 	elsewhere_forget();
-	close(fd);
+	if (is_connection(fd, &s))
+		close(fd);
 }
 
 bool control_is_left(void)

@@ -439,6 +439,41 @@ static void test_closed(void)
 	check_lease_ends();
 }
 
+/* the layer's end of a connection: the only socket without a client's name */
+static int served(int f)
+{
+	struct sockaddr_un own;
+	socklen_t length;
+
+	for (int fd = 3; fd < 1000; fd++) {
+		length = sizeof(own);
+		if (fd != f && fd != listening() &&
+		    !getsockname(fd, (struct sockaddr *)&own, &length) &&
+		    own.sun_family == AF_UNIX && strstr(own.sun_path, ".sock"))
+			return fd;
+	}
+	return -1;
+}
+
+static void test_other_file_of_a_connection(void)
+{
+	int f, fd, other[2];
+	char byte;
+
+	puts("the program has closed a connection, and has another file of its number");
+	f = dial();
+	CHECK(said(f, "resume\n", "{\"ok\": false"));
+	fd = served(f);
+	MUST(fd > 0 && !socketpair(AF_UNIX, SOCK_STREAM, 0, other));
+	MUST(dup2(other[0], fd) == fd);
+	put(other[1], "resume\n"); /* for the program */
+	MUST(!close(f));
+	f = dial(); /* the next one is heard when the layer has let go of that */
+	CHECK(said(f, "resume\n", "{\"ok\": false"));
+	CHECK(recv(fd, &byte, 1, MSG_DONTWAIT) == 1 && byte == 'r');
+	CHECK(!close(f) && !close(fd) && !close(other[0]) && !close(other[1]));
+}
+
 int main(void)
 {
 	rig_open();
@@ -449,6 +484,7 @@ int main(void)
 	test_lease();
 	test_deaf_to_much();
 	test_deaf();
+	test_other_file_of_a_connection();
 	test_closed();
 	return rig_close();
 }
