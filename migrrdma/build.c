@@ -10,6 +10,7 @@
 #include "gid.h"
 #include "groups.h"
 #include "post.h"
+#include "rebind.h"
 #include "record.h"
 #include "recvq.h"
 #include "slots.h"
@@ -25,9 +26,6 @@ static int check_context(const struct shadow_context *c, struct swap *s)
 	if (c->foreign)
 		return swap_refuse(s, EOPNOTSUPP, "%s has had %s", name,
 				   c->foreign);
-	if (c->mws)
-		return swap_refuse(s, EOPNOTSUPP, "%s has memory windows",
-				   name);
 	return 0;
 }
 
@@ -131,7 +129,7 @@ int build_check(bool all, struct swap *s)
 			if (!err && qp->swap.chosen)
 				err = check_qp(qp, s);
 	}
-	return err;
+	return err ? err : rebind_check(all, s);
 }
 
 /* --- make --- */
@@ -282,6 +280,7 @@ static int make_objects(struct shadow_context *c, struct swap *s)
 	struct shadow_srq *srq;
 	struct shadow_pd *pd;
 	struct shadow_ah *ah;
+	struct shadow_mw *mw;
 	struct shadow_cq *cq;
 
 	MAKE_EACH(c, pd, pds, pd_make, "PD", pd.handle);
@@ -289,6 +288,7 @@ static int make_objects(struct shadow_context *c, struct swap *s)
 	CHECK_EACH(c, ch, channels, make_channel);
 	CHECK_EACH(c, cq, cqs, make_cq);
 	MAKE_EACH(c, srq, srqs, srq_make, "SRQ", srq.handle);
+	MAKE_EACH(c, mw, mws, mw_make, "memory window", key);
 	return err;
 }
 
@@ -363,9 +363,12 @@ static void unmake_objects(struct shadow_context *c)
 	struct shadow_srq *srq;
 	struct shadow_ah *ah;
 	struct shadow_mr *mr;
+	struct shadow_mw *mw;
 	struct shadow_cq *cq;
 	struct shadow_qp *qp;
 
+	/* those that are bound hold on to their QPs and regions */
+	UNMAKE_EACH(c, mw, mws, ibv_dealloc_mw);
 	TAILQ_FOREACH (qp, &c->qps, entry)
 		if (qp->other)
 			groups_leave(qp);

@@ -9,6 +9,7 @@
 #include "gate.h"
 #include "peer.h"
 #include "presetup.h"
+#include "rebind.h"
 #include "record.h"
 #include "recvq.h"
 #include "slots.h"
@@ -233,6 +234,8 @@ int layer_connect(struct swap *s)
 			      : presetup_connect(connect_living, s);
 	if (!err) /* of which no shadow process knows */
 		err = connect_some(true, s);
+	if (!err)
+		err = rebind_all(s);
 	suspend_release();
 	return err;
 }
@@ -278,6 +281,7 @@ void swap_give_up(void)
 	unsigned int n;
 
 	presetup_forget();
+	rebind_give_up();
 	EACH (c, qp, qps)
 		if (qp->swap.apart || qp->swap.moved)
 			give_up(qp);

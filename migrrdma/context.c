@@ -202,6 +202,7 @@ static void init_lists(struct shadow_context *s)
 	TAILQ_INIT(&s->pds);
 	TAILQ_INIT(&s->ahs);
 	TAILQ_INIT(&s->mrs);
+	TAILQ_INIT(&s->mws);
 	TAILQ_INIT(&s->channels);
 	TAILQ_INIT(&s->cqs);
 	TAILQ_INIT(&s->srqs);
@@ -213,6 +214,8 @@ static void init_lists(struct shadow_context *s)
 static void free_context(struct shadow_context *s)
 {
 	free(s->gids);
+	free(s->windows);
+	names_free(s->windows_at);
 	pthread_mutex_destroy(&s->carried_lock);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->verbs.context.mutex);

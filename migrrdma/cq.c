@@ -4,10 +4,8 @@
  */
 #include "cancel.h"
 #include "control.h"
-#include "elsewhere.h"
 #include "events.h"
 #include "gate.h"
-#include "names.h"
 #include "section.h"
 #include "slots.h"
 #include "swap.h"
@@ -144,8 +142,8 @@ static struct ibv_cq *make(struct shadow_cq *s, uint32_t cqe)
 					     (int)a.comp_vector);
 	if (a.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
 		a.parent_domain = coming_pd(a.parent_domain);
-	if (control_is_on()) /* flushes are told apart by it */
-		a.wc_flags |= IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP;
+	if (control_is_on())
+		a.wc_flags |= CQ_NEEDS;
 	return ibv_cq_ex_to_cq(verbs_get_ctx(ctx)->create_cq_ex(ctx, &a));
 }
 
@@ -186,6 +184,8 @@ static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq)
 	pthread_mutex_lock(&c->lock);
 	if (c->qpns)
 		atomic_init(&s->slow, CQ_NAMES);
+	if (control_is_on() && !TAILQ_EMPTY(&c->mws))
+		atomic_fetch_or(&s->slow, CQ_WINDOWS);
 	s->number = ++c->cqs_made;
 	TAILQ_INSERT_TAIL(&c->cqs, s, entry);
 	pthread_mutex_unlock(&c->lock);
@@ -305,70 +305,15 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 	return 0;
 }
 
-void cq_name(struct shadow_cq *s, struct ibv_wc *wc)
+void cqs_mind_mws(struct shadow_context *c, bool mind)
 {
-	unsigned char slow =
-		atomic_load_explicit(&s->slow, memory_order_acquire);
-	void *grh;
+	struct shadow_cq *s;
 
-	if (slow & CQ_SLOTS) {
-		wc->wr_id = slots_done(wc->wr_id, &grh);
-		if (grh && wc->status == IBV_WC_SUCCESS &&
-		    wc->wc_flags & IBV_WC_GRH)
-			wc->src_qp = elsewhere_source(s->cq.context, grh,
-						      wc->src_qp);
-	}
-	if (slow & CQ_NAMES)
-		wc->qp_num =
-			names_qpn(to_context(s->cq.context)->qpns, wc->qp_num);
-}
-
-int cq_poll_real(struct shadow_cq *s, int num_entries, struct ibv_wc *wc)
-{
-	int n = s->poll(s->real, num_entries, wc);
-
-	for (int i = 0; i < n; i++)
-		cq_name(s, &wc[i]);
-	return n;
-}
-
-/* a thread's first poll, and those of which something is the layer's; within a section */
-static __attribute__((noinline)) int
-poll_slow(struct shadow_cq *s, int num_entries, struct ibv_wc *wc)
-{
-	int n;
-
-	if (atomic_load(&s->slow) & CQ_SLOW) {
-		section_end(); /* who waits for its end may have the lock */
-		pthread_mutex_lock(&s->lock);
-		n = taken_poll(s, num_entries, wc);
-		pthread_mutex_unlock(&s->lock);
-	} else {
-		n = cq_poll_real(s, num_entries, wc);
-		section_end();
-	}
-	return n;
-}
-
-static __attribute__((noinline)) int
-poll_first(struct shadow_cq *s, int num_entries, struct ibv_wc *wc)
-{
-	section_enlist();
-	return poll_slow(s, num_entries, wc);
-}
-
-int shadow_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
-{
-	struct shadow_cq *s = to_cq(cq);
-	int n;
-
-	if (unlikely(!section_enter()))
-		return poll_first(s, num_entries, wc);
-	if (unlikely(atomic_load_explicit(&s->slow, memory_order_acquire)))
-		return poll_slow(s, num_entries, wc);
-	n = s->poll(s->real, num_entries, wc);
-	section_end();
-	return n;
+	TAILQ_FOREACH (s, &c->cqs, entry)
+		if (mind)
+			atomic_fetch_or(&s->slow, CQ_WINDOWS);
+		else
+			atomic_fetch_and(&s->slow, (unsigned char)~CQ_WINDOWS);
 }
 
 static bool is_held(const struct shadow_cq *s)

@@ -4,6 +4,7 @@
  */
 #include <sched.h>
 
+#include "bound.h"
 #include "elsewhere.h"
 #include "gate.h"
 #include "names.h"
@@ -15,6 +16,16 @@ static struct ibv_cq_ex *real_ex(struct ibv_cq_ex *ex)
 {
 	return (struct ibv_cq_ex *)container_of(ex, struct shadow_cq, ex)->real;
 }
+
+#define READER(type, name, member)                    \
+	static type read_##name(struct ibv_cq_ex *ex) \
+	{                                             \
+		struct ibv_cq_ex *r = real_ex(ex);    \
+                                                      \
+		return r->read_##name(r);             \
+	}
+CQ_READERS(READER)
+#undef READER
 
 /* Before the application looks at what has come. A provider tells of all that is needed. */
 static __attribute__((noinline)) void find_source(struct shadow_cq *s,
@@ -62,6 +73,70 @@ static int start_slow(struct shadow_cq *s, struct ibv_poll_cq_attr *attr)
 	return err;
 }
 
+/* --- where there are windows, from a start to its end --- */
+
+static int next_poll(struct ibv_cq_ex *ex);
+static void end_poll(struct ibv_cq_ex *ex);
+
+static void look(struct shadow_cq *s, struct ibv_cq_ex *r)
+{
+	struct ibv_wc wc = { .wr_id = s->ex.wr_id, .status = r->status };
+
+	if (r->status != IBV_WC_SUCCESS)
+		wc.qp_num = r->read_qp_num(r);
+	else
+		wc.wc_flags = r->read_wc_flags(r);
+	s->has_invalidated = wc.wc_flags & IBV_WC_WITH_INV;
+	if (s->has_invalidated)
+		wc.invalidated_rkey = r->read_imm_data(r);
+	bound_completed(to_context(s->ex.context), &wc);
+	s->invalidated = wc.invalidated_rkey;
+}
+
+static uint32_t read_invalidated(struct ibv_cq_ex *ex)
+{
+	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
+
+	return s->has_invalidated ? s->invalidated : read_imm_data(ex);
+}
+
+static int next_look(struct ibv_cq_ex *ex)
+{
+	int err = next_poll(ex);
+
+	if (!err)
+		look(container_of(ex, struct shadow_cq, ex), real_ex(ex));
+	return err;
+}
+
+static void end_look(struct ibv_cq_ex *ex)
+{
+	ex->next_poll = next_poll;
+	ex->end_poll = end_poll;
+	ex->read_imm_data = read_imm_data;
+	end_poll(ex);
+}
+
+/* within a section, which goes on if there is something */
+static __attribute__((noinline)) int start_look(struct ibv_cq_ex *ex,
+						struct ibv_poll_cq_attr *attr)
+{
+	struct ibv_cq_ex *r = real_ex(ex);
+	int err = found(ex, r, r->start_poll(r, attr));
+
+	if (err) {
+		section_end();
+		return err;
+	}
+	look(container_of(ex, struct shadow_cq, ex), r);
+	ex->next_poll = next_look;
+	ex->end_poll = end_look;
+	ex->read_imm_data = read_invalidated;
+	return 0;
+}
+
+/* --- from start to end --- */
+
 /*
  * What is between start and end is one section. While threads are in batches of the
  * provider's, those of the layer wait.
@@ -70,14 +145,16 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct shadow_cq *s = container_of(ex, struct shadow_cq, ex);
 	struct ibv_cq_ex *r;
+	unsigned char slow;
 	int err;
 
 	for (;;) {
 		section_begin();
-		if (likely(!(atomic_load_explicit(&s->slow,
-						  memory_order_acquire) &
-			     CQ_SLOW)))
+		slow = atomic_load_explicit(&s->slow, memory_order_acquire);
+		if (likely(!(slow & (CQ_SLOW | CQ_WINDOWS))))
 			break;
+		if (!(slow & CQ_SLOW))
+			return start_look(ex, attr);
 		section_end();
 		err = start_slow(s, attr);
 		if (err != EAGAIN)
@@ -105,16 +182,6 @@ static void end_poll(struct ibv_cq_ex *ex)
 	r->end_poll(r);
 	section_end();
 }
-
-#define READER(type, name, member)                    \
-	static type read_##name(struct ibv_cq_ex *ex) \
-	{                                             \
-		struct ibv_cq_ex *r = real_ex(ex);    \
-                                                      \
-		return r->read_##name(r);             \
-	}
-CQ_READERS(READER)
-#undef READER
 
 static uint32_t read_named_qpn(struct ibv_cq_ex *ex)
 {

@@ -36,8 +36,9 @@ static void unmark_recv(struct shadow_qp *qp)
 }
 
 /* Not every CQ tells the QP of a completion. */
-bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
+bool suspend_is_marker(struct shadow_cq *cq, const struct ibv_wc *wc)
 {
+	uint64_t wr_id = wc->wr_id;
 	struct shadow_qp *qp;
 
 	if (!cookie || wr_id >> 25 != cookie >> 1)
@@ -52,6 +53,7 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id)
 	}
 	LIST_FOREACH (qp, &cq->marked, marked)
 		if (qp->real_num == (wr_id & 0xffffff)) {
+			qp->marker_status = wc->status;
 			unmark(qp);
 			break;
 		}
@@ -128,6 +130,31 @@ static void to_nobody(const struct shadow_qp *qp, struct ibv_send_wr *wr)
 }
 
 /*
+ * one of a suspension before says nothing of what was posted since. The CQ's lock is
+ * held.
+ */
+static bool has_room(const struct shadow_qp *qp)
+{
+	const struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+
+	return !qp->is_marked && cq->markers < cq->spare;
+}
+
+static void mark(struct shadow_qp *qp)
+{
+	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+
+	LIST_INSERT_HEAD(&cq->marked, qp, marked);
+	qp->is_marked = true;
+	cq->markers++;
+}
+
+static uint64_t id_of(const struct shadow_qp *qp)
+{
+	return cookie << 24 | qp->real_num;
+}
+
+/*
  * A signaled WRITE of no bytes, which needs no key (IBA C9-88), completes when all that
  * was posted before it has. In a full queue there is room for it when something has
  * completed that was: who posts nothing signaled any more cannot go on itself.
@@ -136,16 +163,14 @@ static void to_nobody(const struct shadow_qp *qp, struct ibv_send_wr *wr)
  */
 int suspend_post_marker(struct shadow_qp *qp)
 {
-	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = cookie << 24 | qp->real_num,
+		.wr_id = id_of(qp),
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 	int err;
 
-	/* one of a suspension before says nothing of what was posted since */
-	if (qp->is_marked || cq->markers >= cq->spare)
+	if (!has_room(qp))
 		return EBUSY;
 	if (qp->qp.qp_type == IBV_QPT_UD && !qp->to_self)
 		return EINVAL;
@@ -154,11 +179,37 @@ int suspend_post_marker(struct shadow_qp *qp)
 	section_begin(); /* doorbell.h */
 	err = qp->post_send(qp->real, &wr, &bad);
 	section_end();
-	if (!err) {
-		LIST_INSERT_HEAD(&cq->marked, qp, marked);
-		qp->is_marked = true;
-		cq->markers++;
-	}
+	if (!err)
+		mark(qp);
+	return err;
+}
+
+/* For one of type 1 providers have a function of its own, which makes the same of it. */
+static int post_own(struct shadow_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_mw *mw = wr->bind_mw.mw;
+	struct ibv_mw_bind bind = { wr->wr_id, wr->send_flags,
+				    wr->bind_mw.bind_info };
+	struct ibv_send_wr *bad;
+
+	return wr->opcode == IBV_WR_BIND_MW && mw->type == IBV_MW_TYPE_1
+		       ? mw->context->ops.bind_mw(qp->real, mw, &bind)
+		       : qp->post_send(qp->real, wr, &bad);
+}
+
+int marker_post(struct shadow_qp *qp, struct ibv_send_wr *wr)
+{
+	int err;
+
+	wr->wr_id = id_of(qp);
+	wr->send_flags = IBV_SEND_SIGNALED;
+	if (!has_room(qp))
+		return EBUSY;
+	section_begin(); /* doorbell.h */
+	err = post_own(qp, wr);
+	section_end();
+	if (!err)
+		mark(qp);
 	return err;
 }
 

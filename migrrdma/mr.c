@@ -2,6 +2,7 @@
 /*
  * Protection domains and memory regions
  */
+#include "bound.h"
 #include "gate.h"
 #include "names.h"
 
@@ -331,6 +332,7 @@ static void unlist_mr(struct shadow_mr *s)
 	pthread_mutex_lock(&c->lock);
 	TAILQ_REMOVE(&c->mrs, s, entry);
 	names_drop_mr(s);
+	bound_forget_mr(s);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -2,11 +2,13 @@
 /*
  * Memory windows
  */
+#include "bound.h"
+#include "control.h"
 #include "gate.h"
 #include "names.h"
 #include "section.h"
 
-/* is the window's key the name of something else? If not, it is its own name. */
+/* is the new window's key the name of something else? If not, it is its own name. */
 static int name(struct shadow_context *c, const struct ibv_mw *mw)
 {
 	int err = 0;
@@ -21,8 +23,8 @@ static int name(struct shadow_context *c, const struct ibv_mw *mw)
 }
 
 /*
- * Of a window the application, the provider and its peers change the key, so it has no
- * other name. One that cannot have its own is kept until there is another.
+ * A new window's name is its key. One that cannot have its own is kept until there is
+ * another.
  */
 static struct ibv_mw *alloc(struct shadow_context *c, struct ibv_pd *pd,
 			    enum ibv_mw_type type)
@@ -41,48 +43,101 @@ static struct ibv_mw *alloc(struct shadow_context *c, struct ibv_pd *pd,
 	return mw;
 }
 
-struct ibv_mw *shadow_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+static void unname(struct shadow_context *c, uint32_t key)
+{
+	if (c->keys)
+		names_set(c->keys, key >> 8, 0);
+}
+
+/* its place in the list, and what others have to look for from now on */
+static int list_mw(struct shadow_mw *s)
+{
+	struct shadow_context *c = to_context(s->mw.context);
+	int err = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (control_is_on())
+		err = bound_add(s);
+	if (err) {
+		unname(c, s->key);
+	} else {
+		if (TAILQ_EMPTY(&c->mws)) {
+			qps_mind_mws(c, true);
+			cqs_mind_mws(c, control_is_on());
+		}
+		TAILQ_INSERT_TAIL(&c->mws, s, entry);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+static int alloc_mw(struct shadow_mw *s, struct ibv_pd *pd,
+		    enum ibv_mw_type type)
 {
 	struct shadow_context *c = to_context(pd->context);
-	struct shadow_mw *s = calloc(1, sizeof(*s));
+	int err;
 
-	if (!s) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	gate_enter();
 	s->real = alloc(c, real_pd(pd), type);
-	if (s->real) {
-		s->mw = *s->real;
-		s->mw.context = pd->context;
-		s->mw.pd = pd;
-		pthread_mutex_lock(&c->lock);
-		if (!c->mws++)
-			qps_mind_mws(c, true);
-		pthread_mutex_unlock(&c->lock);
-	}
-	gate_leave();
-	if (s->real)
+	if (!s->real)
+		return errno;
+	s->mw = *s->real;
+	s->mw.context = pd->context;
+	s->mw.pd = pd;
+	s->key = s->first_key = s->real->rkey;
+	err = list_mw(s);
+	if (err)
+		c->real->ops.dealloc_mw(s->real);
+	return err;
+}
+
+struct ibv_mw *shadow_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct shadow_mw *s = calloc(1, sizeof(*s));
+	int err = s ? GATED(alloc_mw(s, pd, type)) : ENOMEM;
+
+	if (!err)
 		return &s->mw;
 	free(s);
+	errno = err;
 	return NULL;
+}
+
+struct ibv_mw *mw_make(struct shadow_mw *s)
+{
+	struct ibv_context *ctx = coming_context(s->mw.context);
+
+	errno = EOPNOTSUPP; /* another device may know of no windows */
+	return ctx->ops.alloc_mw
+		       ? ctx->ops.alloc_mw(coming_pd(s->mw.pd), s->mw.type)
+		       : NULL;
+}
+
+static int dealloc_mw(struct shadow_mw *s)
+{
+	struct shadow_context *c = to_context(s->mw.context);
+	int err = c->real->ops.dealloc_mw(s->real);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&c->lock);
+	TAILQ_REMOVE(&c->mws, s, entry);
+	if (control_is_on())
+		bound_remove(s);
+	unname(c, s->key);
+	if (TAILQ_EMPTY(&c->mws)) {
+		qps_mind_mws(c, false);
+		cqs_mind_mws(c, false);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
 int shadow_dealloc_mw(struct ibv_mw *mw)
 {
 	struct shadow_context *c = to_context(mw->context);
-	int err;
+	/* not while a bind of it is collected */
+	int err = GATED_WITH(c, dealloc_mw(to_mw(mw)));
 
-	gate_enter_with(
-		&c->suspended); /* not while a bind of it is collected */
-	err = c->real->ops.dealloc_mw(to_mw(mw)->real);
-	pthread_mutex_lock(&c->lock);
-	if (!err && !--c->mws)
-		qps_mind_mws(c, false);
-	if (!err && c->keys)
-		names_set(c->keys, mw->rkey >> 8, 0);
-	pthread_mutex_unlock(&c->lock);
-	gate_leave();
 	if (!err)
 		free(to_mw(mw));
 	return err;
@@ -96,32 +151,48 @@ struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info)
 	return real;
 }
 
-/*
- * Of a window of type 2 the application sets the key itself, from which the provider
- * and the kernel go on.
- */
-struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw)
+/* Of a key for a window only the low 8 bits are looked at. */
+static uint32_t real_key(const struct shadow_mw *s, uint32_t key)
+{
+	const struct names *n = to_context(s->mw.context)->keys;
+
+	return n ? names_key(n, (s->key & ~0xffU) | (key & 0xff), key) : key;
+}
+
+/* Of one of type 2 the application sets the key, from which provider and kernel go on. */
+struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw, uint32_t key, uint32_t *next)
 {
 	struct ibv_mw *r = real_mw(mw);
 
-	if (r && r != mw && mw->type == IBV_MW_TYPE_2)
-		r->rkey = mw->rkey;
+	if (!r || r == mw)
+		return r;
+	*next = real_key(to_mw(mw), *next);
+	if (mw->type == IBV_MW_TYPE_2)
+		r->rkey = real_key(to_mw(mw), key);
 	return r;
+}
+
+static int bind_mw(struct shadow_qp *qp, struct shadow_mw *s,
+		   const struct ibv_mw_bind *bind)
+{
+	struct ibv_mw_bind b = *bind;
+	int err;
+
+	b.bind_info = real_bind_info(&bind->bind_info);
+	/* the application sets it back when a bind has failed */
+	s->real->rkey = real_key(s, s->mw.rkey);
+	section_begin(); /* doorbell.h */
+	err = s->real->context->ops.bind_mw(qp->real, s->real, &b);
+	section_end();
+	s->mw.rkey = bound_known_key(s, s->real->rkey);
+	if (!err)
+		bound_type_1(qp, s, bind);
+	return err;
 }
 
 int shadow_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		   struct ibv_mw_bind *bind)
 {
-	struct shadow_mw *s = to_mw(mw);
-	struct ibv_mw_bind b = *bind;
-	int err;
-
-	gate_enter_with(&to_qp(qp)->suspended); /* it posts */
-	b.bind_info = real_bind_info(&bind->bind_info);
-	section_begin(); /* doorbell.h */
-	err = s->real->context->ops.bind_mw(real_qp(qp), s->real, &b);
-	section_end();
-	mw->rkey = s->real->rkey;
-	gate_leave();
-	return err;
+	/* it posts */
+	return GATED_WITH(to_qp(qp), bind_mw(to_qp(qp), to_mw(mw), bind));
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bound.h"
 #include "elsewhere.h"
 #include "recvq.h"
 #include "section.h"
@@ -30,8 +31,44 @@ int post_name_sges(const struct ibv_context *ctx, struct ibv_sge *to,
 	return n > 0 ? n : 0;
 }
 
-/* a copy of a request becomes one of real objects; its SGEs stay as they are */
-static void name_wr(const struct shadow_qp *s, struct ibv_send_wr *wr)
+/* --- windows --- */
+
+/* of the copies, those that have to do with windows */
+struct noted {
+	int n;
+	struct {
+		int at;
+		struct bound_note note;
+	} all[AT_ONCE];
+};
+
+static void note(struct noted *noted, struct shadow_qp *s,
+		 const struct ibv_send_wr *wr, int at)
+{
+	noted->all[noted->n].at = at;
+	bound_post(s, wr, &noted->all[noted->n++].note);
+}
+
+/* those from @bad on were not posted; -1: nobody knows which */
+static void refused(const struct noted *noted, int bad)
+{
+	for (int i = noted->n - 1; i >= 0 && noted->all[i].at >= bad; i--)
+		bound_refused(&noted->all[i].note, bad < 0);
+}
+
+/* @key: of the window, when the application has posted this */
+static void name_bind(struct ibv_send_wr *wr, uint32_t key)
+{
+	wr->bind_mw.mw =
+		real_mw_to_bind(wr->bind_mw.mw, key, &wr->bind_mw.rkey);
+	wr->bind_mw.bind_info = real_bind_info(&wr->bind_mw.bind_info);
+}
+
+/* --- send --- */
+
+/* the copy at @at of a request becomes one of real objects; its SGEs stay as they are */
+static void name_wr(struct shadow_qp *s, struct ibv_send_wr *wr,
+		    struct noted *noted, int at)
 {
 	if (s->qp.qp_type == IBV_QPT_UD) {
 		wr->wr.ud.ah =
@@ -40,8 +77,8 @@ static void name_wr(const struct shadow_qp *s, struct ibv_send_wr *wr)
 	}
 	switch (wr->opcode) {
 	case IBV_WR_BIND_MW:
-		wr->bind_mw.mw = real_mw_to_bind(wr->bind_mw.mw);
-		wr->bind_mw.bind_info = real_bind_info(&wr->bind_mw.bind_info);
+		note(noted, s, wr, at);
+		name_bind(wr, wr->bind_mw.mw->rkey);
 		break;
 	case IBV_WR_RDMA_READ:
 	case IBV_WR_RDMA_WRITE:
@@ -58,6 +95,7 @@ static void name_wr(const struct shadow_qp *s, struct ibv_send_wr *wr)
 		wr->invalidate_rkey = post_rkey(s, wr->invalidate_rkey);
 		break;
 	case IBV_WR_LOCAL_INV:
+		note(noted, s, wr, at);
 		wr->invalidate_rkey =
 			post_lkey(s->qp.context, wr->invalidate_rkey);
 		break;
@@ -70,24 +108,23 @@ static void name_wr(const struct shadow_qp *s, struct ibv_send_wr *wr)
 #define BAD(bad, copy, of, n) \
 	((bad) >= (copy) && (bad) < (copy) + (n) ? (of)[(bad) - (copy)] : NULL)
 
-/* --- send --- */
-
 static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
 		       struct ibv_send_wr **bad_wr)
 {
 	bool names = atomic_load(&s->slow) & SLOW_NAMES;
 	struct ibv_send_wr copy[AT_ONCE], *of[AT_ONCE], *bad = NULL;
 	struct ibv_sge sge[MOST_SGES];
+	struct noted noted;
 	int n, sges, err;
 
 	do {
-		sges = 0;
+		noted.n = sges = 0;
 		for (n = 0; wr && n < AT_ONCE; n++, wr = wr->next) {
 			if (names && wr->num_sge > MOST_SGES - sges)
 				break;
 			of[n] = wr;
 			copy[n] = *wr;
-			name_wr(s, &copy[n]);
+			name_wr(s, &copy[n], &noted, n);
 			if (names) {
 				copy[n].sg_list = &sge[sges];
 				sges += post_name_sges(s->qp.context,
@@ -105,8 +142,24 @@ static int post_copies(struct shadow_qp *s, struct ibv_send_wr *wr,
 		err = s->post_send(s->real, n ? copy : NULL, &bad);
 	} while (!err && wr);
 
-	if (err)
+	if (err) {
 		*bad_wr = BAD(bad, copy, of, n);
+		refused(&noted, *bad_wr ? (int)(bad - copy) : -1);
+	}
+	return err;
+}
+
+int post_bind(struct shadow_qp *s, const struct ibv_send_wr *wr, uint32_t key)
+{
+	struct ibv_send_wr copy = *wr, *bad = NULL;
+	struct bound_note note;
+	int err;
+
+	bound_post(s, wr, &note);
+	name_bind(&copy, key);
+	err = s->post_send(s->real, &copy, &bad);
+	if (err)
+		bound_refused(&note, bad != &copy);
 	return err;
 }
 

@@ -45,6 +45,12 @@ int post_name_sges(const struct ibv_context *ctx, struct ibv_sge *to,
 int post_send_real(struct shadow_qp *qp, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr);
 
+/**
+ * post_bind - the same of a request that binds a window
+ * @key: of the window, when it was collected: the application may have gone on since
+ */
+int post_bind(struct shadow_qp *qp, const struct ibv_send_wr *wr, uint32_t key);
+
 /* post_recv_real() of a QP with names, or slots */
 int post_recv_named(struct shadow_qp *qp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr);

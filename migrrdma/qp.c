@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "bound.h"
 #include "control.h"
 #include "events.h"
 #include "gate.h"
@@ -43,7 +44,7 @@ static int list_qp(struct shadow_qp *s)
 	err = names_qp(s);
 	if (!err) {
 		pthread_mutex_lock(&c->lock);
-		mind_mws(s, c->mws);
+		mind_mws(s, !TAILQ_EMPTY(&c->mws));
 		if (c->keys)
 			atomic_fetch_or(&s->slow, SLOW_NAMES);
 		TAILQ_INSERT_TAIL(&c->qps, s, entry);
@@ -59,6 +60,7 @@ static void unlist_qp(struct shadow_qp *s)
 
 	pthread_mutex_lock(&c->lock);
 	TAILQ_REMOVE(&c->qps, s, entry);
+	bound_forget_qp(s);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -85,6 +87,7 @@ static void free_qp(struct shadow_qp *s)
 	peer_lead(&s->peer, NULL);
 	recvq_free(s->recvq);
 	groups_free(s);
+	free(s->binds);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->qp.cond);
 	pthread_mutex_destroy(&s->qp.mutex);

@@ -4,6 +4,8 @@
  */
 #include <sched.h>
 
+#include "bound.h"
+#include "control.h"
 #include "elsewhere.h"
 #include "post.h"
 #include "section.h"
@@ -45,6 +47,24 @@ static uint32_t real_lkey(struct ibv_qp_ex *ex, uint32_t key)
 	return has_names(ex) ? post_lkey(ex->qp_base.context, key) : key;
 }
 
+/*
+ * It counts when the batch is posted, for which there are other functions until then. Nobody
+ * else is in one of this QP.
+ */
+static int complete_binds(struct ibv_qp_ex *ex);
+static void abort_binds(struct ibv_qp_ex *ex);
+
+static void note_bind(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
+{
+	struct shadow_qp *qp = container_of(ex, struct shadow_qp, ex);
+
+	if (!control_is_on())
+		return;
+	bound_in_batch(qp, wr);
+	ex->wr_complete = complete_binds;
+	ex->wr_abort = abort_binds;
+}
+
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey,
 			      uint64_t remote_addr, uint64_t compare,
 			      uint64_t swap)
@@ -67,15 +87,28 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
 	struct ibv_mw_bind_info real_info = real_bind_info(info);
+	const struct ibv_send_wr wr = {
+		.wr_id = ex->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = { mw, rkey, *info },
+	};
 	struct ibv_qp_ex *r = next_wr(ex);
 
-	r->wr_bind_mw(r, real_mw_to_bind(mw), rkey, &real_info);
+	note_bind(ex, &wr);
+	mw = real_mw_to_bind(mw, mw->rkey, &rkey);
+	r->wr_bind_mw(r, mw, rkey, &real_info);
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
+	const struct ibv_send_wr wr = {
+		.wr_id = ex->wr_id,
+		.opcode = IBV_WR_LOCAL_INV,
+		.invalidate_rkey = invalidate_rkey,
+	};
 	struct ibv_qp_ex *r = next_wr(ex);
 
+	note_bind(ex, &wr);
 	r->wr_local_inv(r, real_lkey(ex, invalidate_rkey));
 }
 
@@ -246,6 +279,27 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 	r->wr_abort(r);
 	section_end();
+}
+
+static int end_binds(struct ibv_qp_ex *ex, bool post)
+{
+	int err;
+
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+	err = bound_end_batch(container_of(ex, struct shadow_qp, ex), post);
+	section_end();
+	return err;
+}
+
+static int complete_binds(struct ibv_qp_ex *ex)
+{
+	return end_binds(ex, true);
+}
+
+static void abort_binds(struct ibv_qp_ex *ex)
+{
+	end_binds(ex, false);
 }
 
 /* A provider offers what has been asked for. */

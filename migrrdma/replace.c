@@ -10,6 +10,7 @@
 #include "gid.h"
 #include "names.h"
 #include "presetup.h"
+#include "rebind.h"
 #include "section.h"
 #include "sign.h"
 #include "slots.h"
@@ -125,13 +126,15 @@ static struct names *new_keys(struct shadow_context *c)
 {
 	struct names *n = names_new();
 	struct shadow_mr *mr;
+	int err = n ? 0 : ENOMEM;
 
 	TAILQ_FOREACH (mr, &c->mrs, entry)
-		if (n && names_rename_mr(n, mr, mr->other)) {
-			names_free(n);
-			n = NULL;
-		}
-	return n;
+		err = err ? err : names_rename_mr(n, mr, mr->other);
+	err = err ? err : rebind_prepare(c, n);
+	if (!err)
+		return n;
+	names_free(n);
+	return NULL;
 }
 
 static void drop_keys(void)
@@ -140,7 +143,8 @@ static void drop_keys(void)
 
 	TAILQ_FOREACH (c, &contexts, entry) {
 		names_free(c->other_keys);
-		c->other_keys = NULL;
+		names_free(c->other_windows_at);
+		c->other_keys = c->other_windows_at = NULL;
 	}
 }
 
@@ -283,6 +287,9 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 		if (!err && qp->swap.moved)
 			err = stop(qp, deadline, s);
 	EACH_CHOSEN (c, qp)
+		if (!all && !err && !qp->swap.moved)
+			err = rebind_unbind(qp, s);
+	EACH_CHOSEN (c, qp)
 		if (!err)
 			err = stop(qp, deadline, s);
 	return all && !err && !held ? swap_note_limits(s) : err;
@@ -306,10 +313,12 @@ static void undo_stop(bool all)
 {
 	struct swap undone = {};
 
-	if (is_begun())
+	if (is_begun()) {
 		carry_events(all, false);
-	else
-		swap_post_held(&undone);
+		return;
+	}
+	rebind_all(&undone);
+	swap_post_held(&undone);
 }
 
 static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)

@@ -135,12 +135,9 @@ int sendq_post(struct shadow_qp *qp)
 	int err;
 
 	while ((p = STAILQ_FIRST(&qp->sendq))) {
-		/* since then, the application may have gone on to its next key */
-		if (p->wr.opcode == IBV_WR_BIND_MW) {
-			p->wr.bind_mw.mw = real_mw(p->wr.bind_mw.mw);
-			p->wr.bind_mw.mw->rkey = p->mw_rkey;
-		}
-		err = post_send_real(qp, &p->wr, &bad);
+		err = p->wr.opcode == IBV_WR_BIND_MW
+			      ? post_bind(qp, &p->wr, p->mw_rkey)
+			      : post_send_real(qp, &p->wr, &bad);
 		if (err)
 			return err;
 		sendq_drop(qp);

@@ -34,6 +34,7 @@
  * then @other is the new one, until it takes the place of @real; and then the old one.
  */
 
+struct bound_batch;
 struct gids;
 struct names;
 struct peer;
@@ -55,10 +56,10 @@ struct shadow_context {
 	TAILQ_ENTRY(shadow_context) entry;
 
 	pthread_mutex_t lock; /* of the lists, and of names that are given */
-	unsigned int mws;     /* memory windows there are */
 	TAILQ_HEAD(, shadow_pd) pds;
 	TAILQ_HEAD(, shadow_ah) ahs;
 	TAILQ_HEAD(, shadow_mr) mrs;
+	TAILQ_HEAD(, shadow_mw) mws;
 	TAILQ_HEAD(, shadow_channel) channels;
 	TAILQ_HEAD(, shadow_cq) cqs;
 	TAILQ_HEAD(, shadow_srq) srqs;
@@ -76,6 +77,11 @@ struct shadow_context {
 	/* NULL as long as all names are the real ones */
 	struct names *keys, *other_keys; /* to real ones */
 	struct names *qpns;		 /* from real ones */
+
+	/* memory windows in an array, and where each is by its real index: bound.h */
+	struct shadow_mw **windows;
+	uint32_t n_windows, room_windows;
+	struct names *windows_at, *other_windows_at;
 
 	struct gids *gids; /* of the device of the next host; or NULL */
 
@@ -121,13 +127,37 @@ struct shadow_mr {
 	enum mr_kind kind;
 	uint64_t iova;
 	unsigned int access;
+	unsigned int windows; /* that are bound to it; context's lock */
 
 	TAILQ_ENTRY(shadow_mr) entry;
 };
 
+/* of a memory window: to what, and by which request the last change was */
+struct binding {
+	bool valid;
+	bool unsure; /* a provider has not said so, or that request has failed */
+	struct shadow_mr *mr;
+	uint64_t addr, length;
+	unsigned int access;
+	struct shadow_qp *qp; /* NULL when it is destroyed */
+	uint64_t wr_id;
+};
+
 struct shadow_mw {
-	struct ibv_mw mw;
-	struct ibv_mw *real;
+	struct ibv_mw mw; /* of type 2, with a key that the application sets */
+	struct ibv_mw *real, *other;
+
+	/* with the context's lock: */
+	uint32_t slot;
+	uint32_t key; /* it has, as the application knows it */
+	struct binding bound;
+	unsigned int changes; /* of both */
+
+	uint32_t first_key; /* of the real one, before it is bound again: */
+	bool apart;	    /* it has yet to be */
+	bool halfway;	    /* it is, but with another key */
+
+	TAILQ_ENTRY(shadow_mw) entry;
 };
 
 struct shadow_ah {
@@ -148,7 +178,13 @@ enum {
 	CQ_BATCHES = 2, /* and gives those of ibv_start_poll(), too */
 	CQ_NAMES = 4,	/* QPs have other numbers than the real ones */
 	CQ_SLOTS = 8,	/* ids of RECVs of SRQs are the layer's */
+	CQ_WINDOWS =
+		16, /* they may say that memory windows are not bound any more */
 };
+
+/* what an extended one has to tell: flushes are told apart by it, and sources, and keys */
+#define CQ_NEEDS \
+	(IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_IMM)
 
 struct shadow_cq {
 	union {
@@ -175,6 +211,8 @@ struct shadow_cq {
 	size_t first_taken, n_taken, room_taken;
 	uint32_t src_qp; /* of what is read, one by one, if it is another one */
 	bool has_source;
+	uint32_t invalidated; /* the key of what is read, if it has one */
+	bool has_invalidated;
 	bool draining;
 	bool tells_more; /* than struct ibv_wc has */
 
@@ -277,8 +315,13 @@ struct shadow_qp {
 		int err;
 	} batch;
 
+	unsigned int windows; /* whose last change was by it; context's lock */
+	struct bound_batch *binds; /* of a batch of the provider's */
+	bool lost_bind;		   /* there was no memory for one */
+
 	LIST_ENTRY(shadow_qp) marked, recv_marked; /* with the CQs' locks */
 	bool is_marked, was_marked;
+	enum ibv_wc_status marker_status; /* of the last one */
 	bool was_rts; /* the real one, since it was in RESET */
 
 	TAILQ_ENTRY(shadow_qp) entry;
@@ -419,8 +462,11 @@ int shadow_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 int shadow_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr);
 
-/* mw.c: the real window of a bind to come, which is to have this key */
-struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw);
+/*
+ * mw.c: the real window of a bind to come, which has @key when that is posted, and the real
+ * key that it gets instead of *@next
+ */
+struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw, uint32_t key, uint32_t *next);
 /* mw.c: the same of what is bound */
 struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
 
@@ -431,6 +477,7 @@ struct ibv_mw_bind_info real_bind_info(const struct ibv_mw_bind_info *info);
  */
 struct ibv_pd *pd_make(struct shadow_pd *pd);
 struct ibv_mr *mr_make(struct shadow_mr *mr);
+struct ibv_mw *mw_make(struct shadow_mw *mw);
 struct ibv_ah *ah_make_other(struct shadow_ah *ah);
 
 /*
@@ -447,9 +494,11 @@ struct ibv_qp *qp_make(struct shadow_qp *qp);
 /* cq.c: nobody has the lock */
 void cq_init_lock(struct shadow_cq *cq);
 
-/* cq.c: what the application sees of a completion, instead of what the provider says */
+/* poll.c: what the application sees of a completion, instead of what the provider says */
 void cq_name(struct shadow_cq *cq, struct ibv_wc *wc);
-/* cq.c: poll the real CQ, within a section or with the CQ's lock */
+/* poll.c: and what it says of windows is noted */
+void cq_look(struct shadow_cq *cq, struct ibv_wc *wc);
+/* poll.c: poll the real CQ, within a section or with the CQ's lock */
 int cq_poll_real(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc);
 
 /* qp.c: this is the real one */
@@ -459,6 +508,8 @@ void qp_note_rts(struct shadow_qp *s);
 
 /* qp.c: from now on QPs of this context have to look for memory windows, or not */
 void qps_mind_mws(struct shadow_context *ctx, bool mind);
+/* cq.c: the same of CQs, for bound_completed() */
+void cqs_mind_mws(struct shadow_context *ctx, bool mind);
 
 /* F(TYPE, reader, member of struct taken): what is read of a completion, one by one */
 #define CQ_READERS(F)                                 \

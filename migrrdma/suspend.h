@@ -83,7 +83,7 @@ void suspend_make_markers(void);
 void suspend_forget_marker(struct shadow_qp *qp);
 
 /* is it the completion of a marker? Then it is noted. The CQ's lock is held. */
-bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id);
+bool suspend_is_marker(struct shadow_cq *cq, const struct ibv_wc *wc);
 
 /*
  * Post a marker to a real QP: to send, or to receive if that is in ERR. The lock of the
@@ -92,6 +92,13 @@ bool suspend_is_marker(struct shadow_cq *cq, uint64_t wr_id);
  */
 int suspend_post_marker(struct shadow_qp *qp);
 int suspend_post_recv_marker(struct shadow_qp *qp);
+
+/**
+ * marker_post - the same, of a request that binds a real window, or invalidates its key
+ *
+ * When the QP is not marked any more, its marker_status says whether that was done.
+ */
+int marker_post(struct shadow_qp *qp, struct ibv_send_wr *wr);
 
 /**
  * marker_make_ah - a UD QP that has been in RTS gets an address handle for its markers; with

@@ -10,6 +10,7 @@
 #include "events.h"
 #include "gate.h"
 #include "names.h"
+#include "rebind.h"
 #include "recvq.h"
 #include "section.h"
 #include "slots.h"
@@ -88,6 +89,7 @@ static void swap_all_of(struct shadow_context *c)
 	struct shadow_pd *pd;
 	struct shadow_ah *ah;
 	struct shadow_mr *mr;
+	struct shadow_mw *mw;
 	struct shadow_cq *cq;
 	struct shadow_qp *qp;
 
@@ -109,8 +111,10 @@ static void swap_all_of(struct shadow_context *c)
 		srq->post_recv = srq->real->context->ops.post_srq_recv;
 		slots_flushed_all(srq->slots);
 	}
+	SWAP_EACH(c, mw, mws);
 	c->keys = c->other_keys;
 	c->other_keys = keys;
+	rebind_name(c);
 	TAILQ_FOREACH (qp, &c->qps, entry) {
 		atomic_fetch_or(&qp->slow, SLOW_NAMES);
 		qp->old_to_self = qp->to_self; /* of the PD of before */

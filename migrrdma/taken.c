@@ -53,7 +53,7 @@ static void add(struct shadow_cq *cq, const struct taken *taken)
 	struct taken *t = &cq->taken[cq->first_taken + cq->n_taken++];
 
 	*t = *taken;
-	cq_name(cq, &t->wc);
+	cq_look(cq, &t->wc);
 }
 
 /* some are the layer's own */
@@ -61,7 +61,7 @@ static void take(struct shadow_cq *cq, const struct taken *taken)
 {
 	bool keep = false;
 
-	if (suspend_is_marker(cq, taken->wc.wr_id))
+	if (suspend_is_marker(cq, &taken->wc))
 		return;
 	if (!stop_is_flush(cq, &taken->wc, &keep))
 		add(cq, taken);

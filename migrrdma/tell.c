@@ -12,6 +12,7 @@
 #include "elsewhere.h"
 #include "gate.h"
 #include "gid.h"
+#include "post.h"
 #include "suspend.h"
 
 #define PATIENCE 10000000000 /* ns */
@@ -184,22 +185,39 @@ static bool is_remote(const struct shadow_mr *mr)
 			     IBV_ACCESS_REMOTE_ATOMIC);
 }
 
-static int tell(FILE *f, void *arg)
+static void tell_key(FILE *f, uint32_t key, uint32_t real, const char **comma)
+{
+	fprintf(f, "%s{\"virtual\": %u, \"real\": %u}", *comma, key, real);
+	*comma = ", ";
+}
+
+/* Of windows, too, that are not bound: keys that they will have differ as these do. */
+static void tell_keys(FILE *f)
 {
 	struct shadow_context *c;
 	const char *comma = "";
 	struct shadow_mr *mr;
+	struct shadow_mw *mw;
 
+	EACH (c, mr, mrs)
+		if (is_remote(mr))
+			tell_key(f, mr->mr.rkey, mr->real->rkey, &comma);
+	TAILQ_FOREACH (c, &contexts, entry) {
+		pthread_mutex_lock(&c->lock);
+		TAILQ_FOREACH (mw, &c->mws, entry)
+			tell_key(f, mw->key, post_lkey(mw->mw.context, mw->key),
+				 &comma);
+		pthread_mutex_unlock(&c->lock);
+	}
+}
+
+static int tell(FILE *f, void *arg)
+{
 	(void)arg;
 	fprintf(f, "{\"ok\": true, \"qps\": [");
 	tell_qps(f);
 	fprintf(f, "], \"keys\": [");
-	EACH (c, mr, mrs)
-		if (is_remote(mr)) {
-			fprintf(f, "%s{\"virtual\": %u, \"real\": %u}", comma,
-				mr->mr.rkey, mr->real->rkey);
-			comma = ", ";
-		}
+	tell_keys(f);
 	fprintf(f, "]");
 	tell_destinations(f);
 	fprintf(f, "}\n");

@@ -48,6 +48,9 @@ static int check_context(const struct shadow_context *c, struct swap *s)
 	if (!TAILQ_EMPTY(&c->ahs))
 		return swap_refuse(s, EOPNOTSUPP, "%s has address handles",
 				   name);
+	if (!TAILQ_EMPTY(&c->mws))
+		return swap_refuse(s, EOPNOTSUPP, "%s has memory windows",
+				   name);
 	TAILQ_FOREACH (pd, &c->pds, entry)
 		if (pd->parent.pd || pd->imported)
 			return swap_refuse(s, EOPNOTSUPP,
@@ -97,9 +100,7 @@ static void tell_cq(FILE *f, struct shadow_context *c, struct shadow_cq *cq)
 		fprintf(f,
 			", \"wc_flags\": %" PRIu64
 			", \"mask\": %u, \"flags\": %u",
-			a->wc_flags | IBV_WC_EX_WITH_QP_NUM |
-				IBV_WC_EX_WITH_SRC_QP,
-			a->comp_mask, a->flags);
+			a->wc_flags | CQ_NEEDS, a->comp_mask, a->flags);
 	if (cq->moderated)
 		fprintf(f, ", \"count\": %u, \"period\": %u",
 			cq->moderation.cq_count, cq->moderation.cq_period);

@@ -135,6 +135,24 @@ enum {
 	FAKE_MOST_SGES = 40
 };
 
+/*
+ * As of hardware: windows are bound and invalidated when requests are finished, which fail
+ * as they should, even those after them; what they are bound to, and with, is not destroyed.
+ */
+extern bool fake_binds;
+struct fake_window {
+	bool valid;
+	const struct ibv_qp *qp; /* of type 2 */
+	const struct ibv_mr *mr;
+	uint64_t addr, length;
+	unsigned int access;
+	uint32_t rkey;
+};
+struct fake_window fake_window(const struct ibv_mw *real);
+
+/** fake_invalidated - the QP's peer has sent something, with that; it is received */
+void fake_invalidated(struct ibv_qp *real, uint32_t key);
+
 /* What names of devices begin with, when they appear; "fake" */
 extern const char *fake_prefix;
 

@@ -49,6 +49,7 @@ static void test_record(void)
 	char *text;
 	int err;
 	struct ibv_ah *ah;
+	struct ibv_mw *mw;
 
 	puts("what there is to be made");
 	world_make();
@@ -77,6 +78,11 @@ static void test_record(void)
 	CHECK(err == EOPNOTSUPP && strstr(swapped.reason, "address handles"));
 	free(text);
 	CHECK(!ibv_destroy_ah(ah));
+	MUST(mw = ibv_alloc_mw(w.qp->pd, IBV_MW_TYPE_2));
+	text = record(&err);
+	CHECK(err == EOPNOTSUPP && strstr(swapped.reason, "memory windows"));
+	free(text);
+	CHECK(!ibv_dealloc_mw(mw));
 	world_destroy();
 }
 

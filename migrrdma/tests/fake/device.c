@@ -303,6 +303,7 @@ static void init_context(struct verbs_context *v)
 	v->query_device_ex = query_device_ex;
 	plain_ops(v);
 	mr_ops(v);
+	mw_ops(v);
 	cq_ops(v);
 	srq_ops(v);
 	qp_ops(v);

@@ -127,10 +127,18 @@ int command(const struct ibv_context *ctx);
 
 void plain_ops(struct verbs_context *v);
 void mr_ops(struct verbs_context *v);
+void mw_ops(struct verbs_context *v);
 void cq_ops(struct verbs_context *v);
 void srq_ops(struct verbs_context *v);
 void qp_ops(struct verbs_context *v);
 void wr_ops(struct ibv_qp_ex *ex, uint64_t flags);
+
+/** windows_of - is one of this PD, or bound to this MR, or with this QP? If fake_binds */
+bool windows_of(const void *object);
+
+/** do_window - do a request, if it is one of windows; with the lock */
+enum ibv_wc_status do_window(const struct ibv_qp *qp,
+			     const struct fake_sent *sent);
 
 /* --- queues --- */
 

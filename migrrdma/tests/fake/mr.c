@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PDs, MRs, MWs and AHs */
+/* PDs, MRs and AHs */
 #define _GNU_SOURCE
 #include "inner.h"
 
@@ -90,6 +90,8 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 {
 	OWN(PD, pd);
 	ENTER_ERR(pd);
+	if (windows_of(pd))
+		return EBUSY;
 	DESTROY(PD, pd);
 	return 0;
 }
@@ -207,6 +209,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	OWN(MR, mr);
 	ENTER_ERR(mr);
+	if (windows_of(mr))
+		return EBUSY;
 	DESTROY(MR, mr);
 	return 0;
 }
@@ -217,41 +221,6 @@ static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	OWN(PD, pd);
 	ENTER_ERR(pd, advice, flags, sg_list, num_sges);
 	return 0;
-}
-
-static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	struct ibv_mw *mw;
-
-	OWN(PD, pd);
-	ENTER_OR(NULL, pd, type);
-	mw = make(FAKE_MW, sizeof(*mw));
-	mw->context = pd->context;
-	mw->pd = pd;
-	mw->type = type;
-	mw->handle = new_handle();
-	mw->rkey = mw->handle << 8;
-	return mw;
-}
-
-static int dealloc_mw(struct ibv_mw *mw)
-{
-	OWN(MW, mw);
-	ENTER_ERR(mw);
-	DESTROY(MW, mw);
-	return 0;
-}
-
-static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
-		   struct ibv_mw_bind *bind)
-{
-	OWN(QP, qp);
-	OWN(MW, mw);
-	OWN_OR_NULL(MR, bind->bind_info.mr);
-	KEEP(bind, *bind);
-	ENTER_ERR(qp, mw);
-	mw->rkey = ibv_inc_rkey(mw->rkey);
-	return ring_bell(qp->context);
 }
 
 struct fake_ah {
@@ -329,9 +298,6 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx,
 
 void mr_ops(struct verbs_context *v)
 {
-	v->context.ops.alloc_mw = alloc_mw;
-	v->context.ops.bind_mw = bind_mw;
-	v->context.ops.dealloc_mw = dealloc_mw;
 	v->advise_mr = advise_mr;
 	v->alloc_null_mr = alloc_null_mr;
 	v->reg_dm_mr = reg_dm_mr;

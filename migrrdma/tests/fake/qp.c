@@ -280,7 +280,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	OWN(QP, qp);
 	ENTER_ERR(qp);
-	if (((struct fake_qp *)qp)->n_groups)
+	if (((struct fake_qp *)qp)->n_groups || windows_of(qp))
 		return EBUSY;
 	free_work(qp);
 	drop_recvs(&((struct fake_qp *)qp)->recvs);

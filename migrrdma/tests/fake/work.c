@@ -101,6 +101,8 @@ unsigned int fake_finish(struct ibv_qp *real, unsigned int most,
 	pthread_mutex_lock(&lock);
 	for (n = 0; n < most && f->finished < f->n; n++) {
 		sent = f->sent[f->finished++];
+		if (status == IBV_WC_SUCCESS)
+			status = do_window(real, sent);
 		wc = (struct ibv_wc){ .wr_id = sent->wr.wr_id,
 				      .status = status,
 				      .opcode = opcode_of(sent->wr.opcode),
@@ -378,6 +380,8 @@ void add_to_batch(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
 	*sent = (struct fake_sent){ .wr = *wr };
 	sent->wr.wr_id = ex->wr_id;
 	sent->wr.send_flags = ex->wr_flags;
+	if (wr->opcode == IBV_WR_BIND_MW)
+		sent->mw_rkey = wr->bind_mw.mw->rkey;
 }
 
 void set_batch_sge(struct ibv_qp_ex *ex, const struct ibv_sge *sge)

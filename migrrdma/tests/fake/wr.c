@@ -37,11 +37,19 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 	KEEP(info, *info);
 	KEEP(mw_rkey, mw->rkey);
 	BEGIN(ex, mw, rkey);
+	if (fake_binds)
+		add_to_batch(ex, &(struct ibv_send_wr){
+					 .opcode = IBV_WR_BIND_MW,
+					 .bind_mw = { mw, rkey, *info } });
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
 	BEGIN(ex, invalidate_rkey);
+	if (fake_binds)
+		add_to_batch(ex, &(struct ibv_send_wr){
+					 .opcode = IBV_WR_LOCAL_INV,
+					 .invalidate_rkey = invalidate_rkey });
 }
 
 static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey,
