@@ -61,6 +61,8 @@ void bound_remove(struct shadow_mw *s)
 	struct shadow_mw *last;
 
 	change(s, &(struct binding){});
+	if (s->slot >= c->n_windows || c->windows[s->slot] != s)
+		return; /* there is no control */
 	if (find(c, s->first_key) == s)
 		names_set(c->windows_at, s->first_key >> 8, 0);
 	last = c->windows[--c->n_windows];
@@ -123,6 +125,7 @@ static void note_was(struct bound_note *note, struct shadow_mw *s)
 {
 	note->mw = s;
 	note->key = s->key;
+	note->fresh = s->fresh;
 	note->was = s->bound;
 	note->change = s->changes + 1;
 }
@@ -153,10 +156,31 @@ void bound_post(struct shadow_qp *qp, const struct ibv_send_wr *wr,
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Others may have ended since. */
+static struct binding what_is_left(struct shadow_context *c,
+				   const struct binding *was)
+{
+	struct binding left = *was;
+	struct shadow_qp *qp;
+	struct shadow_mr *mr;
+
+	TAILQ_FOREACH (qp, &c->qps, entry)
+		if (qp == left.qp)
+			break;
+	TAILQ_FOREACH (mr, &c->mrs, entry)
+		if (mr == left.mr)
+			break;
+	left.qp = qp;
+	left.mr = mr;
+	left.valid &= mr != NULL;
+	return left;
+}
+
 void bound_refused(const struct bound_note *note, bool unsure)
 {
 	struct shadow_mw *s = note->mw;
 	struct shadow_context *c;
+	struct binding left;
 
 	if (!s)
 		return;
@@ -169,22 +193,12 @@ void bound_refused(const struct bound_note *note, bool unsure)
 	if (unsure) {
 		s->bound.unsure = true;
 	} else {
-		change(s, &note->was);
+		left = what_is_left(c, &note->was);
+		change(s, &left);
 		s->changes = note->change - 1;
 		s->key = note->key;
+		s->fresh = note->fresh;
 	}
-	pthread_mutex_unlock(&c->lock);
-}
-
-void bound_type_1(struct shadow_qp *qp, struct shadow_mw *s,
-		  const struct ibv_mw_bind *b)
-{
-	struct shadow_context *c = to_context(qp->qp.context);
-
-	if (!control_is_on())
-		return;
-	pthread_mutex_lock(&c->lock);
-	bind(qp, s, s->mw.rkey, &b->bind_info, b->wr_id);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -194,6 +208,7 @@ struct bound_batch {
 	unsigned int n, room;
 	struct {
 		struct ibv_send_wr wr;
+		bool fresh;
 		struct bound_note note;
 	} all[];
 };
@@ -222,6 +237,8 @@ void bound_in_batch(struct shadow_qp *qp, const struct ibv_send_wr *wr)
 	if (!b)
 		return;
 	qp->binds = b;
+	b->all[b->n].fresh =
+		wr->opcode == IBV_WR_BIND_MW && to_mw(wr->bind_mw.mw)->fresh;
 	b->all[b->n++].wr = *wr;
 }
 
@@ -235,11 +252,16 @@ int bound_end_batch(struct shadow_qp *qp, bool post)
 	qp->lost_bind = false;
 	if (!post || err) {
 		r->wr_abort(r);
+		for (unsigned int i = 0; b && i < b->n; i++)
+			if (b->all[i].fresh)
+				to_mw(b->all[i].wr.bind_mw.mw)->fresh = true;
 		free(b);
 		return err;
 	}
-	for (unsigned int i = 0; i < b->n; i++)
+	for (unsigned int i = 0; i < b->n; i++) {
 		bound_post(qp, &b->all[i].wr, &b->all[i].note);
+		b->all[i].note.fresh = b->all[i].fresh;
+	}
 	err = r->wr_complete(r);
 	for (unsigned int i = b->n; err && i; i--)
 		bound_refused(&b->all[i - 1].note, false);
@@ -249,11 +271,16 @@ int bound_end_batch(struct shadow_qp *qp, bool post)
 
 /* --- completions --- */
 
-/* A window of type 1 may be bound as before, or not. Of type 2 it is one of a QP in ERR. */
+/*
+ * A window of type 1 may be bound as before, or not. Of type 2 it is one of a QP in ERR. What
+ * is flushed may be anything of that id, long after it was bound.
+ */
 static void failed(struct shadow_context *c, const struct ibv_wc *wc)
 {
 	struct shadow_mw *s;
 
+	if (wc->status == IBV_WC_WR_FLUSH_ERR)
+		return;
 	for (uint32_t i = 0; i < c->n_windows; i++) {
 		s = c->windows[i];
 		if (s->mw.type == IBV_MW_TYPE_1 && s->bound.qp &&
@@ -293,6 +320,15 @@ void bound_forget_mr(struct shadow_mr *mr)
 	for (uint32_t i = 0; mr->windows && i < c->n_windows; i++)
 		if (c->windows[i]->bound.mr == mr)
 			change(c->windows[i], &(struct binding){});
+}
+
+void bound_doubt_mr(struct shadow_mr *mr)
+{
+	struct shadow_context *c = to_context(mr->mr.context);
+
+	for (uint32_t i = 0; mr->windows && i < c->n_windows; i++)
+		if (c->windows[i]->bound.mr == mr)
+			c->windows[i]->bound.unsure = true;
 }
 
 /* One of type 2 belongs to it; one of type 1 stays bound. */

@@ -13,6 +13,7 @@
 struct bound_note {
 	struct shadow_mw *mw; /* NULL: there is nothing to it */
 	uint32_t key;
+	bool fresh;
 	struct binding was;
 	unsigned int change;
 };
@@ -37,10 +38,6 @@ void bound_in_batch(struct shadow_qp *qp, const struct ibv_send_wr *wr);
  */
 int bound_end_batch(struct shadow_qp *qp, bool post);
 
-/** bound_type_1 - ibv_bind_mw() has succeeded, and the window has another key */
-void bound_type_1(struct shadow_qp *qp, struct shadow_mw *mw,
-		  const struct ibv_mw_bind *bind);
-
 /**
  * bound_completed - look at a completion of a context with windows
  *
@@ -64,6 +61,9 @@ void bound_forget(struct shadow_mw *mw);
 
 /* what windows may be bound to, or with, is gone */
 void bound_forget_mr(struct shadow_mr *mr);
+
+/* a region is another one, and a device may have left windows bound to it, or not */
+void bound_doubt_mr(struct shadow_mr *mr);
 void bound_forget_qp(struct shadow_qp *qp);
 
 #endif

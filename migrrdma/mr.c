@@ -304,6 +304,7 @@ static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 		names_drop_mr(s);
 		unnamed = names_mr(s);
 	}
+	bound_doubt_mr(s);
 	pthread_mutex_unlock(&c->lock);
 	if (moves && s->real->pd == real_pd(pd))
 		s->mr.pd = pd;

@@ -121,8 +121,7 @@ static int dealloc_mw(struct shadow_mw *s)
 		return err;
 	pthread_mutex_lock(&c->lock);
 	TAILQ_REMOVE(&c->mws, s, entry);
-	if (control_is_on())
-		bound_remove(s);
+	bound_remove(s);
 	unname(c, s->key);
 	if (TAILQ_EMPTY(&c->mws)) {
 		qps_mind_mws(c, false);
@@ -159,6 +158,15 @@ static uint32_t real_key(const struct shadow_mw *s, uint32_t key)
 	return n ? names_key(n, (s->key & ~0xffU) | (key & 0xff), key) : key;
 }
 
+/* @key: that the application takes it to have, from which the next one has its name */
+static uint32_t mw_present_key(struct shadow_mw *s, uint32_t key)
+{
+	bool fresh = s->fresh;
+
+	s->fresh = false;
+	return fresh ? s->first_key : real_key(s, key);
+}
+
 /* Of one of type 2 the application sets the key, from which provider and kernel go on. */
 struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw, uint32_t key, uint32_t *next)
 {
@@ -168,25 +176,35 @@ struct ibv_mw *real_mw_to_bind(struct ibv_mw *mw, uint32_t key, uint32_t *next)
 		return r;
 	*next = real_key(to_mw(mw), *next);
 	if (mw->type == IBV_MW_TYPE_2)
-		r->rkey = real_key(to_mw(mw), key);
+		r->rkey = mw_present_key(to_mw(mw), key);
 	return r;
 }
 
 static int bind_mw(struct shadow_qp *qp, struct shadow_mw *s,
 		   const struct ibv_mw_bind *bind)
 {
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = { .mw = &s->mw, .bind_info = bind->bind_info },
+	};
 	struct ibv_mw_bind b = *bind;
+	struct bound_note note;
+	bool fresh = s->fresh;
 	int err;
 
 	b.bind_info = real_bind_info(&bind->bind_info);
 	/* the application sets it back when a bind has failed */
-	s->real->rkey = real_key(s, s->mw.rkey);
+	s->real->rkey = mw_present_key(s, s->mw.rkey);
+	wr.bind_mw.rkey = bound_known_key(s, ibv_inc_rkey(s->real->rkey));
+	bound_post(qp, &wr, &note);
+	note.fresh = fresh;
 	section_begin(); /* doorbell.h */
 	err = s->real->context->ops.bind_mw(qp->real, s->real, &b);
 	section_end();
 	s->mw.rkey = bound_known_key(s, s->real->rkey);
-	if (!err)
-		bound_type_1(qp, s, bind);
+	if (err)
+		bound_refused(&note, false);
 	return err;
 }
 

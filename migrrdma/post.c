@@ -70,7 +70,8 @@ static void name_bind(struct ibv_send_wr *wr, uint32_t key)
 static void name_wr(struct shadow_qp *s, struct ibv_send_wr *wr,
 		    struct noted *noted, int at)
 {
-	if (s->qp.qp_type == IBV_QPT_UD) {
+	if (s->qp.qp_type == IBV_QPT_UD && wr->opcode != IBV_WR_BIND_MW &&
+	    wr->opcode != IBV_WR_LOCAL_INV) {
 		wr->wr.ud.ah =
 			elsewhere_ah(wr->wr.ud.ah, &wr->wr.ud.remote_qpn);
 		return;

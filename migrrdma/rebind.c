@@ -56,13 +56,18 @@ static struct shadow_qp *binder(const struct shadow_mw *mw)
 
 /* --- check --- */
 
-/* No QP is destroyed that has one: rdma_rxe waits for the end of that. */
+/*
+ * No QP is destroyed that has one: rdma_rxe waits for the end of that. And of UC it knows
+ * no LOCAL_INV.
+ */
 static bool is_stuck(const struct shadow_mw *mw)
 {
 	const struct shadow_qp *qp = mw->bound.qp;
 
-	return belongs(mw, qp) && qp->swap.chosen && !mw->apart &&
-	       (!can_bind(qp) || qp->real->state != IBV_QPS_RTS);
+	return belongs(mw, qp) && qp->swap.chosen && !qp->swap.moved &&
+	       !mw->apart &&
+	       (!can_bind(qp) || qp->real->state != IBV_QPS_RTS ||
+		qp->qp.qp_type != IBV_QPT_RC);
 }
 
 static int check(const struct shadow_mw *mw, bool all, struct swap *s)
@@ -73,9 +78,10 @@ static int check(const struct shadow_mw *mw, bool all, struct swap *s)
 	if (!all && is_stuck(mw))
 		return swap_refuse(
 			s, EOPNOTSUPP,
-			"QP 0x%06x has a memory window bound, and is not in RTS",
+			"QP 0x%06x has a memory window bound, and is not of RC in RTS",
 			b->qp->qp.qp_num);
-	if (all && b->unsure)
+	if (b->unsure &&
+	    (all || (b->qp && b->qp->swap.chosen && !b->qp->swap.moved)))
 		why = "may be bound or not, which nobody has said";
 	else if (all && b->valid && mw->mw.type == IBV_MW_TYPE_1 && !binder(mw))
 		why = "is bound, and no QP could do that again";
@@ -84,12 +90,26 @@ static int check(const struct shadow_mw *mw, bool all, struct swap *s)
 		   : 0;
 }
 
+/* There is no way back: windows that cannot be bound are free from then on. */
+static bool is_begun(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps)
+		if (qp->swap.moved || qp->swap.apart)
+			return true;
+	return layer_is_held();
+}
+
 int rebind_check(bool all, struct swap *s)
 {
 	struct shadow_context *c;
 	struct shadow_mw *mw;
 	int err = 0;
 
+	if (all && is_begun())
+		return 0;
 	TAILQ_FOREACH (c, &contexts, entry) {
 		pthread_mutex_lock(&c->lock);
 		TAILQ_FOREACH (mw, &c->mws, entry)
@@ -112,7 +132,10 @@ int rebind_prepare(struct shadow_context *c, struct names *keys)
 	if (!c->other_windows_at)
 		return ENOMEM;
 	TAILQ_FOREACH (mw, &c->mws, entry) {
-		err = err ? err : names_set_key(keys, mw->key, mw->other->rkey);
+		/* none is bound with the key that it has already */
+		err = err ? err
+			  : names_set_key(keys, mw->key,
+					  ibv_inc_rkey(mw->other->rkey));
 		err = err ? err
 			  : names_set(c->other_windows_at, mw->other->rkey >> 8,
 				      mw->slot + 1);
@@ -120,16 +143,11 @@ int rebind_prepare(struct shadow_context *c, struct names *keys)
 	return err;
 }
 
-/* From now on it is as one that has never been bound. The context's lock is held. */
+/* It is free, and its names stay what others have been told. The context's lock is held. */
 static void leave(struct shadow_mw *mw)
 {
-	struct shadow_context *c = to_context(mw->mw.context);
-
-	mw->apart = mw->halfway = false;
-	mw->real->rkey = mw->first_key;
+	mw->apart = mw->halfway = mw->posted = false;
 	bound_forget(mw);
-	if (c->keys)
-		names_set_key(c->keys, mw->key, mw->first_key);
 }
 
 void rebind_name(struct shadow_context *c)
@@ -144,11 +162,10 @@ void rebind_name(struct shadow_context *c)
 	c->other_windows_at = at;
 	TAILQ_FOREACH (mw, &c->mws, entry) {
 		mw->first_key = mw->real->rkey;
+		mw->fresh = true;
+		mw->halfway = mw->posted = false;
 		mw->apart = mw->bound.valid && binder(mw);
-		if (mw->apart) /* not with the key that it has already */
-			names_set_key(c->keys, mw->key,
-				      ibv_inc_rkey(mw->first_key));
-		else
+		if (!mw->apart)
 			leave(mw);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -156,28 +173,34 @@ void rebind_name(struct shadow_context *c)
 
 /* --- bind --- */
 
-/* What has completed is taken; a thread may have the CQ, and wait for a verb. */
-static int post_and_wait(struct shadow_qp *qp, struct ibv_send_wr *wr)
+/*
+ * What has completed is taken; a thread may have the CQ, and wait for a verb. If it takes
+ * too long it is not posted once more the next time, but waited for.
+ */
+static int post_and_wait(struct shadow_qp *qp, struct shadow_mw *mw,
+			 struct ibv_send_wr *wr)
 {
 	uint64_t deadline = clock_ns() + PATIENCE;
 	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
-	bool posted = false, marked = true;
+	bool marked = true;
 	int err = 0;
 
 	cq->also = NULL;
-	qp->marker_status = IBV_WC_SUCCESS;
-	while (!err && marked) {
+	while (marked) {
 		if (clock_ns() > deadline || !lock_cqs(cq, deadline))
 			return ETIMEDOUT;
-		if (!posted)
+		if (!mw->posted) {
+			qp->marker_status = IBV_WC_SUCCESS;
 			err = marker_post(qp, wr);
-		posted = true;
+		}
+		mw->posted = !err;
 		if (!err)
 			taken_fill(cq);
-		marked = qp->is_marked;
+		marked = !err && qp->is_marked;
 		unlock_cqs(cq);
 		sched_yield();
 	}
+	mw->posted = false;
 	return !err && qp->marker_status != IBV_WC_SUCCESS ? EIO : err;
 }
 
@@ -192,19 +215,27 @@ static int bind_real(struct shadow_qp *qp, struct shadow_mw *mw, uint32_t key)
 	};
 	int err;
 
-	mw->real->rkey = mw->first_key; /* if it was tried before */
-	err = post_and_wait(qp, &wr);
+	if (!mw->posted)
+		mw->real->rkey = mw->first_key; /* if it was tried before */
+	err = post_and_wait(qp, mw, &wr);
 	if (!err && mw->mw.type == IBV_MW_TYPE_1 && mw->real->rkey != key)
 		return EPROTO; /* peers have been told this one */
+	mw->fresh &= err != 0;
 	return err;
 }
 
-static int invalidate_real(struct shadow_qp *qp, uint32_t key)
+static int invalidate_real(struct shadow_qp *qp, struct shadow_mw *mw,
+			   uint32_t key)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV,
 				  .invalidate_rkey = key };
+	int err = post_and_wait(qp, mw, &wr);
 
-	return post_and_wait(qp, &wr);
+	if (!err) {
+		mw->first_key = key;
+		mw->fresh = true;
+	}
+	return err;
 }
 
 /* A window of type 2 is not bound with the key that it has already: by way of another. */
@@ -213,13 +244,12 @@ static int bind_with(struct shadow_qp *qp, struct shadow_mw *mw)
 	uint32_t key = post_lkey(mw->mw.context, mw->key);
 	int err = 0;
 
-	if (key == mw->first_key) {
+	if (key == mw->first_key && !mw->halfway) {
 		err = bind_real(qp, mw, ibv_inc_rkey(key));
 		mw->halfway = !err;
 	}
 	if (mw->halfway) {
-		mw->first_key = ibv_inc_rkey(key);
-		err = invalidate_real(qp, mw->first_key);
+		err = invalidate_real(qp, mw, ibv_inc_rkey(key));
 		mw->halfway = err;
 	}
 	return err ? err : bind_real(qp, mw, key);
@@ -294,11 +324,10 @@ void rebind_give_up(void)
 static int unbind(struct shadow_qp *qp, struct shadow_mw *mw, struct swap *s)
 {
 	uint32_t key = post_lkey(mw->mw.context, mw->key);
-	int err = invalidate_real(qp, key);
+	int err = invalidate_real(qp, mw, key);
 
 	if (err)
 		return refuse(mw, qp, "unbound", err, s);
-	mw->first_key = key;
 	mw->apart = true;
 	return 0;
 }

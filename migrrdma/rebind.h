@@ -18,10 +18,7 @@ int rebind_check(bool all, struct swap *s);
  */
 int rebind_prepare(struct shadow_context *ctx, struct names *keys);
 
-/**
- * rebind_name - windows and tables have been replaced: give the names to real keys, to those
- *		 to come of windows that are to be bound
- */
+/** rebind_name - windows and tables have been replaced: which are to be bound? */
 void rebind_name(struct shadow_context *ctx);
 
 /**

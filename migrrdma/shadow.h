@@ -153,9 +153,11 @@ struct shadow_mw {
 	struct binding bound;
 	unsigned int changes; /* of both */
 
-	uint32_t first_key; /* of the real one, before it is bound again: */
-	bool apart;	    /* it has yet to be */
-	bool halfway;	    /* it is, but with another key */
+	/* the key of the real one, if it has not been bound since it got that */
+	uint32_t first_key;
+	bool fresh;
+	/* the layer's: it has yet to be bound, is with another key, has been told to be */
+	bool apart, halfway, posted;
 
 	TAILQ_ENTRY(shadow_mw) entry;
 };

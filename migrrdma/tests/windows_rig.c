@@ -94,12 +94,13 @@ void check_window(struct ibv_mw *mw, struct ibv_qp *qp, int line)
 {
 	const struct ibv_qp *owner = NULL;
 	struct fake_window is = fake_window(to_mw(mw)->real);
+	uint32_t key;
 
 	if (qp && mw->type == IBV_MW_TYPE_2)
 		owner = to_qp(qp)->real;
 	CHECK(is.valid == !!qp, "line %d: %d", line, is.valid);
-	CHECK(is.rkey == real_key_of(mw), "line %d: %#x, not %#x", line,
-	      is.rkey, real_key_of(mw));
+	key = to_mw(mw)->fresh ? to_mw(mw)->first_key : real_key_of(mw);
+	CHECK(is.rkey == key, "line %d: %#x, not %#x", line, is.rkey, key);
 	CHECK(is.qp == owner, "line %d: another QP", line);
 	if (!qp)
 		return;
