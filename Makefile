@@ -147,6 +147,8 @@ soak: tried asan tsan points npb
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
 	export LAB_MLX5SOFT=$(SANITIZED) THOROUGH=1; \
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
+	$(TOOLBOX) env FUZZ=12 ctest --test-dir build/asan -R '[.]fuzz' \
+		--output-on-failure || bad=1; \
 	$(TOOLBOX) ctest --test-dir build/tsan --output-on-failure || bad=1; \
 	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
 	LAB_LOGS=$$logs/thorough tests/run \

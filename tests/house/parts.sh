@@ -138,7 +138,7 @@ say "make soak: a failure does not cost the rest, and each pass has its own logs
 mkdir -p "$tmp/soak"/{tests,vm-images}
 cp "$tree/Makefile" "$tmp/soak/"
 # shellcheck disable=SC2016 # expanded there
-printf '%s\n' '#!/bin/sh' 'echo "$*" >"$0.calls"; false' >"$tmp/soak/vm-images/toolbox"
+printf '%s\n' '#!/bin/sh' 'echo "$*" >>"$0.calls"; false' >"$tmp/soak/vm-images/toolbox"
 # shellcheck disable=SC2016 # expanded there
 printf '%s\n' '#!/bin/sh' 'echo "$LAB_LOGS $LAB_MLX5SOFT $*" >>"$0.calls"' \
 	'[ "$1" != --tier ]' >"$tmp/soak/tests/run"
@@ -153,6 +153,8 @@ soaks() # LOGS
 		fail "it ran: $(cat "$tmp/soak/tests/run.calls")"
 	grep -q 'ctest .*build/tsan' "$tmp/soak/vm-images/toolbox.calls" ||
 		fail "not under the thread sanitizer"
+	grep -q 'FUZZ=[0-9]* ctest .*build/asan' "$tmp/soak/vm-images/toolbox.calls" ||
+		fail "the fuzzers are not run for longer"
 }
 soaks "$LAB_DIR/tests"
 say "of the tree, if there is no other lab; and the devices have sanitizers"
