@@ -294,7 +294,7 @@ void bound_completed(struct shadow_context *c, struct ibv_wc *wc)
 {
 	struct shadow_mw *s;
 
-	if (wc->status == IBV_WC_SUCCESS && !(wc->wc_flags & IBV_WC_WITH_INV))
+	if (wc->status == IBV_WC_SUCCESS && !bound_is_inv(wc->wc_flags))
 		return;
 	pthread_mutex_lock(&c->lock);
 	if (wc->status != IBV_WC_SUCCESS) {

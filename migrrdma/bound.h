@@ -38,6 +38,18 @@ void bound_in_batch(struct shadow_qp *qp, const struct ibv_send_wr *wr);
  */
 int bound_end_batch(struct shadow_qp *qp, bool post);
 
+/*
+ * Does a completion say that a key was invalidated? rdma_rxe gives the kernel's flag to the
+ * application, whose bit is another one there.
+ */
+static inline bool bound_is_inv(unsigned int wc_flags)
+{
+	const unsigned int kernels = IBV_WC_IP_CSUM_OK;
+
+	return wc_flags & IBV_WC_WITH_INV ||
+	       (wc_flags & (kernels | IBV_WC_WITH_IMM)) == kernels;
+}
+
 /**
  * bound_completed - look at a completion of a context with windows
  *

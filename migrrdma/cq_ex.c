@@ -86,7 +86,7 @@ static void look(struct shadow_cq *s, struct ibv_cq_ex *r)
 		wc.qp_num = r->read_qp_num(r);
 	else
 		wc.wc_flags = r->read_wc_flags(r);
-	s->has_invalidated = wc.wc_flags & IBV_WC_WITH_INV;
+	s->has_invalidated = bound_is_inv(wc.wc_flags);
 	if (s->has_invalidated)
 		wc.invalidated_rkey = r->read_imm_data(r);
 	bound_completed(to_context(s->ex.context), &wc);

@@ -153,6 +153,9 @@ struct fake_window fake_window(const struct ibv_mw *real);
 /** fake_invalidated - the QP's peer has sent something, with that; it is received */
 void fake_invalidated(struct ibv_qp *real, uint32_t key);
 
+/* by which completions say so; rdma_rxe has IBV_WC_IP_CSUM_OK */
+extern unsigned int fake_inv_flag;
+
 /* What names of devices begin with, when they appear; "fake" */
 extern const char *fake_prefix;
 

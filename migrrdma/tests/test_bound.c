@@ -231,16 +231,17 @@ static void check_wc(struct ibv_mw *mw)
 	struct ibv_wc wc;
 
 	MUST(ibv_poll_cq(w.cq, 1, &wc) == 1);
-	CHECK(wc.wc_flags & IBV_WC_WITH_INV);
+	CHECK(wc.wc_flags & fake_inv_flag);
 	CHECK(wc.invalidated_rkey == mw->rkey, "%#x", wc.invalidated_rkey);
 	CHECK(wc.qp_num == w.qp->qp_num);
 }
 
-static void test_remote(void)
+static void test_remote(unsigned int flag)
 {
 	struct ibv_mw *mw[4];
 
-	puts("invalidated by the peer");
+	printf("invalidated by the peer, as flag %u says\n", flag);
+	fake_inv_flag = flag;
 	windows_make();
 	for (int i = 0; i < 4; i++) {
 		mw[i] = new_window(IBV_MW_TYPE_2);
@@ -265,7 +266,7 @@ static void test_remote(void)
 	/* a key of before is nobody's, of the new one, which has been bound since */
 	CHECK(!bind_2(w.qp, mw[0]));
 	fake_complete(w.real_cq,
-		      &(struct ibv_wc){ .wc_flags = IBV_WC_WITH_INV,
+		      &(struct ibv_wc){ .wc_flags = flag,
 					.invalidated_rkey =
 						real_key_of(mw[0]) - 1,
 					.qp_num = w.real->qp_num });
@@ -490,7 +491,8 @@ int main(void)
 	test_type_1();
 	test_batches();
 	test_collected();
-	test_remote();
+	test_remote(IBV_WC_IP_CSUM_OK);
+	test_remote(IBV_WC_WITH_INV);
 	test_ex(0);
 	test_ex(IBV_WC_EX_WITH_IMM);
 	test_ex(IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);

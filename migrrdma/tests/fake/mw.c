@@ -124,13 +124,15 @@ enum ibv_wc_status do_window(const struct ibv_qp *qp,
 	return IBV_WC_SUCCESS;
 }
 
+unsigned int fake_inv_flag = IBV_WC_WITH_INV;
+
 void fake_invalidated(struct ibv_qp *real, uint32_t key)
 {
 	struct ibv_wc wc = {
 		.wr_id = FAKE_NO_RECV,
 		.opcode = IBV_WC_RECV,
 		.qp_num = real->qp_num,
-		.wc_flags = IBV_WC_WITH_INV,
+		.wc_flags = fake_inv_flag,
 		.invalidated_rkey = key,
 	};
 
