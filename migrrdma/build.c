@@ -280,7 +280,6 @@ static int make_objects(struct shadow_context *c, struct swap *s)
 	struct shadow_srq *srq;
 	struct shadow_pd *pd;
 	struct shadow_ah *ah;
-	struct shadow_mw *mw;
 	struct shadow_cq *cq;
 
 	MAKE_EACH(c, pd, pds, pd_make, "PD", pd.handle);
@@ -288,6 +287,18 @@ static int make_objects(struct shadow_context *c, struct swap *s)
 	CHECK_EACH(c, ch, channels, make_channel);
 	CHECK_EACH(c, cq, cqs, make_cq);
 	MAKE_EACH(c, srq, srqs, srq_make, "SRQ", srq.handle);
+	return err;
+}
+
+/*
+ * Behind QPs: what a process leaves the kernel destroys in the reverse order, and rdma_rxe
+ * waits for windows that are bound before it destroys their QP.
+ */
+static int make_windows(struct shadow_context *c, struct swap *s)
+{
+	struct shadow_mw *mw;
+	int err = 0;
+
 	MAKE_EACH(c, mw, mws, mw_make, "memory window", key);
 	return err;
 }
@@ -318,6 +329,8 @@ int build_make(bool all, struct swap *s)
 		TAILQ_FOREACH (qp, &c->qps, entry)
 			if (!err && qp->swap.chosen)
 				err = make_qp(qp, s);
+		if (all && !err)
+			err = make_windows(c, s);
 	}
 	if (err)
 		build_unmake();

@@ -51,6 +51,8 @@ static void test_told(void)
 	suspend();
 	replace_all();
 	tell_peers();
+	/* what is left to a kernel goes before the QP: rdma_rxe waits for that */
+	CHECK(to_mw(mw)->real->handle > to_qp(w.qp)->real->handle);
 	key = mw->rkey;
 	real = real_key_of(mw);
 	CHECK(!layer_set_peer(w.qp->qp_num, 0, &gid, "lost", &swapped));
