@@ -152,7 +152,7 @@ soak: tried asan tsan points npb
 	$(TOOLBOX) ctest --test-dir build/tsan --output-on-failure || bad=1; \
 	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
 	LAB_LOGS=$$logs/thorough tests/run \
-		$$(grep -Lx '\# tier: soak' $$(grep -lw thorough tests/*.test)) || bad=1; \
+		$$(grep -Lx '# tier: soak' $$(grep -lw thorough tests/*.test)) || bad=1; \
 	for m in client server; do for p in 4k thp; do \
 		LAB_LOGS=$$logs/$$m-$$p MOVER=$$m PAGES=$$p MOVES=20 \
 			tests/run tests/3*-migrate-*.test || bad=1; \

@@ -73,9 +73,9 @@ void bound_forget(struct shadow_mw *mw);
 
 /* what windows may be bound to, or with, is gone */
 void bound_forget_mr(struct shadow_mr *mr);
+void bound_forget_qp(struct shadow_qp *qp);
 
 /* a region is another one, and a device may have left windows bound to it, or not */
 void bound_doubt_mr(struct shadow_mr *mr);
-void bound_forget_qp(struct shadow_qp *qp);
 
 #endif
