@@ -15,9 +15,9 @@ static struct group *find(struct shadow_qp *s, const union ibv_gid *gid,
 {
 	struct group *g;
 
-	SLIST_FOREACH(g, &s->groups, entry)
-	if (!memcmp(&g->gid, gid, sizeof(*gid)) && g->lid == lid)
-		return g;
+	SLIST_FOREACH (g, &s->groups, entry)
+		if (!memcmp(&g->gid, gid, sizeof(*gid)) && g->lid == lid)
+			return g;
 	return NULL;
 }
 
@@ -92,9 +92,10 @@ int groups_join(struct shadow_qp *s)
 	struct group *g;
 	int err = 0;
 
-	SLIST_FOREACH(g, &s->groups, entry)
-	if (!err)
-		err = real()->ibv_attach_mcast(s->other, &g->gid, g->lid);
+	SLIST_FOREACH (g, &s->groups, entry)
+		if (!err)
+			err = real()->ibv_attach_mcast(s->other, &g->gid,
+						       g->lid);
 	return err;
 }
 
@@ -102,8 +103,8 @@ void groups_leave(struct shadow_qp *s)
 {
 	struct group *g;
 
-	SLIST_FOREACH(g, &s->groups, entry)
-	real()->ibv_detach_mcast(s->other, &g->gid, g->lid);
+	SLIST_FOREACH (g, &s->groups, entry)
+		real()->ibv_detach_mcast(s->other, &g->gid, g->lid);
 }
 
 void groups_free(struct shadow_qp *s)

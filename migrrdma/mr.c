@@ -304,7 +304,8 @@ static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 		names_drop_mr(s);
 		unnamed = names_mr(s);
 	}
-	bound_doubt_mr(s);
+	if (err != IBV_REREG_MR_ERR_INPUT)
+		bound_doubt_mr(s);
 	pthread_mutex_unlock(&c->lock);
 	if (moves && s->real->pd == real_pd(pd))
 		s->mr.pd = pd;

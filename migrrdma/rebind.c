@@ -13,7 +13,7 @@
 #include "suspend.h"
 #include "taken.h"
 
-#define PATIENCE 5000000000 /* ns, for one window */
+#define PATIENCE 5000000000 /* ns, for one window that is bound */
 
 /* --- which QP --- */
 
@@ -178,9 +178,8 @@ void rebind_name(struct shadow_context *c)
  * too long it is not posted once more the next time, but waited for.
  */
 static int post_and_wait(struct shadow_qp *qp, struct shadow_mw *mw,
-			 struct ibv_send_wr *wr)
+			 struct ibv_send_wr *wr, uint64_t deadline)
 {
-	uint64_t deadline = clock_ns() + PATIENCE;
 	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
 	bool marked = true;
 	int err = 0;
@@ -217,7 +216,7 @@ static int bind_real(struct shadow_qp *qp, struct shadow_mw *mw, uint32_t key)
 
 	if (!mw->posted)
 		mw->real->rkey = mw->first_key; /* if it was tried before */
-	err = post_and_wait(qp, mw, &wr);
+	err = post_and_wait(qp, mw, &wr, clock_ns() + PATIENCE);
 	if (!err && mw->mw.type == IBV_MW_TYPE_1 && mw->real->rkey != key)
 		return EPROTO; /* peers have been told this one */
 	mw->fresh &= err != 0;
@@ -225,11 +224,11 @@ static int bind_real(struct shadow_qp *qp, struct shadow_mw *mw, uint32_t key)
 }
 
 static int invalidate_real(struct shadow_qp *qp, struct shadow_mw *mw,
-			   uint32_t key)
+			   uint32_t key, uint64_t deadline)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV,
 				  .invalidate_rkey = key };
-	int err = post_and_wait(qp, mw, &wr);
+	int err = post_and_wait(qp, mw, &wr, deadline);
 
 	if (!err) {
 		mw->first_key = key;
@@ -249,7 +248,8 @@ static int bind_with(struct shadow_qp *qp, struct shadow_mw *mw)
 		mw->halfway = !err;
 	}
 	if (mw->halfway) {
-		err = invalidate_real(qp, mw, ibv_inc_rkey(key));
+		err = invalidate_real(qp, mw, ibv_inc_rkey(key),
+				      clock_ns() + PATIENCE);
 		mw->halfway = err;
 	}
 	return err ? err : bind_real(qp, mw, key);
@@ -320,19 +320,25 @@ void rebind_give_up(void)
 
 /* --- a QP that is replaced on what it is on, and its windows --- */
 
-/* If it has died, and nobody knows, it cannot. */
-static int unbind(struct shadow_qp *qp, struct shadow_mw *mw, struct swap *s)
+/* If it has died, and nobody knows, it cannot; nor if nobody knows when it will have. */
+static int unbind(struct shadow_qp *qp, struct shadow_mw *mw, uint64_t deadline,
+		  struct swap *s)
 {
 	uint32_t key = post_lkey(mw->mw.context, mw->key);
-	int err = invalidate_real(qp, mw, key);
+	int err = invalidate_real(qp, mw, key, deadline);
 
-	if (err)
-		return refuse(mw, qp, "unbound", err, s);
-	mw->apart = true;
-	return 0;
+	if (!err) {
+		mw->apart = true;
+		return 0;
+	}
+	if (mw->posted) {
+		mw->bound.unsure = true;
+		mw->posted = false;
+	}
+	return refuse(mw, qp, "unbound", err, s);
 }
 
-int rebind_unbind(struct shadow_qp *qp, struct swap *s)
+int rebind_unbind(struct shadow_qp *qp, uint64_t deadline, struct swap *s)
 {
 	struct shadow_context *c = to_context(qp->qp.context);
 	struct shadow_mw *mw;
@@ -346,7 +352,7 @@ int rebind_unbind(struct shadow_qp *qp, struct swap *s)
 		is_bound = belongs(mw, qp) && !mw->apart;
 		pthread_mutex_unlock(&c->lock);
 		if (is_bound)
-			err = unbind(qp, mw, s);
+			err = unbind(qp, mw, deadline, s);
 	}
 	return err;
 }

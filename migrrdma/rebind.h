@@ -37,10 +37,11 @@ void rebind_give_up(void);
  * rebind_unbind - a QP is to be replaced, and its windows stay: they are invalidated, to be
  *		   bound again, with the same keys, when its successor is connected
  *
- * If something else comes in between rebind_all() binds them.
+ * If something else comes in between rebind_all() binds them. One that was not done by
+ * the deadline may be free at any time, and is refused until it is bound anew.
  *
  * Return: 0, or an errno and a reason: for instance, if it is in ERR
  */
-int rebind_unbind(struct shadow_qp *qp, struct swap *s);
+int rebind_unbind(struct shadow_qp *qp, uint64_t deadline, struct swap *s);
 
 #endif

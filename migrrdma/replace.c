@@ -288,7 +288,7 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 			err = stop(qp, deadline, s);
 	EACH_CHOSEN (c, qp)
 		if (!all && !err && !qp->swap.moved)
-			err = rebind_unbind(qp, s);
+			err = rebind_unbind(qp, deadline, s);
 	EACH_CHOSEN (c, qp)
 		if (!err)
 			err = stop(qp, deadline, s);

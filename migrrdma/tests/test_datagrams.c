@@ -211,6 +211,20 @@ static void replaced(void)
 	resume();
 }
 
+/* That is for the provider to refuse, and names no address handle. */
+static void test_others(void)
+{
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_LOCAL_INV,
+					.wr.ud.ah = (struct ibv_ah *)8 };
+
+	puts("what is none of a datagram is handed on");
+	begin();
+	CHECK(!ibv_post_send(qp, &wr, &bad));
+	CHECK(fake_sends(behind) == 1);
+	fake_finish(behind, 1, IBV_WC_SUCCESS);
+	end();
+}
+
 static void test_replaced(void)
 {
 	struct ibv_qp_init_attr init;
@@ -593,6 +607,7 @@ int main(void)
 	test_replaced();
 	test_elsewhere();
 	test_groups();
+	test_others();
 	test_other_host();
 	test_extended(IBV_WC_EX_WITH_SRC_QP);
 	test_extended(IBV_WC_EX_WITH_SRC_QP |

@@ -10,6 +10,23 @@
 
 static const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
 
+/* one of type 2, with the first QP */
+static struct ibv_mw *begin(void)
+{
+	struct ibv_mw *mw;
+
+	windows_make();
+	mw = new_window(IBV_MW_TYPE_2);
+	CHECK(!bind_2(w.qp, mw));
+	return mw;
+}
+
+static void end(struct ibv_mw *mw)
+{
+	CHECK(!ibv_dealloc_mw(mw));
+	world_destroy();
+}
+
 /* Its QPs are in ERR, which nobody has seen before there is no way back. */
 static void test_dead_qps(bool held)
 {
@@ -34,8 +51,7 @@ static void test_dead_qps(bool held)
 	connect_all();
 	resume();
 	IS_FREE(mw);
-	CHECK(!ibv_dealloc_mw(mw));
-	world_destroy();
+	end(mw);
 }
 
 /* Its next key is as was told, when names were asked for. */
@@ -45,9 +61,7 @@ static void test_told(void)
 	uint32_t key, real;
 
 	puts("a peer is lost after keys were told");
-	windows_make();
-	mw = new_window(IBV_MW_TYPE_2);
-	CHECK(!bind_2(w.qp, mw));
+	mw = begin();
 	suspend();
 	replace_all();
 	tell_peers();
@@ -66,8 +80,7 @@ static void test_told(void)
 	IS_BOUND(mw, w.of_srq);
 	CHECK(fake_window(to_mw(mw)->real).rkey ==
 	      ((real & ~0xffU) | ((real + mw->rkey - key) & 0xff)));
-	CHECK(!ibv_dealloc_mw(mw));
-	world_destroy();
+	end(mw);
 }
 
 static void test_child(void)
@@ -77,17 +90,14 @@ static void test_child(void)
 
 	puts("freed by a child, with what it is bound to");
 	fflush(stdout);
-	windows_make();
-	mw = new_window(IBV_MW_TYPE_2);
-	CHECK(!bind_2(w.qp, mw));
+	mw = begin();
 	if (!fork()) {
 		CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(w.mr));
 		_exit(0);
 	}
 	MUST(wait(&status) > 0);
 	CHECK(!status, "%#x", status);
-	CHECK(!ibv_dealloc_mw(mw));
-	world_destroy();
+	end(mw);
 }
 
 static int check_all(void)
@@ -131,8 +141,7 @@ static void test_doubt(void)
 	resume();
 	CHECK(!invalidate(w.qp, mw));
 	CHECK(!check_all(), "%s", swapped.reason);
-	CHECK(!ibv_dealloc_mw(mw));
-	world_destroy();
+	end(mw);
 }
 
 static void test_slow(void)
@@ -140,9 +149,7 @@ static void test_slow(void)
 	struct ibv_mw *mw;
 
 	puts("one takes long to be bound: it is not bound twice");
-	windows_make();
-	mw = new_window(IBV_MW_TYPE_2);
-	CHECK(!bind_2(w.qp, mw));
+	mw = begin();
 	suspend();
 	replace_all();
 	tell_peers();
@@ -154,7 +161,53 @@ static void test_slow(void)
 	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
 	resume();
 	IS_BOUND(mw, w.qp);
-	CHECK(!ibv_dealloc_mw(mw));
+	end(mw);
+}
+
+/* It may be free from then on, or not: it is not invalidated twice. */
+static void test_late(void)
+{
+	struct ibv_mw *mw = begin();
+
+	puts("of a partner, when time is up");
+	CHECK(!suspend_one(w.qp, LONG));
+	at_once = false;
+	CHECK(layer_replace(&w.qp->qp_num, 1, 10, &swapped) == ETIMEDOUT);
+	CHECK(strstr(swapped.reason, "is not unbound"), "%s", swapped.reason);
+	at_once = true;
+	fake_finish(w.real, UINT_MAX, IBV_WC_SUCCESS);
+	CHECK(layer_replace(&w.qp->qp_num, 1, LONG, &swapped) == EOPNOTSUPP);
+	CHECK(strstr(swapped.reason, "may be bound or not"), "%s",
+	      swapped.reason);
+	resume();
+	CHECK(!bind_2(w.qp, mw));
+	CHECK(!suspend_one(w.qp, LONG));
+	CHECK(!layer_replace(&w.qp->qp_num, 1, LONG, &swapped), "%s",
+	      swapped.reason);
+	CHECK(!layer_set_peer(w.qp->qp_num, 0x5001, &gid, "mover", &swapped));
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	resume();
+	IS_BOUND(mw, w.qp);
+	end(mw);
+}
+
+/* rdma_rxe has no LOCAL_INV for them */
+static void test_uc(void)
+{
+	struct ibv_mw *mw = begin();
+	struct ibv_qp *qp, *real;
+
+	puts("of a partner, with a QP of UC");
+	qp = new_qp(IBV_QPT_UC, w.cq, &real);
+	set_state(qp, IBV_QPS_RESET);
+	to_rts(qp);
+	CHECK(!invalidate(w.qp, mw) && !bind_2(qp, mw));
+	CHECK(!suspend_one(qp, LONG), "%s", found.reason);
+	CHECK(layer_replace(&qp->qp_num, 1, LONG, &swapped) == EOPNOTSUPP);
+	CHECK(strstr(swapped.reason, "is not of RC"), "%s", swapped.reason);
+	resume();
+	IS_BOUND(mw, qp);
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_destroy_qp(qp));
 	world_destroy();
 }
 
@@ -164,9 +217,7 @@ static void test_halfway(void)
 	struct ibv_mw *mw;
 
 	puts("of a partner that is replaced as a whole in between");
-	windows_make();
-	mw = new_window(IBV_MW_TYPE_2);
-	CHECK(!bind_2(w.qp, mw));
+	mw = begin();
 	suspend();
 	CHECK(!layer_replace(&w.qp->qp_num, 1, LONG, &swapped));
 	CHECK(!layer_set_peer(w.qp->qp_num, 0x5001, &gid, "mover", &swapped));
@@ -177,8 +228,7 @@ static void test_halfway(void)
 	connect_all();
 	resume();
 	IS_BOUND(mw, w.qp);
-	CHECK(!ibv_dealloc_mw(mw));
-	world_destroy();
+	end(mw);
 }
 
 int main(void)
@@ -190,6 +240,8 @@ int main(void)
 	test_child();
 	test_doubt();
 	test_slow();
+	test_late();
+	test_uc();
 	test_halfway();
 	return rig_close();
 }

@@ -33,7 +33,7 @@ struct fake_posted *slot(void *queue, unsigned int in_call)
 
 void check_wr(const struct ibv_qp *qp, const struct ibv_send_wr *wr)
 {
-	if (qp->qp_type == IBV_QPT_UD)
+	if (qp->qp_type == IBV_QPT_UD && wr->opcode != IBV_WR_LOCAL_INV)
 		own(FAKE_AH, wr->wr.ud.ah, "post_send");
 	if (wr->opcode == IBV_WR_BIND_MW) {
 		own(FAKE_MW, wr->bind_mw.mw, "post_send");
