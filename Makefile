@@ -7,9 +7,10 @@
 #   make points          the module whose QPs a test can stop at their n-th packet
 #   make npb             the NAS kernels, for the nodes
 #   make demo            the cluster, a migration, and what it looked like
-#   make check           all tests; the last line is "N passed, N failed"
-#   make soak            the tests of that tier, which take long, and every move
-#                        also of the other end and with the other pages
+#   make check           the unit tests, and on the cluster what twenty minutes have
+#                        room for; the last line is "N passed, N failed"
+#   make soak            the cluster's other tests, which take hours, what those of the
+#                        check do for longer, fuzzers, the thread sanitizer
 #   make debug           the kernel for lab up --kernel debug, and our module for it
 #   make check-debug     the module's tests on that kernel
 #   make lint            style and static checks
@@ -147,9 +148,10 @@ soak: tried asan tsan points npb
 	@export LAB_TIMEOUT_FACTOR=$${LAB_TIMEOUT_FACTOR:-4}; \
 	export LAB_MLX5SOFT=$(SANITIZED) THOROUGH=1; \
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
-	$(TOOLBOX) env FUZZ=12 ctest --test-dir build/asan -R '[.]fuzz' \
+	$(TOOLBOX) env FUZZ=12 ctest --test-dir build/asan --no-tests=error -R '[.]fuzz' \
 		--output-on-failure || bad=1; \
-	$(TOOLBOX) ctest --test-dir build/tsan --output-on-failure || bad=1; \
+	$(TOOLBOX) ctest --test-dir build/tsan --no-tests=error \
+		--output-on-failure || bad=1; \
 	LAB_LOGS=$$logs/soak tests/run --tier soak || bad=1; \
 	LAB_LOGS=$$logs/thorough tests/run \
 		$$(grep -Lx '# tier: soak' $$(grep -lw thorough tests/*.test)) || bad=1; \

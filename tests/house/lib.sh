@@ -9,7 +9,7 @@ tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tree=${tests%/*}
 tmp=$(mktemp -d)
 export LAB_DIR=$tmp/lab LAB_TIMEOUT_FACTOR=1
-unset LAB_KEEP UNIT_RESULT UNIT_LOG UNIT_PID LAB_DEVICE LAB_LOGS LAB_MLX5SOFT
+unset LAB_KEEP UNIT_RESULT UNIT_LOG UNIT_PID LAB_DEVICE LAB_LOGS LAB_MLX5SOFT THOROUGH
 # A make that runs these must not tell its variables to a make that they run.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 # shellcheck disable=SC2034 # for tests

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # tests/mix.sh: however late the traffic goes on, CRIU stops the container after
-# that; a move during which it did not wait fails; and whatever has become of a
-# move, CRIU is itself again in the end.
+# that; a move during which it did not wait fails; whatever has become of a
+# move, CRIU is itself again in the end; and both ends' verdicts are heard.
 # shellcheck disable=SC2317,SC2329 # mix.sh calls them
 . "$(dirname "$0")/lib.sh"
 
@@ -121,6 +121,46 @@ say "nobody can tell whether CRIU waits"
 	mix_wakes &
 	! wait $! || fail "it succeeds"
 	[ ! -e "$node/run/mix-held" ] || fail "CRIU is held for ever"
+)
+
+say "the verdicts of both ends are heard, and their exit codes"
+(
+	pass='{"result":"PASS","violations":0,"seed":7,"ops":{"received":1}}'
+	lines=("$pass" "$pass") codes=(0 0)
+	poll_until() { :; }
+	ctr_out() { :; }
+	ask()
+	{
+		local end=1
+
+		[ "$1" != n2 ] || end=0
+		case $2 in
+		*'jq '*) eval "$(sed 's,[^ ]*mix.json,<<<"${lines[end]}",' <<<"$2")" ;;
+		*mix.json) echo "${lines[end]}" ;;
+		*exit*) echo "${codes[end]}" ;;
+		esac
+	}
+	mix_at=n3
+	(mix_end) || fail "both have passed"
+	bad() # END: is found wrong
+	{
+		! said=$(mix_end) || fail "$1 is not heard"
+		[[ $said = *"rc_mix: $1"* ]] || fail "it says: $said"
+	}
+	for i in 0 1; do
+		end=partner
+		[ $i = 0 ] || end='moved end'
+		for wrong in '/PASS/FAIL' '/tions":0/tions":1' '/ved":1/ved":0'; do
+			lines[i]=$(sed "s$wrong/" <<<"$pass")
+			bad "$end"
+		done
+		lines[i]=$pass codes[i]=1
+		bad "$end"
+		codes[i]=0
+	done
+	lines[1]=${pass/:7/:8}
+	! said=$(mix_end) || fail "they had different seeds"
+	[[ $said = *seeds* ]] || fail "it says: $said"
 )
 
 say "an interrupted move leaves CRIU as it was, also if a node does not answer"

@@ -143,14 +143,19 @@ printf '%s\n' '#!/bin/sh' 'echo "$*" >>"$0.calls"; false' >"$tmp/soak/vm-images/
 printf '%s\n' '#!/bin/sh' 'echo "$LAB_LOGS $LAB_MLX5SOFT $*" >>"$0.calls"' \
 	'[ "$1" != --tier ]' >"$tmp/soak/tests/run"
 chmod +x "$tmp/soak/tests/run" "$tmp/soak/vm-images/toolbox"
+echo 'thorough || exit 0' >"$tmp/soak/tests/does_more.test"
+printf '%s\n' '# tier: soak' 'thorough' >"$tmp/soak/tests/is_deep.test"
+: >"$tmp/soak/tests/is_short.test"
 soaks() # LOGS
 {
 	rm -f "$tmp/soak/tests/run.calls"
-	! make -C "$tmp/soak" -s -o tried -o asan -o tsan -o points -o npb soak 2>/dev/null ||
-		fail "nothing failed"
+	! make -C "$tmp/soak" -s -o tried -o asan -o tsan -o points -o npb soak 2>/dev/null \
+		</dev/null || fail "nothing failed"
 	[ "$(cut -d' ' -f1 "$tmp/soak/tests/run.calls" | xargs)" = \
 		"$(printf "$1/%s\n" soak thorough {client,server}-{4k,thp} | xargs)" ] ||
 		fail "it ran: $(cat "$tmp/soak/tests/run.calls")"
+	grep -qx '[^ ]*/thorough [^ ]* tests/does_more.test' "$tmp/soak/tests/run.calls" ||
+		fail "those that do more: $(cat "$tmp/soak/tests/run.calls")"
 	grep -q 'ctest .*build/tsan' "$tmp/soak/vm-images/toolbox.calls" ||
 		fail "not under the thread sanitizer"
 	grep -q 'FUZZ=[0-9]* ctest .*build/asan' "$tmp/soak/vm-images/toolbox.calls" ||

@@ -87,6 +87,25 @@ has "^ok .* brief: the soak does more"
 a_test deep '# tier: soak' '[ -n "$THOROUGH" ]'
 ran "1 passed, 0 failed" "$tmp/deep.test"
 
+say "so is what the folder soak has, from wherever it is called, and by its tier"
+mkdir -p "$tmp/soak/tests/soak"
+cp "$tests"/{run,ending.sh,leaks.sh} "$tmp/soak/tests/"
+# shellcheck disable=SC2016 # expanded there
+a_test soak/tests/soak/deep '[ -n "$THOROUGH" ]'
+# shellcheck disable=SC2016 # expanded there
+a_test soak/tests/shallow '[ -z "$THOROUGH" ]'
+tests=$tmp/soak/tests
+(cd "$tests/soak" && ran "1 passed, 0 failed" deep.test)
+ran "1 passed, 0 failed" --tier soak
+has "^ok .* deep"
+ran "1 passed, 0 failed"
+has "^ok .* shallow"
+say "a tier without tests is no success"
+echo '# tier: soak' >>"$tests/shallow.test"
+! "$tests/run" 2>"$tmp/out" || fail "it is"
+has "there is no test"
+tests=$tree/tests
+
 say "an object is left behind"
 ran "0 passed, 1 failed" "$tmp/leaks.test"
 has "lqpn 17"
