@@ -37,7 +37,8 @@ static const struct figure figures[] = {
 	  "partner",
 	  times_protocol,
 	  "A container with perftest's `ib_write_bw` (messages of 4 KiB, 64 of each QP in "
-	  "flight) moves while its partner stays; the paper's figure 3. *client* and *server*: "
+	  "flight, and of all no more than 4096) moves while its partner stays; the paper's "
+	  "figure 3. *client* and *server*: "
 	  "both ends send, and that one moves. With pre-setup, where a provider can have it, "
 	  "but where it says *no_pre-setup*. *partner* is what "
 	  "counts: the time from the last packet that the partner got of the old host until "
