@@ -27,6 +27,7 @@
 static int sock = -1;
 static struct sockaddr_un own_name; /* of it */
 static atomic_int client = -1;
+static struct stat connection; /* of the client */
 static atomic_bool is_on; /* written before there is any object, and in a child */
 
 /* Whoever may write into the process' memory anyhow: its user, and root. */
@@ -79,7 +80,6 @@ void control_wait_for_reader(int fd)
 
 /* what a client has said: a line, or a part of it */
 struct said {
-	struct stat connection;
 	char text[MOST_OF_A_LINE + 1];
 	size_t bytes;
 	bool is_rest; /* of a line that is too long, which is none */
@@ -89,12 +89,17 @@ struct said {
  * The program may have closed it, as all that it does not know, and have another file of that
  * number, which is none of ours.
  */
-static bool is_connection(int fd, const struct said *s)
+static bool is_connection(int fd)
 {
 	struct stat now;
 
-	return !fstat(fd, &now) && now.st_dev == s->connection.st_dev &&
-	       now.st_ino == s->connection.st_ino;
+	return !fstat(fd, &now) && now.st_dev == connection.st_dev &&
+	       now.st_ino == connection.st_ino;
+}
+
+bool control_may_answer(int fd)
+{
+	return fd != client || is_connection(fd);
 }
 
 /* Return: is it still there? */
@@ -124,7 +129,7 @@ static bool obey_lines(int fd, struct said *s)
 		was_held = layer_is_held();
 		next = end[1];
 		end[1] = 0;
-		if (is_connection(fd, s))
+		if (is_connection(fd))
 			words_obey(fd, s->is_rest ? end : s->text);
 		end[1] = next;
 		s->is_rest = false;
@@ -139,7 +144,7 @@ static bool obey_lines(int fd, struct said *s)
 static void serve(int fd)
 {
 	struct said s = {};
-	bool goes_on = may_ask(fd) && !fstat(fd, &s.connection);
+	bool goes_on = may_ask(fd) && !fstat(fd, &connection);
 
 	if (!goes_on) {
 		close(fd);
@@ -148,13 +153,13 @@ static void serve(int fd)
 	client = fd;
 	while (goes_on)
 		if (is_ready(fd, POLLIN))
-			goes_on = is_connection(fd, &s) && hear(fd, &s) &&
+			goes_on = is_connection(fd) && hear(fd, &s) &&
 				  obey_lines(fd, &s);
 	client = -1;
 	if (!layer_is_held())
 		layer_give_up();
 	elsewhere_forget();
-	if (is_connection(fd, &s))
+	if (is_connection(fd))
 		close(fd);
 }
 

@@ -21,6 +21,12 @@ bool control_is_on(void);
 /** control_wait_for_reader - until there is room for an answer, or nobody wants it; not long */
 void control_wait_for_reader(int fd);
 
+/**
+ * control_may_answer - is it still who has asked? While a word is obeyed the program may
+ * close that file, too, and open another one.
+ */
+bool control_may_answer(int fd);
+
 /** control_is_left - has who has asked gone away? Nobody waits for an answer, then. */
 bool control_is_left(void);
 

@@ -244,7 +244,7 @@ static void write_all(int fd, const char *text, size_t bytes)
 {
 	ssize_t n;
 
-	while (bytes) {
+	while (bytes && control_may_answer(fd)) {
 		n = send(fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0 && errno == EAGAIN)
 			control_wait_for_reader(fd);

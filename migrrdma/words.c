@@ -4,9 +4,11 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "control.h"
 #include "elsewhere.h"
 #include "peer.h"
 #include "presetup.h"
@@ -93,10 +95,21 @@ static bool is_id(const char *word)
 	return bytes < PEER_ID_BYTES;
 }
 
+__attribute__((format(printf, 2, 3))) static void
+answer(int fd, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (control_may_answer(fd))
+		vdprintf(fd, format, arguments);
+	va_end(arguments);
+}
+
 static void refuse(int fd, int err, const char *reason)
 {
-	dprintf(fd, "{\"ok\": false, \"errno\": %d, \"reason\": \"%s\"}\n", err,
-		reason[0] ? reason : strerror(err));
+	answer(fd, "{\"ok\": false, \"errno\": %d, \"reason\": \"%s\"}\n", err,
+	       reason[0] ? reason : strerror(err));
 }
 
 static void done(int fd, int err, const char *reason)
@@ -104,7 +117,7 @@ static void done(int fd, int err, const char *reason)
 	if (err)
 		refuse(fd, err, reason);
 	else
-		dprintf(fd, "{\"ok\": true}\n");
+		answer(fd, "{\"ok\": true}\n");
 }
 
 /* Each does what its word says, with those behind it; false if they are wrong. */
@@ -122,12 +135,11 @@ static bool do_suspend(int fd, const struct words *w)
 	if (err)
 		refuse(fd, err, s.reason);
 	else
-		dprintf(fd,
-			"{\"ok\": true, \"qps\": %u, \"markers\": %u, \"taken\": %u, "
-			"\"wait_us\": %" PRIu64 ", \"drain_us\": %" PRIu64
-			"}\n",
-			s.qps, s.markers, s.taken, s.wait_ns / 1000,
-			s.drain_ns / 1000);
+		answer(fd,
+		       "{\"ok\": true, \"qps\": %u, \"markers\": %u, \"taken\": %u, "
+		       "\"wait_us\": %" PRIu64 ", \"drain_us\": %" PRIu64 "}\n",
+		       s.qps, s.markers, s.taken, s.wait_ns / 1000,
+		       s.drain_ns / 1000);
 	return true;
 }
 
@@ -168,15 +180,15 @@ static bool do_replace(int fd, const struct words *w)
 	if (err)
 		refuse(fd, err, s.reason);
 	else
-		dprintf(fd,
-			"{\"ok\": true, \"qps\": %u, \"objects\": %u, \"recvs\": %u, "
-			"\"build_us\": %" PRIu64 ", \"regions_us\": %" PRIu64
-			", \"stop_us\": %" PRIu64 ", \"swap_us\": %" PRIu64
-			", \"destroy_us\": %" PRIu64 ", \"taped\": %u"
-			", \"presetup\": \"%s\"}\n",
-			s.qps, s.objects, s.recvs, s.build_ns / 1000,
-			s.regions_ns / 1000, s.stop_ns / 1000, s.swap_ns / 1000,
-			s.destroy_ns / 1000, s.taped, s.presetup);
+		answer(fd,
+		       "{\"ok\": true, \"qps\": %u, \"objects\": %u, \"recvs\": %u, "
+		       "\"build_us\": %" PRIu64 ", \"regions_us\": %" PRIu64
+		       ", \"stop_us\": %" PRIu64 ", \"swap_us\": %" PRIu64
+		       ", \"destroy_us\": %" PRIu64 ", \"taped\": %u"
+		       ", \"presetup\": \"%s\"}\n",
+		       s.qps, s.objects, s.recvs, s.build_ns / 1000,
+		       s.regions_ns / 1000, s.stop_ns / 1000, s.swap_ns / 1000,
+		       s.destroy_ns / 1000, s.taped, s.presetup);
 	return true;
 }
 
@@ -193,10 +205,10 @@ static bool do_hold(int fd, const struct words *w)
 	if (err)
 		refuse(fd, err, s.reason);
 	else
-		dprintf(fd,
-			"{\"ok\": true, \"qps\": %u, \"stop_us\": %" PRIu64
-			"}\n",
-			s.qps, s.stop_ns / 1000);
+		answer(fd,
+		       "{\"ok\": true, \"qps\": %u, \"stop_us\": %" PRIu64
+		       "}\n",
+		       s.qps, s.stop_ns / 1000);
 	return true;
 }
 
@@ -294,8 +306,8 @@ static bool do_connect(int fd, const struct words *w)
 	if (err)
 		refuse(fd, err, s.reason);
 	else
-		dprintf(fd, "{\"ok\": true, \"qps\": %u, \"taped\": %u}\n",
-			s.qps, s.taped);
+		answer(fd, "{\"ok\": true, \"qps\": %u, \"taped\": %u}\n",
+		       s.qps, s.taped);
 	return true;
 }
 

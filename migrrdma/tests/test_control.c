@@ -3,6 +3,7 @@
  * The socket by which a process is suspended
  */
 #include <limits.h>
+#include <sys/ioctl.h>
 
 #include "client.h"
 #include "gate.h"
@@ -457,7 +458,7 @@ static int served(int f)
 
 static void test_other_file_of_a_connection(void)
 {
-	int f, fd, other[2];
+	int f, fd, unread, other[2];
 	char byte;
 
 	puts("the program has closed a connection, and has another file of its number");
@@ -471,6 +472,20 @@ static void test_other_file_of_a_connection(void)
 	f = dial(); /* the next one is heard when the layer has let go of that */
 	CHECK(said(f, "resume\n", "{\"ok\": false"));
 	CHECK(recv(fd, &byte, 1, MSG_DONTWAIT) == 1 && byte == 'r');
+	CHECK(!close(f) && !close(fd) && !close(other[0]) && !close(other[1]));
+
+	puts("so it has while a word is obeyed");
+	gate_enter();
+	f = dial();
+	put(f, "suspend 600000\n");
+	WAIT((fd = served(f)) > 0 && !ioctl(fd, FIONREAD, &unread) && !unread);
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, other));
+	MUST(dup2(other[0], fd) == fd);
+	gate_leave();
+	MUST(!close(f));
+	f = dial();
+	CHECK(said(f, "resume\n", "{\"ok\": false"));
+	CHECK(recv(other[1], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 	CHECK(!close(f) && !close(fd) && !close(other[0]) && !close(other[1]));
 }
 
