@@ -23,7 +23,9 @@ enum {
 	MOST_PROCS = 48,     /* a daemon has 64 connections */
 	PATIENCE_MS = 30000, /* beyond what a word is given */
 	MOST_SAID = 2 * ANSWER_BYTES,
-	LINE_MS = 1, /* and in a round for each line of many */
+	LINE_MS = 1,		 /* and in a round for each line of many */
+	QPS_A_SECOND = 25,	 /* that are replaced, at least */
+	MOST_BUDGET_MS = 600000, /* which a word may be given */
 };
 
 struct layer_proc;
@@ -127,6 +129,9 @@ double layer_clock(void); /* ms */
 __attribute__((format(printf, 2, 3))) void layer_tell(struct layer_proc *p,
 						      const char *fmt, ...);
 
+/* ms for a word that does something to each of its queue pairs */
+unsigned int layer_limit(const struct layer *l, const struct layer_proc *p);
+
 /* nothing is to be sent any more */
 void layer_unsay(struct layer_proc *p);
 
@@ -150,7 +155,7 @@ void layer_close(struct layer_proc *p);
  *
  * They do it at the same time, and nobody waits for another one. Who fails hears no more.
  * The connection is closed if nobody can tell any more what an answer belongs to; so it is
- * of who answers nothing for PATIENCE_MS and the budget, or takes longer for all than that,
+ * of who answers nothing for PATIENCE_MS and its limit, or takes longer for all than that,
  * and LINE_MS for each of its lines.
  *
  * So it is, too, of who says much when all together say more than MOST_SAID.

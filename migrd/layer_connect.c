@@ -117,9 +117,9 @@ bool layer_word_for(struct layer *l, size_t i, size_t end, const char *word)
 	return layer_round(l);
 }
 
-static bool word_for_movers(struct layer *l, const char *word)
+static bool connect_all_movers(struct layer *l)
 {
-	bool good = layer_word_for(l, 0, l->movers, word);
+	bool good = layer_word_for(l, 0, l->movers, "connect");
 
 	layer_note_presetup(l);
 	return good;
@@ -127,10 +127,12 @@ static bool word_for_movers(struct layer *l, const char *word)
 
 void layer_replace_movers(struct layer *l)
 {
-	char line[32];
-
-	snprintf(line, sizeof(line), "replace %u", l->budget);
-	word_for_movers(l, line);
+	for (size_t i = 0; i < l->movers; i++)
+		if (!l->procs[i]->is_lost)
+			layer_tell(l->procs[i], "replace %u",
+				   layer_limit(l, l->procs[i]));
+	layer_round(l);
+	layer_note_presetup(l);
 	layer_go_on(l);
 }
 
@@ -158,7 +160,7 @@ static void connect_movers_anew(struct layer *l)
 	get_real_names(l);
 	exchange(l);
 	layer_go_on(l);
-	word_for_movers(l, "connect");
+	connect_all_movers(l);
 }
 
 /* false, and the first of them is the reason, if processes of the container are lost */
@@ -171,7 +173,7 @@ bool layer_connect(struct layer *l, double *begin)
 	exchange(l);
 	layer_go_on(l);
 	l->exchange = layer_since(begin);
-	if (!word_for_movers(l, "connect") && l->ahead)
+	if (!connect_all_movers(l) && l->ahead)
 		connect_movers_anew(l);
 	layer_go_on(l);
 	layer_tell_datagrams(l);

@@ -16,10 +16,10 @@ enum {
 };
 
 /* a word for only those that lead to somebody who is replaced, too */
-static void tell_of_qps(struct layer *l, struct layer_proc *p, const char *word)
+static void tell_of_qps(struct layer_proc *p, const char *word, unsigned int ms)
 {
 	char line[LINE_BYTES];
-	int n = snprintf(line, sizeof(line), "%s %u", word, l->budget);
+	int n = snprintf(line, sizeof(line), "%s %u", word, ms);
 
 	for (size_t i = 0; i < p->names.n_qps; i++)
 		if (p->names.qps[i].to && n < (int)sizeof(line))
@@ -30,6 +30,11 @@ static void tell_of_qps(struct layer *l, struct layer_proc *p, const char *word)
 		layer_tell(p, "%s", line);
 }
 
+static void replace_qps(const struct layer *l, struct layer_proc *p)
+{
+	tell_of_qps(p, "replace", layer_limit(l, p));
+}
+
 /* Who has not answered may have done it, and only who has refused has not. */
 static bool replace_partners(struct layer *l)
 {
@@ -37,7 +42,7 @@ static bool replace_partners(struct layer *l)
 
 	for (size_t i = l->movers; i < l->n; i++)
 		if (!l->procs[i]->is_replaced)
-			tell_of_qps(l, l->procs[i], "replace");
+			replace_qps(l, l->procs[i]);
 	good = layer_round(l);
 	for (size_t i = l->movers; i < l->n; i++)
 		l->procs[i]->is_replaced |=
@@ -63,7 +68,8 @@ static bool hold_movers(struct layer *l)
 	bool good;
 
 	for (size_t i = 0; i < l->movers; i++)
-		layer_tell(l->procs[i], "hold %u %u", l->budget, HOLD_S);
+		layer_tell(l->procs[i], "hold %u %u",
+			   layer_limit(l, l->procs[i]), HOLD_S);
 	good = layer_round(l);
 	deadline = now_ms() + PATIENCE_MS;
 	for (size_t i = 0; i < l->movers; i++)
@@ -121,7 +127,7 @@ static bool undo_replace(struct layer *l)
 	}
 	for (size_t i = 0; i < l->movers; i++)
 		if (!l->procs[i]->is_lost)
-			tell_of_qps(l, l->procs[i], "replace");
+			replace_qps(l, l->procs[i]);
 	layer_round(l);
 	layer_go_on(l);
 	return layer_connect(l, &begin);
@@ -137,7 +143,7 @@ bool layer_stop(struct layer *l)
 		if (l->procs[i]->is_mover)
 			layer_tell(l->procs[i], "suspend %u", l->budget);
 		else
-			tell_of_qps(l, l->procs[i], "suspend");
+			tell_of_qps(l->procs[i], "suspend", l->budget);
 	/* after this partners are replaced, and there is no way back to what was */
 	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l) ||
 	    !layer_word_for(l, 0, l->movers, "check")) {

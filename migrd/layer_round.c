@@ -47,9 +47,10 @@ static unsigned int patience(const struct layer *l)
 }
 
 /* A line takes no longer. */
-static long long line_until(const struct layer *l, const struct cursor *c)
+static long long line_until(const struct layer *l, const struct layer_proc *p,
+			    const struct cursor *c)
 {
-	long long until = now_ms() + l->budget + patience(l);
+	long long until = now_ms() + layer_limit(l, p) + patience(l);
 
 	return until < c->deadline ? until : c->deadline;
 }
@@ -62,7 +63,7 @@ static void next_lines(const struct layer *l, const struct layer_proc *p,
 		return;
 	for (int i = 0; i < AT_ONCE && c->end < p->text + p->bytes; i++)
 		c->end = behind(c->end);
-	c->until = line_until(l, c);
+	c->until = line_until(l, p, c);
 }
 
 static void send_some(struct layer *l, struct layer_proc *p, struct cursor *c)
@@ -119,7 +120,7 @@ static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 		if (!p->answer)
 			failed(l, p, c->heard, reason);
 		c->heard = behind(c->heard);
-		c->until = line_until(l, c);
+		c->until = line_until(l, p, c);
 	}
 	/* it is only late if it has not answered by now: we may look late */
 	if (got == CONN_NOTHING && now_ms() >= c->until) {
@@ -172,10 +173,11 @@ static void begins(struct layer *l, struct cursor *cursors)
 	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
-		cursors[i] = (struct cursor){ p->text, p->text, p->text, 0,
-					      now + l->budget + patience(l) +
-						      (long long)p->lines *
-							      LINE_MS };
+		cursors[i] =
+			(struct cursor){ p->text, p->text, p->text, 0,
+					 now + layer_limit(l, p) + patience(l) +
+						 (long long)p->lines *
+							 LINE_MS };
 		forget(p);
 		if (p->no_memory)
 			layer_proc_fails(l, p, "no memory");

@@ -46,6 +46,13 @@ double layer_clock(void)
 	return (double)t.tv_sec * 1000 + (double)t.tv_nsec / 1000000;
 }
 
+unsigned int layer_limit(const struct layer *l, const struct layer_proc *p)
+{
+	size_t ms = l->budget + p->names.n_qps / QPS_A_SECOND * 1000;
+
+	return ms < MOST_BUDGET_MS ? (unsigned int)ms : MOST_BUDGET_MS;
+}
+
 void layer_tell(struct layer_proc *p, const char *fmt, ...)
 {
 	char line[LINE_BYTES];

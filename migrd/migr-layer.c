@@ -12,7 +12,6 @@
 #include "layer.h"
 
 enum {
-	MOST_BUDGET_MS = 600000,
 	BUDGET_MS = 20000,
 	ARRIVE_MS = 30000, /* in which a process listens that was restored */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How many queue pairs may lead from one process to another, as their numbers are said in one
- * line, and how many keys one may have
+ * line, how long that may take, and how many keys one may have
  */
 #include <stdlib.h>
 
@@ -61,8 +61,20 @@ static bool few_keys(size_t n)
 	return layer_names_few_keys(&l, &p) && !*l.reason;
 }
 
+/* of a word that does something to each of so many */
+static unsigned int limit(unsigned int budget, size_t qps)
+{
+	struct layer_proc p = { .names = { .n_qps = qps } };
+	struct layer l = { .budget = budget };
+
+	return layer_limit(&l, &p);
+}
+
 int main(void)
 {
+	CHECK(limit(1000, 0) == 1000 && limit(1000, 1) == 1000);
+	CHECK(limit(20000, 1024) == 60000);
+	CHECK(limit(600000, 1024) == 600000 && limit(1, 1 << 16) == 600000);
 	CHECK(few_keys(1 << 19));
 	CHECK(!few_keys((1 << 19) + 1));
 	CHECK(match(1));
