@@ -24,6 +24,11 @@
 #include "swap.h"
 #include "words.h"
 
+enum {
+	CLIENT_MS =
+		1000, /* after which it is looked whether it is still that file */
+};
+
 static int sock = -1;
 static struct sockaddr_un own_name; /* of it */
 static atomic_int client = -1;
@@ -66,16 +71,19 @@ static int tick(void)
 }
 
 /* Or somebody has gone away; but it was not CRIU, which ends a poll. */
-static bool is_ready(int fd, short events)
+static bool is_ready(int fd, short events, int most_ms)
 {
 	struct pollfd p = { .fd = fd, .events = events };
+	int ms = tick();
 
-	return poll(&p, 1, tick()) > 0;
+	if (most_ms >= 0 && (ms < 0 || ms > most_ms))
+		ms = most_ms;
+	return poll(&p, 1, ms) > 0;
 }
 
 void control_wait_for_reader(int fd)
 {
-	is_ready(fd, POLLOUT);
+	is_ready(fd, POLLOUT, CLIENT_MS);
 }
 
 /* what a client has said: a line, or a part of it */
@@ -123,14 +131,14 @@ static bool obey_lines(int fd, struct said *s)
 	bool was_held, hangs_up = false;
 	char *end, next;
 
-	while (!hangs_up && (end = memchr(s->text, '\n', s->bytes))) {
-		if (!is_ready(fd, POLLOUT))
+	while (!hangs_up && is_connection(fd) &&
+	       (end = memchr(s->text, '\n', s->bytes))) {
+		if (!is_ready(fd, POLLOUT, CLIENT_MS))
 			continue; /* it does not read answers */
 		was_held = layer_is_held();
 		next = end[1];
 		end[1] = 0;
-		if (is_connection(fd))
-			words_obey(fd, s->is_rest ? end : s->text);
+		words_obey(fd, s->is_rest ? end : s->text);
 		end[1] = next;
 		s->is_rest = false;
 		s->bytes -= (size_t)(end + 1 - s->text);
@@ -151,8 +159,8 @@ static void serve(int fd)
 		return;
 	}
 	client = fd;
-	while (goes_on)
-		if (is_ready(fd, POLLIN))
+	while (goes_on && is_connection(fd))
+		if (is_ready(fd, POLLIN, CLIENT_MS))
 			goes_on = is_connection(fd) && hear(fd, &s) &&
 				  obey_lines(fd, &s);
 	client = -1;
@@ -192,7 +200,7 @@ static void *listener(void *arg)
 
 	(void)arg;
 	for (;;) {
-		if (!is_ready(sock, POLLIN))
+		if (!is_ready(sock, POLLIN, -1))
 			continue;
 		if (!is_our_socket())
 			break;
@@ -205,7 +213,7 @@ static void *listener(void *arg)
 			nanosleep(&pause, NULL);
 	}
 	while (layer_is_held())
-		is_ready(-1, 0);
+		is_ready(-1, 0, -1);
 	return NULL;
 }
 
