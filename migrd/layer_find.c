@@ -144,6 +144,11 @@ static bool add_movers(struct layer *l)
 
 /* --- peers --- */
 
+static bool same_gid(const struct in6_addr *a, const struct in6_addr *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
 static struct layer_proc *known(struct layer *l, const char *id)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -152,11 +157,29 @@ static struct layer_proc *known(struct layer *l, const char *id)
 	return NULL;
 }
 
+/* Who was found for another one has told of its own: for each a daemon would take long. */
+static struct layer_proc *names_itself(struct layer *l,
+				       const struct layer_qp *qp)
+{
+	const struct layer_qp *peer;
+
+	for (size_t i = 0; i < l->n; i++) {
+		peer = layer_names_qp(&l->procs[i]->names, qp->peer_qpn);
+		if (peer && peer->connected && peer->real == qp->at_qpn &&
+		    same_gid(&peer->gid, &qp->at_gid))
+			return l->procs[i];
+	}
+	return NULL;
+}
+
 static bool find_peer(struct layer *l, struct layer_qp *qp)
 {
 	char host[MOST_HOST], gid[INET6_ADDRSTRLEN], id[MOST_ID] = "";
 	char reason[512];
 
+	qp->to = names_itself(l, qp);
+	if (qp->to)
+		return true;
 	if (layer_ask_whose(l, qp, host, id, reason, sizeof(reason))) {
 		qp->to = known(l, id);
 		if (!qp->to) {
@@ -184,11 +207,6 @@ static bool find_peers(struct layer *l)
 				good = find_peer(l, &n->qps[j]);
 	}
 	return good;
-}
-
-static bool same_gid(const struct in6_addr *a, const struct in6_addr *b)
-{
-	return !memcmp(a, b, sizeof(*a));
 }
 
 /* Both say of each other that they are connected, and under which numbers. */
@@ -257,6 +275,13 @@ bool layer_match(struct layer *l)
 	return true;
 }
 
+/* What they have named is theirs. */
+static bool own_them(struct layer *l)
+{
+	layer_check_owners(l, true);
+	return !*l->reason;
+}
+
 /* It can be reached, by that name. */
 static bool ask_target(struct layer *l)
 {
@@ -274,7 +299,7 @@ bool layer_check(struct layer *l)
 {
 	double begin = layer_clock();
 	bool good = ask_target(l) && add_movers(l) && find_peers(l) &&
-		    layer_match(l) && layer_prove_datagrams(l);
+		    layer_match(l) && own_them(l) && layer_prove_datagrams(l);
 
 	if (good)
 		layer_open_spare(l);

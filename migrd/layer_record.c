@@ -5,9 +5,22 @@
  */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "layer.h"
 #include "note.h"
+
+/* Its length first, as the shell reads a line of which it does not know that byte by byte. */
+static bool tell_list(FILE *f, const char *word, const json_t *list)
+{
+	char *text = json_dumps(list, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	if (text)
+		fprintf(f, "%s %zu\n%s\n", word, strlen(text), text);
+	free(text);
+	return text;
+}
 
 /* Who refuses is left out. Return: false if there is no memory */
 static bool add_record(json_t *records, struct layer_proc *p)
@@ -40,11 +53,7 @@ bool layer_record(struct layer *l, FILE *f)
 		good = good && add_record(records, l->procs[i]);
 	}
 	*l->reason = 0;
-	if (good) {
-		fprintf(f, "records ");
-		good = !json_dumpf(records, f, JSON_COMPACT);
-		fprintf(f, "\n");
-	}
+	good = good && tell_list(f, "records", records);
 	json_decref(records);
 	l->ahead = good;
 	return good || layer_fail(l, "no memory for records");
@@ -88,11 +97,8 @@ void layer_tell_ahead(const struct layer *l, FILE *f)
 				json_pack("{s:i, s:o}", "pid",
 					  l->procs[i]->inner, "peers", peers));
 	}
-	if (good) {
-		fprintf(f, "peers ");
-		json_dumpf(all, f, JSON_COMPACT);
-		fprintf(f, "\n");
-	}
+	if (good)
+		tell_list(f, "peers", all);
 	json_decref(all);
 }
 

@@ -26,6 +26,8 @@ struct query {
 	unsigned int n;
 	struct nldev_object object;
 	bool has_object;
+	pid_t tid,
+		pid; /* of the last one: a process makes many of its objects by one thread */
 	pid_t maker; /* of MRs of that object's PD; -1: several */
 };
 
@@ -69,6 +71,15 @@ static int talk(struct query *q, const struct nlmsghdr *h, mnl_cb_t cb)
 	return 0;
 }
 
+static pid_t process_of(struct query *q, pid_t tid)
+{
+	if (!q->pid || q->tid != tid) {
+		q->tid = tid;
+		q->pid = proc_of_thread(tid);
+	}
+	return q->pid;
+}
+
 static int get_devices(struct query *q)
 {
 	char buf[NLDEV_BYTES];
@@ -100,7 +111,7 @@ static void is_maker(const struct nldev_object *o, void *arg)
 
 	if (!o->tid || !o->has_pdn || o->pdn != q->object.pdn)
 		return;
-	pid = proc_of_thread((pid_t)o->tid);
+	pid = process_of(q, (pid_t)o->tid);
 	if (pid && q->maker && q->maker != pid)
 		q->maker = -1;
 	else if (pid)
@@ -153,7 +164,7 @@ static int owner_on(struct query *q, const struct nldev_device *d,
 			 strerror(err ? err : ENOENT));
 		return err ? err : ENOENT;
 	}
-	*pid = q->object.tid ? proc_of_thread((pid_t)q->object.tid) : 0;
+	*pid = q->object.tid ? process_of(q, (pid_t)q->object.tid) : 0;
 	if (!*pid) {
 		q->object = qp;
 		*pid = maker_of_mrs(q, d->index);

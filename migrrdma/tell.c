@@ -74,7 +74,7 @@ static enum ibv_qp_state state_of(const struct shadow_qp *qp)
 
 	if (qp->swap.moved || qp->swap.apart)
 		return qp->qp.state;
-	if (!to_context(qp->qp.context)->suspended)
+	if (!to_context(qp->qp.context)->suspended && !qp->suspended)
 		real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
 	return qp->real->state == IBV_QPS_ERR ? IBV_QPS_ERR : qp->qp.state;
 }

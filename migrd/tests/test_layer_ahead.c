@@ -4,6 +4,8 @@
  * Its process has the QP 17, of which the peer is 27.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "layer_rig.h"
 
@@ -34,6 +36,14 @@ static void check_ended(void)
 	CHECK(fake_ended(&mover) == 'r');
 }
 
+/* its length was heard */
+static void says_list(const char *word, const char *list)
+{
+	CHECK(strtoul(heard + strlen(word), NULL, 10) == strlen(list), "%s",
+	      heard);
+	CHECK(layer_says(list), "%s", heard);
+}
+
 /* up to the restore; what is said of it, and of its QPs */
 static void stop(const char *record, const char *records, const char *peers)
 {
@@ -41,10 +51,12 @@ static void stop(const char *record, const char *records, const char *peers)
 	layer_begin("n2");
 	CHECK(layer_says("checked"), "%s", heard);
 	layer_tell("record\n");
-	CHECK(layer_says_some(records), "%s", heard);
+	CHECK(layer_says_some("records "), "%s", heard);
+	says_list("records ", records);
 	CHECK(layer_says("recorded"), "%s", heard);
 	layer_tell("stop\n");
-	CHECK(layer_says(peers), "%s", heard);
+	CHECK(layer_says("peers "), "%s", heard);
+	says_list("peers ", peers);
 	CHECK(layer_says("stopped"), "%s", heard);
 	was_told(&mover);
 	was_told(&partner);
@@ -62,11 +74,9 @@ static void done(const char *taped)
 static void told_of(char *records, char *peers, size_t bytes)
 {
 	snprintf(records, bytes,
-		 "records [{\"pid\":%d,\"record\":{\"ok\":true,\"at\":1}}]",
-		 mover.pid);
+		 "[{\"pid\":%d,\"record\":{\"ok\":true,\"at\":1}}]", mover.pid);
 	snprintf(peers, bytes,
-		 "peers [{\"pid\":%d,\"peers\":[[17,127,\"" GID "\"]]}]",
-		 mover.pid);
+		 "[{\"pid\":%d,\"peers\":[[17,127,\"" GID "\"]]}]", mover.pid);
 }
 
 /* One may say much, but not all of them. */
@@ -117,7 +127,7 @@ int main(void)
 
 	puts("who leads to himself has no peers that are known before");
 	answers(&mover, "names", NAMES(QP17 ", " PAIR, ""));
-	stop(RECORD, records, "peers []");
+	stop(RECORD, records, "[]");
 	done("\"taped\": 6}");
 	answers(&mover, "names", NAMES(QP17, ""));
 
@@ -125,7 +135,7 @@ int main(void)
 	answers(&mover, "replace",
 		"{\"ok\": true, \"taped\": 0, \"presetup\": \"command 5\"}\n");
 	answers(&mover, "connect", NULL);
-	stop(REFUSAL("rxe"), "records []", peers);
+	stop(REFUSAL("rxe"), "[]", peers);
 	CHECK(layer_says("migr-layer: ") &&
 		      strstr(heard, "of no use: command 5"),
 	      "%s", heard);

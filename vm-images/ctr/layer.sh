@@ -46,6 +46,22 @@ layer_begin()
 	layer_says checked
 }
 
+# What may be long has its length before it, as read takes byte by byte. Of a thousand queue
+# pairs that is half a megabyte.
+tell_long() { printf '%s\n%s\n' ${#1} "$1"; } # TEXT, of ASCII
+hear_long()
+{
+	local bytes
+
+	IFS= read -r bytes && of_length "$bytes"
+}
+of_length() # BYTES
+{
+	local end
+
+	[[ $1 =~ ^[0-9]{1,9}$ ]] && head -c "$1" && IFS= read -r end && [ -z "$end" ]
+}
+
 layer_says() # WORD: it has done that, and may say first how long that took
 {
 	local line
@@ -55,8 +71,8 @@ layer_says() # WORD: it has done that, and may say first how long that took
 		# of a trap: "return" alone says how that was come to
 		"$1") layer_is=$1; return 0 ;;
 		'{'*) layer_timing=$line ;;
-		'records '*) layer_records=${line#records } ;;
-		'peers '*) layer_peers=${line#peers } ;;
+		'records '*) layer_records=$(of_length "${line#records }" <&"$layer_from") ;;
+		'peers '*) layer_peers=$(of_length "${line#peers }" <&"$layer_from") ;;
 		'at '*) layer_at=${line#at } ;;
 		esac
 	done
@@ -140,18 +156,19 @@ make_s=60 # until they have made all; its programs run on meanwhile
 hand_s=20 # until they have handed it over; a part of migr-layer's HOLD_S
 shadows_until=0
 
-# what there is with that name for each process: lines of its number, a tab and JSON
-of_each() # NAME LIST
+# the numbers of processes in a list, and what there is with that name for one of them
+pids_of() { jq '.[].pid' <<<"$1" | grep -xP '[1-9]\d{0,8}' || true; } # LIST
+of_one() # PID NAME LIST
 {
-	jq -r --arg name "$1" '.[] | "\(.pid)\t\(.[$name] | tojson)"' <<<"$2" |
-		grep -P '^[1-9]\d{0,8}\t' || true
+	jq -c --argjson pid "$1" --arg name "$2" 'first(.[] | select(.pid == $pid))[$name]' \
+		<<<"$3"
 }
 
 shadows_start() # RECORDS
 {
-	local pid record fd
+	local pid fd
 
-	while IFS=$'\t' read -r pid record; do
+	for pid in $(pids_of "$1"); do
 		rm -f "$dir/shadow"
 		mkfifo "$dir/shadow"
 		exec {fd}< <(
@@ -164,8 +181,8 @@ shadows_start() # RECORDS
 		shadow_from[pid]=$fd
 		exec {fd}>"$dir/shadow"
 		shadow_to[pid]=$fd
-		shadow_told "$pid" "$record"
-	done < <(of_each record "$1")
+		shadow_told "$pid" "$(of_one "$pid" record "$1")"
+	done
 	rm -f "$dir/shadow"
 }
 
@@ -204,14 +221,14 @@ shadows_ready()
 # Partners have their new queue pairs. It takes a while, and nobody waits for it.
 shadows_connect() # PEERS
 {
-	local pid peers
+	local pid
 
-	while IFS=$'\t' read -r pid peers; do
+	for pid in $(pids_of "$1"); do
 		[ -z "${shadow_pid[pid]-}" ] || {
-			shadow_told "$pid" "connect $peers"
+			shadow_told "$pid" "connect $(of_one "$pid" peers "$1")"
 			shadow_connects[pid]=1
 		}
-	done < <(of_each peers "$1")
+	done
 }
 
 shadows_end()

@@ -196,7 +196,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 		cat "$dir/ip" "$dir/root"
 		printf '%s\n' "$(cat "$dir/rdma" 2>/dev/null)"
 		cat "$dir/config.json"
-		echo "$layer_records"
+		tell_long "$layer_records"
 	} >&"$to"
 	empty_image
 	doors_open checkpoint
@@ -214,7 +214,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 		mark layer_stop
 	fi
 	# it may not listen any more
-	(trap '' PIPE; echo "$layer_peers" >&"$to") 2>/dev/null || true
+	(trap '' PIPE; tell_long "$layer_peers" >&"$to") 2>/dev/null || true
 	phase=dump
 	echo dump >&"$go"
 	said criu 0 || die "$name cannot be checkpointed"
@@ -275,7 +275,7 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 	IFS= read -r root
 	IFS= read -r rdma
 	IFS= read -r spec
-	IFS= read -r records
+	records=$(hear_long) || exit 1
 	must_not_be_another
 	need_root "$root"
 	trap receive_ends EXIT
@@ -298,7 +298,7 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 	shadows_ready
 	echo ready
 
-	IFS= read -r peers || exit 1
+	peers=$(hear_long) || exit 1
 	[ -n "$rdma" ] || shadows_connect "$peers"
 	unpack || die "$name did not arrive whole"
 	echo transfer
