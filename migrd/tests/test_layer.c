@@ -34,8 +34,9 @@ static void begin(void)
 
 static void whose(char *text, size_t bytes)
 {
-	snprintf(text, bytes, "126 %d\n127 %d\n117 %d\n18 %d\n19 %d\n",
-		 partner.pid, partner.pid, mover.pid, mover.pid, mover.pid);
+	snprintf(text, bytes, "126 %d\n127 %d\n116 %d\n117 %d\n18 %d\n19 %d\n",
+		 partner.pid, partner.pid, mover.pid, mover.pid, mover.pid,
+		 mover.pid);
 }
 
 static void start_both(void)
@@ -188,11 +189,14 @@ static void test_refused(void)
 /* which of a partner's QPs are meant may have changed: the peer of one is gone */
 static void test_one_less(void)
 {
-	puts("a QP whose peer goes away before it is suspended");
-	answers(&mover, "names",
+	static const char two[] =
 		NAMES(QP("16", "116", "26", AT("126")) ", " QP("17", "117",
 							       "27", AT("127")),
-		      ""));
+		      "");
+	char text[128];
+
+	puts("a QP whose peer goes away before it is suspended");
+	answers(&mover, "names", two);
 	answers(&partner, "names",
 		NAMES(QP("26", "126", "16", AT("116")) ", " QP("27", "127",
 							       "17", AT("117")),
@@ -209,6 +213,20 @@ static void test_one_less(void)
 	check_ended();
 	CHECK(strstr(was_told(&partner),
 		     "suspend 1000 26 27\nnames\nreplace 1000 27\nnames\n"));
+
+	puts("a partner that was found by one QP, and names another one that is not its own");
+	snprintf(text, sizeof(text), "126 %d\n127 %d\n116 %d\n117 %d\n",
+		 partner.pid, mover.pid, mover.pid, mover.pid);
+	qps(text);
+	answers(&mover, "names", two);
+	begin();
+	CHECK(layer_says("failed ") &&
+		      strstr(heard, "its QPs: QP 127 is another process'"),
+	      "%s", heard);
+	CHECK(layer_ends() == 1);
+	check_ended();
+	whose(text, sizeof(text));
+	qps(text);
 	answers(&mover, "names", MOVER);
 	answers(&partner, "names", PARTNER);
 }
