@@ -257,8 +257,9 @@ static void test_addresses(void)
 
 	puts("a host with many addresses");
 	for (int i = 0; i < ADDRESSES; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d %d\n",
-				      2000 + i, partner.pid);
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "%d %d\n%d %d\n", 2000 + i, partner.pid,
+				      1000 + i, mover.pid);
 	qps(text);
 	answers(&mover, "names", names_at(1, 1000, 2, 2000));
 	answers(&partner, "names", names_at(2, 2000, 1, 1000));
