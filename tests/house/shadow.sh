@@ -34,14 +34,19 @@ echo ready >"$MIGR_CTR_DOOR/says"
 read -r word <"$MIGR_CTR_DOOR/go"
 [ "$word" = restore ]
 END
-# as migr-ctr calls it: jq -r --arg name NAME FILTER; -c is for the configuration
+# as migr-ctr calls it: jq FILTER, for all numbers of processes; jq -c --argjson pid PID --arg
+# name NAME FILTER, for what one of them has; -c alone is for the configuration
 tool jq <<'END'
 #!/usr/bin/env python3
 import json, sys
-if sys.argv[1] == "-c":
+a = sys.argv[1:]
+if a[0] == "-c" and a[1] != "--argjson":
 	sys.exit(print("{}"))
 for one in json.load(sys.stdin):
-	print(one["pid"], json.dumps(one.get(sys.argv[4])), sep="\t")
+	if a[0] != "-c":
+		print(json.dumps(one["pid"]))
+	elif one["pid"] == int(a[3]):
+		print(json.dumps(one.get(a[6])))
 END
 # HOUSE_FAULT: a signal that process 1 gets, and when
 tool migr-presetup <<'END'
@@ -76,7 +81,8 @@ arrives() # [RECORDS [PEERS]]
 	rm -f "$tmp/handed"
 	touch "$tmp/handed"
 	{
-		printf '%s\n' 10.20.0.143 / '' {} "$records" "$peers"
+		printf '%s\n' 10.20.0.143 / '' {} ${#records} "$records" \
+			${#peers} "$peers"
 		for f in image whole; do tar -C "$tmp/sent" -cf - $f; done
 	} | timeout 60 migr-ctr receive one >"$tmp/said" 2>"$tmp/errors" ||
 		fail "it does not arrive: $(<"$tmp/errors")"
