@@ -35,12 +35,12 @@ read -r word <"$MIGR_CTR_DOOR/go"
 [ "$word" = restore ]
 END
 # as migr-ctr calls it: jq FILTER, for all numbers of processes; jq -c --argjson pid PID --arg
-# name NAME FILTER, for what one of them has; -c alone is for the configuration
+# name NAME FILTER, for what one of them has; with another -c it is the configuration
 tool jq <<'END'
 #!/usr/bin/env python3
 import json, sys
 a = sys.argv[1:]
-if a[0] == "-c" and a[1] != "--argjson":
+if a[0] == "-c" and a[2] != "pid":
 	sys.exit(print("{}"))
 for one in json.load(sys.stdin):
 	if a[0] != "-c":
