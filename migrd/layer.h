@@ -247,7 +247,8 @@ void layer_free_others(struct layer *l);
  * layer_record - write what shadow processes of the container's processes have to make
  *
  * A line "records" with the length of the next one, a list in JSON: their numbers in the
- * container, and what they have answered. Who cannot be made before he is there is left out, and says so.
+ * container, and what they have answered. Who cannot be made before he is there is left out,
+ * and says so.
  *
  * Return: false if a process does not answer; nothing has been stopped
  */
@@ -256,9 +257,9 @@ bool layer_record(struct layer *l, FILE *f);
 /**
  * layer_tell_ahead - write whom their queue pairs will be connected to
  *
- * A line "peers", and a list in the same way: their numbers in the container, and lists of a QP's
- * number, the real one of its peer, and that one's GID. Partners have their new ones. It
- * may be of no use, and nothing depends on it.
+ * A line "peers", and a list in the same way: their numbers in the container, and lists of
+ * a QP's number, the real one of its peer, and that one's GID. Partners have their new ones.
+ * It may be of no use, and nothing depends on it.
  */
 void layer_tell_ahead(const struct layer *l, FILE *f);
 

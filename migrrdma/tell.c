@@ -64,7 +64,8 @@ static void tell_peer(FILE *f, const struct shadow_qp *qp)
 
 /*
  * It may be in ERR, and the application not know yet, nor the layer: so the device is
- * asked, but not while somebody is suspended, and waits. Of one that the layer has moved there, or has not yet connected, it is the
+ * asked, but not while somebody is suspended, and waits, nor of who was drained a moment
+ * ago. Of one that the layer has moved there, or has not yet connected, it is the
  * application's.
  */
 static enum ibv_qp_state state_of(const struct shadow_qp *qp)

@@ -100,6 +100,12 @@ ran "1 passed, 0 failed" --tier soak
 has "^ok .* deep"
 ran "1 passed, 0 failed"
 has "^ok .* shallow"
+say "and by another path of the tree"
+ln -s "$tmp/soak" "$tmp/link"
+tests=$tmp/link/tests
+ran "1 passed, 0 failed" --tier soak
+has "^ok .* deep"
+tests=$tmp/soak/tests
 say "a tier without tests is no success"
 echo '# tier: soak' >>"$tests/shallow.test"
 ! "$tests/run" 2>"$tmp/out" || fail "it is"
