@@ -252,6 +252,7 @@ static const char *names_at(int net, int qpn, int peer_net, int peer)
 /* as containers have them */
 static void test_addresses(void)
 {
+	const char *told;
 	char text[2048];
 	size_t n = 0;
 
@@ -265,6 +266,19 @@ static void test_addresses(void)
 	answers(&partner, "names", names_at(2, 2000, 1, 1000));
 	begin();
 	CHECK(layer_says("checked"), "%s", heard);
+
+	puts("and with so many QPs what is done to each of them has more time");
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	CHECK(fake_ended(&mover) == 'r');
+	told = was_told(&mover);
+	CHECK(strstr(told, "suspend 1000\n") &&
+		      strstr(told, "\nhold 2000 120\n"),
+	      "%s", told);
+	CHECK(strstr(was_told(&partner), "\nreplace 2000 2000 2001 "));
+	layer_tell("aborted\n");
+	CHECK(layer_says("{\"check_ms\": ") && layer_says("done"), "%s", heard);
+	CHECK(strstr(was_told(&mover), "replace 2000\n"));
 	CHECK(!layer_ends());
 	check_ended();
 }
