@@ -31,8 +31,9 @@ enum {
 struct layer_proc;
 
 struct layer_qp {
-	uint32_t qpn, real;	     /* for the program, and for the device */
-	uint32_t peer_qpn, at_qpn;   /* so of its peer */
+	uint32_t qpn, real;	   /* for the program, and for the device */
+	uint32_t next;		   /* what is made ahead for the device, or 0 */
+	uint32_t peer_qpn, at_qpn; /* so of its peer */
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
 
@@ -105,6 +106,7 @@ struct layer {
 	unsigned int hurry; /* ms, in the place of PATIENCE_MS if it is not 0 */
 	char local[MOST_HOST];
 	bool ahead;	 /* somebody makes things where the container will be */
+	bool told_ahead; /* and knows whom these will be connected to */
 	long long taped; /* commands of movers that were so spared */
 	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
 	size_t n, movers;
@@ -255,13 +257,15 @@ void layer_free_others(struct layer *l);
 bool layer_record(struct layer *l, FILE *f);
 
 /**
- * layer_tell_ahead - write whom their queue pairs will be connected to
+ * layer_tell_ahead - write whom their queue pairs will be connected to, unless that has been
+ * told
  *
  * A line "peers", and a list in the same way: their numbers in the container, and lists of
- * a QP's number, the real one of its peer, and that one's GID. Partners have their new ones.
+ * a QP's number, the real one of its peer, and that one's GID. Partners have their new ones,
+ * or, before they are suspended, have made them: then of all movers, or nothing is told.
  * It may be of no use, and nothing depends on it.
  */
-void layer_tell_ahead(const struct layer *l, FILE *f);
+void layer_tell_ahead(struct layer *l, bool suspended, FILE *f);
 
 /* count what was spared, and say who was not made before he was there, and why: of their last
  * answers, to "replace" or "connect" */
@@ -284,6 +288,9 @@ void layer_replace_movers(struct layer *l);
 bool layer_connect(struct layer *l, double *begin);
 
 /* layer_move.c */
+
+/* Partners make their new queue pairs before anybody is suspended. Who cannot does so later. */
+void layer_prepare(struct layer *l);
 
 bool layer_stop(struct layer *l);
 

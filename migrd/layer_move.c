@@ -35,6 +35,19 @@ static void replace_qps(const struct layer *l, struct layer_proc *p)
 	tell_of_qps(p, "replace", layer_limit(l, p));
 }
 
+void layer_prepare(struct layer *l)
+{
+	for (size_t i = l->movers; i < l->n; i++)
+		tell_of_qps(l->procs[i], "prepare",
+			    layer_limit(l, l->procs[i]));
+	layer_round(l);
+	layer_begin_anew(l);
+	/* who has ended, or says what is none, is found when all are suspended */
+	layer_get_names(l);
+	layer_begin_anew(l);
+	*l->reason = 0;
+}
+
 /* Who has not answered may have done it, and only who has refused has not. */
 static bool replace_partners(struct layer *l)
 {

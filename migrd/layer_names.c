@@ -57,7 +57,8 @@ static bool parse_qp(struct layer_qp *qp, const json_t *o)
 
 	*qp = (struct layer_qp){ 0 };
 	if (!state || !number(o, "qpn", QPNS, &qp->qpn) ||
-	    !number(o, "real", QPNS, &qp->real))
+	    !number(o, "real", QPNS, &qp->real) ||
+	    (json_object_get(o, "next") && !number(o, "next", QPNS, &qp->next)))
 		return false;
 	if (strcmp(state, "RTR") && strcmp(state, "RTS"))
 		return true;

@@ -59,8 +59,11 @@ bool layer_record(struct layer *l, FILE *f)
 	return good || layer_fail(l, "no memory for records");
 }
 
-/* NULL if one of them is not known yet, as its process moves, too */
-static json_t *peers_of(const struct layer_proc *p)
+/*
+ * NULL if one of them is not known yet, as its process moves, too. Before that one is
+ * suspended it is the next one that is meant; 0 if there is none.
+ */
+static json_t *peers_of(const struct layer_proc *p, bool suspended)
 {
 	json_t *peers = json_array();
 	char gid[INET6_ADDRSTRLEN];
@@ -76,29 +79,40 @@ static json_t *peers_of(const struct layer_proc *p)
 			return NULL;
 		}
 		inet_ntop(AF_INET6, &peer->gid, gid, sizeof(gid));
-		json_array_append_new(peers,
-				      json_pack("[I, I, s]",
-						(json_int_t)qp->qpn,
-						(json_int_t)peer->real, gid));
+		json_array_append_new(
+			peers, json_pack("[I, I, s]", (json_int_t)qp->qpn,
+					 (json_int_t)(suspended ? peer->real
+								: peer->next),
+					 gid));
 	}
 	return peers;
 }
 
-void layer_tell_ahead(const struct layer *l, FILE *f)
+/* Has everybody made what is to come? */
+static bool all_have_next(const struct layer *l)
+{
+	for (size_t i = l->movers; i < l->n; i++)
+		for (size_t j = 0; j < l->procs[i]->names.n_qps; j++)
+			if (l->procs[i]->names.qps[j].to &&
+			    !l->procs[i]->names.qps[j].next)
+				return false;
+	return true;
+}
+
+void layer_tell_ahead(struct layer *l, bool suspended, FILE *f)
 {
 	json_t *all = json_array(), *peers;
-	bool good = all;
+	bool good = all && !l->told_ahead && (suspended || all_have_next(l));
 
 	for (size_t i = 0; good && i < l->movers; i++) {
-		peers = peers_of(l->procs[i]);
+		peers = peers_of(l->procs[i], suspended);
 		if (peers)
 			good = !json_array_append_new(
 				all,
 				json_pack("{s:i, s:o}", "pid",
 					  l->procs[i]->inner, "peers", peers));
 	}
-	if (good)
-		tell_list(f, "peers", all);
+	l->told_ahead |= good && tell_list(f, "peers", all);
 	json_decref(all);
 }
 

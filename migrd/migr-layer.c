@@ -89,6 +89,8 @@ static bool run(struct layer *l, bool timing)
 	if (line && !strcmp(line, "record")) {
 		if (!layer_record(l, stdout))
 			return false;
+		layer_prepare(l);
+		layer_tell_ahead(l, false, stdout);
 		say("recorded");
 		line = hear(text, sizeof(text));
 	}
@@ -99,7 +101,7 @@ static bool run(struct layer *l, bool timing)
 	if (!layer_stop(l))
 		return false;
 	if (l->ahead)
-		layer_tell_ahead(l, stdout);
+		layer_tell_ahead(l, true, stdout);
 	say("stopped");
 	return start(l, timing);
 }

@@ -9,6 +9,7 @@
 #include "gate.h"
 #include "gid.h"
 #include "groups.h"
+#include "names.h"
 #include "post.h"
 #include "rebind.h"
 #include "record.h"
@@ -242,6 +243,10 @@ static int make_qp(struct shadow_qp *qp, struct swap *s)
 	struct ibv_qp_attr attr;
 	int err, mask;
 
+	if (qp->swap.spent)
+		build_drop(qp);
+	if (qp->other) /* made ahead */
+		return 0;
 	qp->other = qp_make(qp);
 	err = made(qp->other, s, "QP", qp->qp.qp_num);
 	if (!err && bury_is_dead(real_context(qp->qp.context)))
@@ -337,7 +342,46 @@ int build_make(bool all, struct swap *s)
 	return err;
 }
 
+int build_ahead(struct shadow_qp *qp, struct swap *s)
+{
+	int err = check_qp(qp, s);
+
+	errno = 0;
+	err = err ? err : make_qp(qp, s);
+	if (err)
+		build_drop(qp);
+	return err;
+}
+
 /* --- unmake --- */
+
+/* Its number is nobody's, unless it is that of the real one, on another host. */
+static struct ibv_qp *take_other(struct shadow_qp *qp)
+{
+	const struct shadow_context *c = to_context(qp->qp.context);
+	struct ibv_qp *other;
+
+	gate_lock_contexts();
+	other = qp->other;
+	qp->other = NULL;
+	qp->swap.spent = false;
+	if (other && c->qpns && other->qp_num != qp->real_num &&
+	    names_get(c->qpns, other->qp_num) == qp->qp.qp_num)
+		names_set(c->qpns, other->qp_num, 0);
+	gate_unlock_contexts();
+	return other;
+}
+
+void build_drop(struct shadow_qp *qp)
+{
+	struct ibv_qp *other;
+
+	if (!SLIST_EMPTY(&qp->groups) && qp->other)
+		groups_leave(qp);
+	other = take_other(qp);
+	if (other)
+		real()->ibv_destroy_qp(other);
+}
 
 #define UNMAKE_EACH(c, obj, list, unmake)              \
 	do {                                           \
@@ -382,12 +426,10 @@ static void unmake_objects(struct shadow_context *c)
 
 	/* those that are bound hold on to their QPs and regions */
 	UNMAKE_EACH(c, mw, mws, ibv_dealloc_mw);
-	TAILQ_FOREACH (qp, &c->qps, entry)
-		if (qp->other)
-			groups_leave(qp);
-	UNMAKE_EACH(c, qp, qps, real()->ibv_destroy_qp);
-	TAILQ_FOREACH (qp, &c->qps, entry)
+	TAILQ_FOREACH (qp, &c->qps, entry) {
+		build_drop(qp);
 		marker_unmake_ah(qp);
+	}
 	UNMAKE_EACH(c, srq, srqs, real()->ibv_destroy_srq);
 	UNMAKE_EACH(c, cq, cqs, real()->ibv_destroy_cq);
 	TAILQ_FOREACH (ch, &c->channels, entry)

@@ -35,6 +35,19 @@ int build_make(bool all, struct swap *s);
  */
 int build_first_step(const struct shadow_qp *qp, struct ibv_qp_attr *attr);
 
+/**
+ * build_ahead - the same of one QP, which is used by the next build_make() that it is
+ * chosen for
+ */
+int build_ahead(struct shadow_qp *qp, struct swap *s);
+
+/**
+ * build_drop - destroy what of a QP is not, or not any more, its real one, if there is one
+ *
+ * Context: the gate is closed; or within it, as long as the QP is in no multicast groups
+ */
+void build_drop(struct shadow_qp *qp);
+
 /** build_regions - register all regions anew, with several threads. Return: the same */
 int build_regions(struct swap *s);
 

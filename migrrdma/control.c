@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ahead.h"
 #include "arena.h"
 #include "clock.h"
 #include "device.h"
@@ -166,6 +167,7 @@ static void serve(int fd)
 	client = -1;
 	if (!layer_is_held())
 		layer_give_up();
+	ahead_end();
 	elsewhere_forget();
 	if (is_connection(fd))
 		close(fd);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bound.h"
+#include "build.h"
 #include "control.h"
 #include "events.h"
 #include "gate.h"
@@ -290,6 +291,7 @@ static int destroy_qp(struct shadow_qp *s)
 
 	if (err)
 		return err;
+	build_drop(s);
 	suspend_forget_marker(s);
 	unlist_qp(s);
 	marker_drop_ah(s);

@@ -2,6 +2,7 @@
 /*
  * What is set of queue pairs, and asked
  */
+#include "build.h"
 #include "control.h"
 #include "gate.h"
 #include "record.h"
@@ -55,6 +56,7 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	struct ibv_qp_attr a = *attr;
 	int err;
 
+	build_drop(s); /* what was made ahead is as this one was */
 	if (takes_markers(s))
 		a.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (is_behind(s) && can_wait(s, attr, mask))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ahead.h"
 #include "build.h"
 #include "clock.h"
 #include "events.h"
@@ -358,7 +359,10 @@ static int replace(bool all, uint64_t deadline, struct swap *s)
 	if (!err)
 		err = stop_and_swap(all, deadline, s);
 	begin = clock_ns();
-	undo_build(); /* of old ones, or of the new */
+	if (all || !s->swapped)
+		undo_build(); /* of old ones, or of the new */
+	else
+		ahead_left(); /* they are in nobody's way */
 	s->destroy_ns = clock_ns() - begin;
 	presetup_end(s->swapped);
 	return err;

@@ -302,7 +302,8 @@ struct shadow_qp {
 		bool marked; /* the flush of a RECV that is a marker is to come */
 		bool stopped; /* all is flushed */
 		bool apart; /* the real one is not in the application's state */
-		bool told;  /* where its peer is now: */
+		bool spent; /* @other is what was replaced, not what is to come */
+		bool told; /* where its peer is now: */
 		uint32_t peer_num;
 		union ibv_gid peer_gid;
 	} swap;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ahead.h"
 #include "clock.h"
 #include "control.h"
 #include "flags.h"
@@ -275,6 +276,8 @@ static int do_suspend(const uint32_t *qpns, unsigned int n, uint64_t deadline,
 	suspend_make_markers();
 	if (!close_gate(deadline))
 		return refuse(s, ETIMEDOUT, "a verb does not return");
+	if (!n)
+		ahead_drop();
 	err = choose(qpns, n, s);
 	if (err) {
 		suspend_let_verbs();

@@ -62,6 +62,7 @@ static void swap_qp(struct shadow_qp *qp)
 	qp->other = old;
 	qp->swap.apart = qp->qp.state != qp->real->state || qp->swap.dead;
 	qp->swap.moved = qp->swap.stopped = qp->swap.told = false;
+	qp->swap.spent = true;
 }
 
 static void swap_context(struct shadow_context *c)

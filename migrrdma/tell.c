@@ -99,6 +99,8 @@ static void tell_qp(FILE *f, const struct shadow_qp *qp,
 		fprintf(f, ", \"gid\": \"%s\"", gid_text(&gid, text));
 	if (qp->attr_mask & IBV_QP_AV)
 		tell_peer(f, qp);
+	if (qp->other && !qp->swap.spent)
+		fprintf(f, ", \"next\": %u", qp->other->qp_num);
 	own = gids && qp->qp.qp_type == IBV_QPT_UD
 		      ? gids_any(gids, qp->attr.port_num)
 		      : NULL;

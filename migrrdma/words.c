@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ahead.h"
 #include "control.h"
 #include "elsewhere.h"
 #include "peer.h"
@@ -192,6 +193,25 @@ static bool do_replace(int fd, const struct words *w)
 	return true;
 }
 
+static bool do_prepare(int fd, const struct words *w)
+{
+	uint32_t qpns[MOST_WORDS], ms;
+	struct swap s;
+	int err;
+
+	if (!limit_and_qpns(w, &ms, qpns) || w->n == 2)
+		return false;
+	err = layer_prepare(qpns, w->n - 2, ms, &s);
+	if (err)
+		refuse(fd, err, s.reason);
+	else
+		answer(fd,
+		       "{\"ok\": true, \"qps\": %u, \"build_us\": %" PRIu64
+		       "}\n",
+		       s.objects, s.build_ns / 1000);
+	return true;
+}
+
 static bool do_hold(int fd, const struct words *w)
 {
 	uint32_t ms, seconds;
@@ -344,19 +364,13 @@ void words_obey(int fd, char *line)
 		const char *word;
 		bool (*obey)(int fd, const struct words *w);
 	} all[] = {
-		{ "suspend", do_suspend },
-		{ "resume", do_resume },
-		{ "names", do_names },
-		{ "replace", do_replace },
-		{ "peer", do_peer },
-		{ "keys", do_keys },
-		{ "key", do_key },
-		{ "connect", do_connect },
-		{ "hold", do_hold },
-		{ "record", do_record },
-		{ "presetup", do_presetup },
-		{ "check", do_check },
-		{ "elsewhere", do_elsewhere },
+		{ "suspend", do_suspend }, { "resume", do_resume },
+		{ "names", do_names },	   { "prepare", do_prepare },
+		{ "replace", do_replace }, { "peer", do_peer },
+		{ "keys", do_keys },	   { "key", do_key },
+		{ "connect", do_connect }, { "hold", do_hold },
+		{ "record", do_record },   { "presetup", do_presetup },
+		{ "check", do_check },	   { "elsewhere", do_elsewhere },
 	};
 	struct words w;
 

@@ -44,8 +44,9 @@ static void says_list(const char *word, const char *list)
 	CHECK(layer_says(list), "%s", heard);
 }
 
-/* up to the restore; what is said of it, and of its QPs */
-static void stop(const char *record, const char *records, const char *peers)
+/* up to the restore; what is said of it, and of its QPs, and when */
+static void stop_when(const char *record, const char *records,
+		      const char *peers, bool early)
 {
 	answers(&mover, "record", record);
 	layer_begin("n2");
@@ -53,14 +54,26 @@ static void stop(const char *record, const char *records, const char *peers)
 	layer_tell("record\n");
 	CHECK(layer_says_some("records "), "%s", heard);
 	says_list("records ", records);
+	if (early) {
+		CHECK(layer_says("peers "), "%s", heard);
+		says_list("peers ", peers);
+	}
 	CHECK(layer_says("recorded"), "%s", heard);
+	CHECK(strstr(was_told(&partner), "\nprepare 1000 27\nnames\n"));
 	layer_tell("stop\n");
-	CHECK(layer_says("peers "), "%s", heard);
-	says_list("peers ", peers);
+	if (!early) {
+		CHECK(layer_says("peers "), "%s", heard);
+		says_list("peers ", peers);
+	}
 	CHECK(layer_says("stopped"), "%s", heard);
 	was_told(&mover);
 	was_told(&partner);
 	layer_tell("restored n2\n");
+}
+
+static void stop(const char *record, const char *records, const char *peers)
+{
+	stop_when(record, records, peers, false);
 }
 
 static void done(const char *taped)
@@ -108,13 +121,14 @@ static void test_long(void)
 
 int main(void)
 {
-	char records[256], peers[256];
+	char records[256], peers[256], early[256];
 	const char *told;
 
 	rig_begin();
 	daemon_start("ctr/*/run/migrrdma", "none");
 	start_both();
 	told_of(records, peers, sizeof(records));
+	strcpy(early, peers);
 
 	puts("nothing was spared");
 	stop(RECORD, records, peers);
@@ -124,6 +138,27 @@ int main(void)
 	answers(&mover, "connect", TAPED);
 	stop(RECORD, records, peers);
 	done("\"taped\": 6}");
+
+	puts("partners have made what is to come, before anybody stops");
+	answers(&partner, "names",
+		NAMES(QP("27", "127, \"next\": 227", "17", AT("117")), ""));
+	sprintf(strstr(early, "127"), "227%s", strstr(peers, "127") + 3);
+	stop_when(RECORD, records, early, true);
+	done("\"taped\": 6}");
+	answers(&partner, "names",
+		NAMES(QP("27", "127, \"next\": 1.5", "17", AT("117")), ""));
+	layer_begin(NULL);
+	CHECK(layer_says("failed ") && strstr(heard, "QP 27 is no QP"), "%s",
+	      heard);
+	CHECK(layer_ends() == 1);
+	check_ended();
+	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("117")), ""));
+
+	puts("partners who cannot prepare, or do not know how");
+	answers(&partner, "prepare", REFUSAL("full"));
+	stop(RECORD, records, peers);
+	done("\"taped\": 6}");
+	answers(&partner, "prepare", NULL);
 
 	puts("who leads to himself has no peers that are known before");
 	answers(&mover, "names", NAMES(QP17 ", " PAIR, ""));

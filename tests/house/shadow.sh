@@ -62,7 +62,10 @@ echo "ready {}"
 while read -r word rest; do
 	may_fail "$word"
 	case $word in
-	connect) echo "connected {}" ;;
+	connect)
+		{ grep -q ready "$HOUSE/said" && echo after || echo before; } \
+			>>"$HOUSE/connected"
+		echo "connected {}" ;;
 	hand)
 		echo "${rest##*/}" >>"$HOUSE/handed"
 		echo handed
@@ -73,16 +76,17 @@ done
 END
 PATH=$tmp/bin:$PATH
 
-arrives() # [RECORDS [PEERS]]
+peers='[{"pid": 1, "peers": []}, {"pid": 2, "peers": []}]'
+arrives() # [RECORDS [PEERS [LATE]]]: those that are known before it stops, or only then
 {
 	local records=${1-'[{"pid": 1, "record": 1}, {"pid": 2, "record": 2}]'}
-	local peers=${2-'[{"pid": 1, "peers": []}, {"pid": 2, "peers": []}]'}
+	local early=${2-$peers} late=${3-'[]'}
 
-	rm -f "$tmp/handed"
-	touch "$tmp/handed"
+	rm -f "$tmp/handed" "$tmp/connected"
+	touch "$tmp/handed" "$tmp/connected"
 	{
 		printf '%s\n' 10.20.0.143 / '' {} ${#records} "$records" \
-			${#peers} "$peers"
+			${#early} "$early" ${#late} "$late"
 		for f in image whole; do tar -C "$tmp/sent" -cf - $f; done
 	} | timeout 60 migr-ctr receive one >"$tmp/said" 2>"$tmp/errors" ||
 		fail "it does not arrive: $(<"$tmp/errors")"
@@ -100,6 +104,12 @@ say "all is well"
 arrives
 handed 1.sock 2.sock
 [ ! -s "$tmp/errors" ] || fail "it says: $(<"$tmp/errors")"
+[ "$(xargs <"$tmp/connected")" = "before before" ] || fail "$(<"$tmp/connected")"
+
+say "peers that are known late"
+arrives '[{"pid": 1, "record": 1}, {"pid": 2, "record": 2}]' '[]' "$peers"
+handed 1.sock 2.sock
+[ "$(xargs <"$tmp/connected")" = "after after" ] || fail "$(<"$tmp/connected")"
 
 for signal in KILL STOP; do
 	for when in made connect hand; do
@@ -116,6 +126,8 @@ for list in '' '{' 7 '{"pid": 1}' '[7]' '[{"pid": 1.5}]' \
 	arrives "$list"
 	handed
 	HOUSE_FAULT='' arrives '[{"pid": 1, "record": 1}]' "$list"
+	handed 1.sock
+	HOUSE_FAULT='' arrives '[{"pid": 1, "record": 1}]' '[]' "$list"
 	handed 1.sock
 done
 [ ! -e "$tmp/bad" ] || fail "a list was run"

@@ -117,6 +117,8 @@ static void *qps(void *arg)
 		if (srq)
 			ibv_destroy_srq(srq);
 		r->rounds++;
+		/* what is connected after a STOP cannot be dumped */
+		usleep((unsigned int)random() % 5000);
 	}
 	return NULL;
 }
@@ -135,16 +137,24 @@ static void *states(void *arg)
 	return NULL;
 }
 
+/* of the first pair; when its patience is over it begins anew */
 static void *traffic(void *arg)
 {
 	struct race *r = arg;
+	struct ibv_qp *qp = r->s.qp[0];
 	struct ibv_wc wc;
+	bool failed;
 
 	while (!over(r)) {
+		failed = false;
 		qp_post_recv(&r->s, 0);
 		qp_post_send(&r->s, 0);
 		while (ibv_poll_cq(r->s.cq, 1, &wc) > 0)
-			;
+			failed |= wc.status && wc.qp_num == qp->qp_num;
+		if (!failed)
+			continue;
+		qp_reset(qp);
+		qp_connect(r->rig, qp, qp->qp_num, 5, 5);
 	}
 	return NULL;
 }

@@ -105,7 +105,7 @@ static void peer_moves(struct rig rtr)
 		MUST(!qp_post_recv(&s, i));
 	}
 	rig_take(&rtr, &s);
-	EXPECT((int)(rig_counter(&rtr, "migr_qp_paused") - paused), N_QPS);
+	rig_wait_for(&rtr, "migr_qp_paused", paused + N_QPS);
 
 	probes = rig_counter(&rtr, "migr_probe_sent");
 	for (int i = 0; i < N_QPS; i++) {

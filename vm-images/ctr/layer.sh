@@ -218,7 +218,7 @@ shadows_ready()
 	done
 }
 
-# Partners have their new queue pairs. It takes a while, and nobody waits for it.
+# Partners have made their new queue pairs.
 shadows_connect() # PEERS
 {
 	local pid
@@ -229,6 +229,18 @@ shadows_connect() # PEERS
 			shadow_connects[pid]=1
 		}
 	done
+}
+
+# Who is not in time does not hand over either.
+shadows_connected() # SECONDS
+{
+	local pid
+
+	shadows_until=$((SECONDS + $1))
+	for pid in "${!shadow_connects[@]}"; do
+		[ -z "${shadow_pid[pid]-}" ] || shadow_said "$pid" '' || true
+	done
+	shadow_connects=()
 }
 
 shadows_end()
@@ -249,9 +261,8 @@ shadows_hand_over()
 	for pid in "${!shadow_pid[@]}"; do
 		shadow_told "$pid" "hand $at/run/migrrdma/$pid.sock"
 	done
-	shadows_until=$((SECONDS + hand_s))
+	shadows_connected $hand_s
 	for pid in "${!shadow_pid[@]}"; do
-		[ -z "${shadow_connects[pid]-}" ] || shadow_said "$pid" '' || true
 		shadow_said "$pid" handed || echo "migr-ctr: process $pid of" \
 			"$name has no pre-setup" >&2
 		shadow_drop "$pid"

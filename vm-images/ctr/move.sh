@@ -197,7 +197,9 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 		printf '%s\n' "$(cat "$dir/rdma" 2>/dev/null)"
 		cat "$dir/config.json"
 		tell_long "$layer_records"
+		tell_long "$layer_peers"
 	} >&"$to"
+	layer_peers='[]' # they are told
 	empty_image
 	doors_open checkpoint
 	phase=prepare
@@ -269,13 +271,14 @@ receive_ends()
 
 cmd_receive() # NAME, with addresses, root, configuration, records and image as stdin
 {
-	local ip root rdma spec records peers
+	local ip root rdma spec records peers late
 
 	IFS= read -r ip
 	IFS= read -r root
 	IFS= read -r rdma
 	IFS= read -r spec
 	records=$(hear_long) || exit 1
+	peers=$(hear_long) || exit 1
 	must_not_be_another
 	need_root "$root"
 	trap receive_ends EXIT
@@ -296,10 +299,15 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 	shadows_start "$records"
 	said ready || exit 1
 	shadows_ready
+	[ -n "$rdma" ] || {
+		shadows_connect "$peers"
+		shadows_connected $make_s
+	}
 	echo ready
 
-	peers=$(hear_long) || exit 1
-	[ -n "$rdma" ] || shadows_connect "$peers"
+	late=$(hear_long) || exit 1
+	[ "$late" = '[]' ] || peers=$late
+	[ -n "$rdma" ] || shadows_connect "$late"
 	unpack || die "$name did not arrive whole"
 	echo transfer
 	# whose place is written down
