@@ -67,27 +67,73 @@ static void tell_keys(struct layer *l, struct layer_proc *p,
 /*
  * Where its peer is now: one that stays has the GID that it had. Of whom that is not so
  * nothing is believed any more, and nobody else is held up by him.
+ *
+ * Return: its real number; 0: it is gone
  */
-static void tell_peer(struct layer *l, struct layer_proc *p,
-		      const struct layer_qp *qp)
+static uint32_t find_peer(struct layer *l, const struct layer_proc *p,
+			  const struct layer_qp *qp, struct in6_addr *gid)
 {
 	const struct layer_qp *peer =
 		layer_names_qp(&qp->to->names, qp->peer_qpn);
-	const struct in6_addr *gid = &qp->to_gid;
-	uint32_t qpn = 0; /* it is gone */
-	char text[INET6_ADDRSTRLEN];
 
+	*gid = qp->to_gid;
 	if (!qp->to->is_lost && peer && peer->to == p &&
 	    (qp->to->is_mover ||
 	     !memcmp(&peer->gid, &qp->to_gid, sizeof(peer->gid)))) {
-		gid = &peer->gid;
-		qpn = peer->real;
-	} else if (!qp->to->is_lost) {
+		*gid = peer->gid;
+		return peer->real;
+	}
+	if (!qp->to->is_lost)
 		layer_proc_fails(l, qp->to, "QP %u is gone, or elsewhere",
 				 qp->peer_qpn);
+	return 0;
+}
+
+/* a line for those that follow each other and lead to the same process, at the same GID */
+struct told {
+	char line[LINE_BYTES];
+	size_t bytes;
+	const struct layer_proc *to;
+	struct in6_addr gid;
+};
+
+static void tell_line(struct layer_proc *p, struct told *t)
+{
+	if (t->bytes)
+		layer_tell(p, "%s", t->line);
+	t->bytes = 0;
+}
+
+static void tell_peer(struct layer *l, struct layer_proc *p,
+		      const struct layer_qp *qp, struct told *t)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr gid;
+	uint32_t qpn = find_peer(l, p, qp, &gid);
+
+	if (t->to != qp->to || memcmp(&t->gid, &gid, sizeof(gid)) ||
+	    t->bytes > sizeof(t->line) / 2)
+		tell_line(p, t);
+	if (t->bytes) {
+		t->bytes += (size_t)sprintf(t->line + t->bytes, " %u %u",
+					    qp->qpn, qpn);
+		return;
 	}
-	inet_ntop(AF_INET6, gid, text, sizeof(text));
-	layer_tell(p, "peer %u %u %s %s", qp->qpn, qpn, text, qp->to->id);
+	inet_ntop(AF_INET6, &gid, text, sizeof(text));
+	t->bytes = (size_t)sprintf(t->line, "peer %u %u %s %s", qp->qpn, qpn,
+				   text, qp->to->id);
+	t->to = qp->to;
+	t->gid = gid;
+}
+
+static void tell_peers(struct layer *l, struct layer_proc *p)
+{
+	struct told t = { .bytes = 0 };
+
+	for (size_t i = 0; i < p->names.n_qps; i++)
+		if (p->names.qps[i].to)
+			tell_peer(l, p, &p->names.qps[i], &t);
+	tell_line(p, &t);
 }
 
 /* what they need to know of those that they lead to */
@@ -101,9 +147,7 @@ static void exchange(struct layer *l)
 		for (size_t j = 0; j < l->n; j++)
 			if (has_told(p, l->procs[j]))
 				tell_keys(l, p, l->procs[j]);
-		for (size_t j = 0; j < p->names.n_qps; j++)
-			if (p->names.qps[j].to)
-				tell_peer(l, p, &p->names.qps[j]);
+		tell_peers(l, p);
 	}
 	layer_round(l);
 }

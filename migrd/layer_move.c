@@ -165,7 +165,7 @@ bool layer_stop(struct layer *l)
 	}
 	l->suspend = layer_since(&begin);
 	replaced = replace_partners(l);
-	named = replaced && (!l->ahead || layer_get_names(l));
+	named = replaced && (!l->ahead || l->told_ahead || layer_get_names(l));
 	l->replace_partners = layer_since(&begin);
 	if (named && hold_movers(l)) {
 		l->hold = layer_since(&begin);

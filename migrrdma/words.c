@@ -232,18 +232,24 @@ static bool do_hold(int fd, const struct words *w)
 	return true;
 }
 
+/* QPN REAL GID ID [QPN REAL...] behind the first word: at the same place, in the same process */
 static bool do_peer(int fd, const struct words *w)
 {
-	uint32_t qpn, peer_num;
+	uint32_t qpns[MOST_WORDS / 2], peers[MOST_WORDS / 2];
+	unsigned int n = 0;
 	union ibv_gid gid;
-	struct swap s;
-	int err;
+	struct swap s = {};
+	int err = 0;
 
-	if (w->n != 5 || !number32(w->word[1], QPNS, &qpn) ||
-	    !number32(w->word[2], QPNS, &peer_num) ||
+	if (w->n < 5 || !(w->n % 2) ||
 	    inet_pton(AF_INET6, w->word[3], gid.raw) != 1 || !is_id(w->word[4]))
 		return false;
-	err = layer_set_peer(qpn, peer_num, &gid, w->word[4], &s);
+	for (unsigned int i = 1; i < w->n; i += i == 1 ? 4 : 2, n++)
+		if (!number32(w->word[i], QPNS, &qpns[n]) ||
+		    !number32(w->word[i + 1], QPNS, &peers[n]))
+			return false;
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = layer_set_peer(qpns[i], peers[i], &gid, w->word[4], &s);
 	done(fd, err, s.reason);
 	return true;
 }

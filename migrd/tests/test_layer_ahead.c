@@ -48,6 +48,8 @@ static void says_list(const char *word, const char *list)
 static void stop_when(const char *record, const char *records,
 		      const char *peers, bool early)
 {
+	const char *told;
+
 	answers(&mover, "record", record);
 	layer_begin("n2");
 	CHECK(layer_says("checked"), "%s", heard);
@@ -67,7 +69,11 @@ static void stop_when(const char *record, const char *records,
 	}
 	CHECK(layer_says("stopped"), "%s", heard);
 	was_told(&mover);
-	was_told(&partner);
+	/* asked again only for what has not been told */
+	told = was_told(&partner);
+	CHECK(strstr(told, "\nreplace 1000 27\n") &&
+		      !strstr(told, "\nreplace 1000 27\nnames\n") == early,
+	      "%s", told);
 	layer_tell("restored n2\n");
 }
 

@@ -226,6 +226,9 @@ static void test_words(void)
 		"replace 100  1\n",
 		"peer 1 2 fe80::1\n",
 		"peer 1 2 fe80::1 id more\n",
+		"peer 1 2 fe80::1 id 3\n",
+		"peer 1 2 fe80::1 id 3 4 5\n",
+		"peer 1 2 fe80::1 id 3 0x1000000\n",
 		"peer 1 2 10.0.0.1 id\n",
 		"peer 1 2 fe80::1 \"id\n",
 		"peer -1 2 fe80::1 id\n",
@@ -322,11 +325,9 @@ static void test_words(void)
 	f = dial();
 	CHECK(does(f, "replace 20000\n"));
 	world_look();
-	snprintf(line, sizeof(line), "peer %u 0x5001 fe00::77 host-2:1234\n",
-		 w.qp->qp_num);
-	CHECK(does(f, line));
-	snprintf(line, sizeof(line), "peer 0x%x 20482 fe00::77 host-2:1234\n",
-		 w.of_srq->qp_num);
+	snprintf(line, sizeof(line),
+		 "peer %u 0x5001 fe00::77 host-2:1234 0x%x 20482\n",
+		 w.qp->qp_num, w.of_srq->qp_num);
 	CHECK(does(f, line));
 	CHECK(does(f, "connect\n") && does(f, "resume\n"));
 	/* another one is told at any time, but not that there are no others */
