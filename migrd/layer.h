@@ -31,9 +31,12 @@ enum {
 struct layer_proc;
 
 struct layer_qp {
-	uint32_t qpn, real;	   /* for the program, and for the device */
-	uint32_t next;		   /* what is made ahead for the device, or 0 */
-	uint32_t peer_qpn, at_qpn; /* so of its peer */
+	uint32_t qpn, real;	  /* for the program, and for the device */
+	uint32_t next;		  /* what is made ahead for the device, or 0 */
+	struct in6_addr next_gid; /* of that, where the container is to go */
+	uint32_t led; /* where its next one was led to ahead, or 0 */
+	struct in6_addr led_gid;
+	uint32_t peer_qpn, at_qpn;   /* so of its peer */
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
 
@@ -267,12 +270,26 @@ bool layer_record(struct layer *l, FILE *f);
  */
 void layer_tell_ahead(struct layer *l, bool suspended, FILE *f);
 
+/**
+ * layer_lead - read what queue pairs shadow processes have connected, and lead those that
+ * partners have made there
+ * @bytes: of the line that comes
+ *
+ * A list of the numbers of processes in the container, "pid", and, "made", lists of a QP's
+ * number, its real one there, and its GID. Who cannot be led is connected later.
+ *
+ * Return: false if it is none
+ */
+bool layer_lead(struct layer *l, const char *bytes, FILE *f);
+
 /* count what was spared, and say who was not made before he was there, and why: of their last
  * answers, to "replace" or "connect" */
 void layer_note_presetup(struct layer *l);
 
 /* layer_connect.c */
 
+/* Say to @p where its QPs lead to now; or, with @ahead, what is made ahead will. */
+void layer_tell_peers(struct layer *l, struct layer_proc *p, bool ahead);
 /* ms since *@begin, which is now then */
 double layer_since(double *begin);
 /* nobody has failed, and nothing is to be sent */
@@ -291,6 +308,12 @@ bool layer_connect(struct layer *l, double *begin);
 
 /* Partners make their new queue pairs before anybody is suspended. Who cannot does so later. */
 void layer_prepare(struct layer *l);
+
+/*
+ * Partners whose new queue pairs were led to others than the container has now get other ones.
+ * Return: are there some?
+ */
+bool layer_led_astray(struct layer *l);
 
 bool layer_stop(struct layer *l);
 

@@ -89,6 +89,20 @@ static uint32_t find_peer(struct layer *l, const struct layer_proc *p,
 	return 0;
 }
 
+/* the one that a shadow process has, which is to be a mover's; 0 if there is none */
+static uint32_t find_next(const struct layer_qp *qp, struct in6_addr *gid)
+{
+	const struct layer_qp *peer =
+		qp->to->is_mover && qp->next
+			? layer_names_qp(&qp->to->names, qp->peer_qpn)
+			: NULL;
+
+	if (!peer || !peer->next)
+		return 0;
+	*gid = peer->next_gid;
+	return peer->next;
+}
+
 /* a line for those that follow each other and lead to the same process, at the same GID */
 struct told {
 	char line[LINE_BYTES];
@@ -104,12 +118,12 @@ static void tell_line(struct layer_proc *p, struct told *t)
 	t->bytes = 0;
 }
 
-static void tell_peer(struct layer *l, struct layer_proc *p,
-		      const struct layer_qp *qp, struct told *t)
+static void tell_peer(struct layer_proc *p, const char *word,
+		      const struct layer_qp *qp, uint32_t qpn,
+		      const struct in6_addr *at, struct told *t)
 {
 	char text[INET6_ADDRSTRLEN];
-	struct in6_addr gid;
-	uint32_t qpn = find_peer(l, p, qp, &gid);
+	struct in6_addr gid = *at;
 
 	if (t->to != qp->to || memcmp(&t->gid, &gid, sizeof(gid)) ||
 	    t->bytes > sizeof(t->line) / 2)
@@ -120,19 +134,32 @@ static void tell_peer(struct layer *l, struct layer_proc *p,
 		return;
 	}
 	inet_ntop(AF_INET6, &gid, text, sizeof(text));
-	t->bytes = (size_t)sprintf(t->line, "peer %u %u %s %s", qp->qpn, qpn,
-				   text, qp->to->id);
+	t->bytes = (size_t)sprintf(t->line, "%s %u %u %s %s", word, qp->qpn,
+				   qpn, text, qp->to->id);
 	t->to = qp->to;
 	t->gid = gid;
 }
 
-static void tell_peers(struct layer *l, struct layer_proc *p)
+void layer_tell_peers(struct layer *l, struct layer_proc *p, bool ahead)
 {
 	struct told t = { .bytes = 0 };
+	struct in6_addr gid;
+	uint32_t qpn;
 
-	for (size_t i = 0; i < p->names.n_qps; i++)
-		if (p->names.qps[i].to)
-			tell_peer(l, p, &p->names.qps[i], &t);
+	for (size_t i = 0; i < p->names.n_qps; i++) {
+		struct layer_qp *qp = &p->names.qps[i];
+
+		if (!qp->to)
+			continue;
+		qpn = ahead ? find_next(qp, &gid) : find_peer(l, p, qp, &gid);
+		if (ahead && !qpn)
+			continue;
+		if (ahead) {
+			qp->led = qpn;
+			qp->led_gid = gid;
+		}
+		tell_peer(p, ahead ? "lead" : "peer", qp, qpn, &gid, &t);
+	}
 	tell_line(p, &t);
 }
 
@@ -147,7 +174,7 @@ static void exchange(struct layer *l)
 		for (size_t j = 0; j < l->n; j++)
 			if (has_told(p, l->procs[j]))
 				tell_keys(l, p, l->procs[j]);
-		tell_peers(l, p);
+		layer_tell_peers(l, p, false);
 	}
 	layer_round(l);
 }
@@ -185,6 +212,10 @@ static void get_real_names(struct layer *l)
 {
 	layer_get_names(l);
 	layer_go_on(l);
+	if (layer_led_astray(l)) {
+		layer_get_names(l);
+		layer_go_on(l);
+	}
 	layer_check_owners(l, true);
 	layer_go_on(l);
 }

@@ -48,6 +48,41 @@ void layer_prepare(struct layer *l)
 	*l->reason = 0;
 }
 
+static bool is_astray(const struct layer_proc *p)
+{
+	for (size_t i = 0; i < p->names.n_qps; i++) {
+		const struct layer_qp *qp = &p->names.qps[i], *peer;
+
+		if (!qp->led || !qp->to || qp->to->is_lost)
+			continue;
+		peer = layer_names_qp(&qp->to->names, qp->peer_qpn);
+		if (!peer || peer->real != qp->led ||
+		    memcmp(&peer->gid, &qp->led_gid, sizeof(peer->gid)))
+			return true;
+	}
+	return false;
+}
+
+bool layer_led_astray(struct layer *l)
+{
+	bool any = false;
+
+	for (size_t i = l->movers; i < l->n; i++) {
+		struct layer_proc *p = l->procs[i];
+
+		if (p->is_lost || !is_astray(p))
+			continue;
+		any = true;
+		replace_qps(l, p);
+		for (size_t j = 0; j < p->names.n_qps; j++)
+			p->names.qps[j].led = 0;
+	}
+	if (any)
+		layer_round(l);
+	layer_go_on(l);
+	return any;
+}
+
 /* Who has not answered may have done it, and only who has refused has not. */
 static bool replace_partners(struct layer *l)
 {

@@ -210,6 +210,8 @@ static void take_over(struct layer_names *to, struct layer_names *from)
 			continue;
 		to->qps[i].to = old->to;
 		to->qps[i].to_gid = old->to_gid;
+		to->qps[i].led = old->led;
+		to->qps[i].led_gid = old->led_gid;
 		to->qps[i].was = old->was;
 		to->qps[i].was_gid = old->was_gid;
 	}

@@ -4,12 +4,17 @@
  * they still run here, by programs that are told what that is.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layer.h"
 #include "note.h"
+
+enum {
+	QPNS = 1 << 24,
+};
 
 /* Its length first, as the shell reads a line of which it does not know that byte by byte. */
 static bool tell_list(FILE *f, const char *word, const json_t *list)
@@ -114,6 +119,94 @@ void layer_tell_ahead(struct layer *l, bool suspended, FILE *f)
 	}
 	l->told_ahead |= good && tell_list(f, "peers", all);
 	json_decref(all);
+}
+
+/* --- what they have connected --- */
+
+static struct layer_proc *mover(struct layer *l, json_int_t inner)
+{
+	for (size_t i = 0; i < l->movers; i++)
+		if (l->procs[i]->inner == inner)
+			return l->procs[i];
+	return NULL;
+}
+
+static bool note_made(struct layer_proc *p, json_t *made)
+{
+	json_int_t qpn, real;
+	struct layer_qp *qp;
+	const char *gid;
+	json_t *json;
+	size_t i;
+
+	json_array_foreach (made, i, json) {
+		if (json_unpack(json, "[I, I, s !]", &qpn, &real, &gid) ||
+		    qpn < 0 || qpn >= QPNS || real <= 0 || real >= QPNS)
+			return false;
+		qp = layer_names_qp(&p->names, (uint32_t)qpn);
+		if (!qp || inet_pton(AF_INET6, gid, &qp->next_gid) != 1)
+			return false;
+		qp->next = (uint32_t)real;
+	}
+	return true;
+}
+
+static bool note_all_made(struct layer *l, json_t *list)
+{
+	struct layer_proc *p;
+	json_t *json, *made;
+	json_int_t inner;
+	size_t i;
+
+	if (!json_is_array(list))
+		return false;
+	json_array_foreach (list, i, json) {
+		if (json_unpack(json, "{s:I, s:o !}", "pid", &inner, "made",
+				&made))
+			return false;
+		p = mover(l, inner);
+		if (!p || !note_made(p, made))
+			return false;
+	}
+	return true;
+}
+
+/* Return: a line of so many bytes; NULL if it is not one */
+static char *read_line(const char *bytes, FILE *f)
+{
+	char *end, *line = NULL;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(bytes, &end, 10);
+	if (errno || *end || end == bytes || !n || n > MOST_SAID)
+		return NULL;
+	line = malloc(n + 2);
+	if (line && fread(line, 1, n + 1, f) == n + 1 && line[n] == '\n') {
+		line[n] = 0;
+		return line;
+	}
+	free(line);
+	return NULL;
+}
+
+bool layer_lead(struct layer *l, const char *bytes, FILE *f)
+{
+	char *line = read_line(bytes, f);
+	json_error_t error;
+	json_t *list = line ? json_loads(line, 0, &error) : NULL;
+	bool good = note_all_made(l, list);
+
+	free(line);
+	json_decref(list);
+	if (!good)
+		return layer_fail(l, "that is no list of what was made");
+	for (size_t i = l->movers; i < l->n; i++)
+		layer_tell_peers(l, l->procs[i], true);
+	layer_round(l);
+	layer_begin_anew(l);
+	*l->reason = 0;
+	return true;
 }
 
 void layer_note_presetup(struct layer *l)

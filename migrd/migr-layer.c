@@ -94,6 +94,12 @@ static bool run(struct layer *l, bool timing)
 		say("recorded");
 		line = hear(text, sizeof(text));
 	}
+	if (line && l->told_ahead && !strncmp(line, "made ", 5)) {
+		if (!layer_lead(l, line + 5, stdin))
+			return false;
+		say("led");
+		line = hear(text, sizeof(text));
+	}
 	if (!line)
 		return true;
 	if (strcmp(line, "stop"))

@@ -15,37 +15,45 @@ enum {
 
 static atomic_bool there_are;
 
-static int make_some(const uint32_t *qpns, unsigned int n, struct swap *s)
-{
-	struct shadow_qp *qp;
-	int err = 0;
+/* what is done with each of some QPs; without @peers they are made */
+struct job {
+	const uint32_t *qpns, *peers;
+	unsigned int n;
+	const union ibv_gid *gid;
+	uint64_t deadline;
+};
 
-	for (unsigned int i = 0; i < n && !err; i++) {
-		qp = swap_find(qpns[i], s);
-		if (!qp)
-			err = EINVAL;
-		else if (!qp_has_peer(qp))
-			err = swap_refuse(s, EINVAL,
-					  "QP 0x%06x leads to no other",
-					  qp->qp.qp_num);
-		else
-			err = build_ahead(qp, s);
-	}
-	return err;
+static int do_one(const struct job *j, unsigned int i, struct swap *s)
+{
+	struct shadow_qp *qp = swap_find(j->qpns[i], s);
+
+	if (!qp)
+		return EINVAL;
+	if (j->peers)
+		return connect_ahead(qp, j->peers[i], j->gid, s);
+	return qp_has_peer(qp)
+		       ? build_ahead(qp, s)
+		       : swap_refuse(s, EINVAL, "QP 0x%06x leads to no other",
+				     qp->qp.qp_num);
 }
 
-static int make_all(const uint32_t *qpns, unsigned int n, uint64_t deadline,
-		    struct swap *s)
+/* some at a time, while verbs wait */
+static int do_all(const struct job *j, struct swap *s)
 {
-	unsigned int some;
+	unsigned int i = 0;
 	int err = 0;
 
-	for (; n && !err; qpns += some, n -= some) {
-		some = n < AT_ONCE ? n : AT_ONCE;
-		if (!gate_close(deadline))
+	if (suspend_hold()) {
+		suspend_release();
+		return swap_refuse(s, EBUSY, "it is suspended");
+	}
+	while (i < j->n && !err) {
+		if (!gate_close(j->deadline))
 			return swap_refuse(s, ETIMEDOUT,
 					   "a verb does not return");
-		err = make_some(qpns, some, s);
+		do
+			err = do_one(j, i++, s);
+		while (i < j->n && i % AT_ONCE && !err);
 		gate_open();
 	}
 	return err;
@@ -55,19 +63,35 @@ int layer_prepare(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		  struct swap *s)
 {
 	uint64_t begin = clock_ns();
+	const struct job j = {
+		.qpns = qpns,
+		.n = n,
+		.deadline = begin + (uint64_t)timeout_ms * 1000000,
+	};
 	int err;
 
 	*s = (struct swap){};
-	if (suspend_hold()) {
-		suspend_release();
-		return swap_refuse(s, EBUSY, "it is suspended");
-	}
 	there_are = true;
-	err = make_all(qpns, n, begin + (uint64_t)timeout_ms * 1000000, s);
+	err = do_all(&j, s);
 	s->build_ns = clock_ns() - begin;
-	if (err)
+	if (err && err != EBUSY)
 		ahead_end();
 	return err;
+}
+
+int layer_lead(const uint32_t *qpns, const uint32_t *peers, unsigned int n,
+	       const union ibv_gid *gid, struct swap *s)
+{
+	const struct job j = {
+		.qpns = qpns,
+		.peers = peers,
+		.n = n,
+		.gid = gid,
+		.deadline = clock_ns() + PATIENCE,
+	};
+
+	*s = (struct swap){};
+	return do_all(&j, s);
 }
 
 void ahead_left(void)

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+union ibv_gid;
 struct swap;
 
 /**
@@ -25,6 +26,20 @@ struct swap;
  */
 int layer_prepare(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		  struct swap *s);
+
+/**
+ * layer_lead - connect what was prepared: the peer's new QPs are there
+ * @qpns: numbers of the QPs, as the application knows them
+ * @peers: the real numbers of their peers
+ * @gid: of these
+ *
+ * Nothing is sent before the QPs go on; layer_connect() finds them connected then.
+ *
+ * Return: 0; EBUSY if the process is suspended, EINVAL if there is none that was prepared, or
+ * it was led before, ETIMEDOUT, or what the provider says; with a reason
+ */
+int layer_lead(const uint32_t *qpns, const uint32_t *peers, unsigned int n,
+	       const union ibv_gid *gid, struct swap *s);
 
 /** ahead_left - QPs that were replaced are left for ahead_end() */
 void ahead_left(void);

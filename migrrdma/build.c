@@ -364,7 +364,7 @@ static struct ibv_qp *take_other(struct shadow_qp *qp)
 	gate_lock_contexts();
 	other = qp->other;
 	qp->other = NULL;
-	qp->swap.spent = false;
+	qp->swap.spent = qp->swap.led = false;
 	if (other && c->qpns && other->qp_num != qp->real_num &&
 	    names_get(c->qpns, other->qp_num) == qp->qp.qp_num)
 		names_set(c->qpns, other->qp_num, 0);

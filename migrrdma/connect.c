@@ -116,10 +116,22 @@ static bool is_dead(const struct shadow_qp *qp)
 	       (qp->swap.told && !qp->swap.peer_num);
 }
 
+/* Its state has come along when it was made ahead. */
+static bool is_led_astray(const struct shadow_qp *qp)
+{
+	return qp->swap.there && (qp->swap.peer_num != qp->swap.led_num ||
+				  memcmp(&qp->swap.peer_gid, &qp->swap.led_gid,
+					 sizeof(qp->swap.led_gid)));
+}
+
 static int check(const struct shadow_qp *qp, struct swap *s)
 {
 	if (qp->swap.moved)
 		return swap_refuse(s, EINVAL, "QP 0x%06x is not replaced yet",
+				   qp->qp.qp_num);
+	if (qp->swap.apart && qp->swap.told && !is_dead(qp) &&
+	    is_led_astray(qp))
+		return swap_refuse(s, EINVAL, "QP 0x%06x leads elsewhere",
 				   qp->qp.qp_num);
 	if (qp->swap.apart && is_connected(qp) && !is_dead(qp) &&
 	    !qp->swap.told)
@@ -129,26 +141,53 @@ static int check(const struct shadow_qp *qp, struct swap *s)
 }
 
 /*
- * from the state it is in to this one, or further than that already
+ * from the state that the real one @to is in to this one, or further than that already
  *
  * @gid: of the peer that it has now; NULL: of the one that the application knows
  */
-static int go_to(struct shadow_qp *qp, enum ibv_qp_state state,
-		 uint32_t peer_num, const union ibv_gid *gid)
+static int bring_to(const struct shadow_qp *qp, struct ibv_qp *to,
+		    enum ibv_qp_state state, uint32_t peer_num,
+		    const union ibv_gid *gid)
 {
 	struct ibv_qp_attr attr;
-	int mask, err;
+	int mask;
 
-	if (qp->real->state >= state)
+	if (to->state >= state)
 		return 0;
 	mask = record_step(qp, state, &attr);
 	if (gid && mask & IBV_QP_DEST_QPN) {
 		attr.dest_qp_num = peer_num;
 		attr.ah_attr.grh.dgid = *gid;
 	}
-	err = real()->ibv_modify_qp(qp->real, &attr, mask);
+	return real()->ibv_modify_qp(to, &attr, mask);
+}
+
+static int go_to(struct shadow_qp *qp, enum ibv_qp_state state,
+		 uint32_t peer_num, const union ibv_gid *gid)
+{
+	int err = bring_to(qp, qp->real, state, peer_num, gid);
+
 	qp_note_rts(qp);
 	return err;
+}
+
+int connect_ahead(struct shadow_qp *qp, uint32_t peer_num,
+		  const union ibv_gid *gid, struct swap *s)
+{
+	int err = 0;
+
+	if (!qp->other || qp->swap.spent || qp->swap.led || !is_connected(qp))
+		return swap_refuse(s, EINVAL, "QP 0x%06x has none made ahead",
+				   qp->qp.qp_num);
+	qp->swap.led = true; /* also if it does not come so far */
+	qp->swap.led_num = peer_num;
+	qp->swap.led_gid = *gid;
+	err = bring_to(qp, qp->other, IBV_QPS_RTR, peer_num, gid);
+	if (!err && qp->qp.state == IBV_QPS_RTS)
+		err = bring_to(qp, qp->other, IBV_QPS_RTS, 0, NULL);
+	return err ? swap_refuse(s, err, "QP 0x%06x ahead: %s", qp->qp.qp_num,
+				 strerror(err))
+		   : 0;
 }
 
 /* Its peer may be gone, so that is itself, to which nothing is sent. */
@@ -195,7 +234,7 @@ static int connect_qp(struct shadow_qp *qp, struct swap *s)
 	if (err)
 		return swap_refuse(s, err, "QP 0x%06x to state %d: %s",
 				   qp->qp.qp_num, end, strerror(err));
-	qp->swap.apart = false;
+	qp->swap.apart = qp->swap.there = false;
 	s->qps++;
 	return 0;
 }
@@ -268,7 +307,7 @@ static void give_up(struct shadow_qp *qp)
 	/* for providers that look only then */
 	real()->ibv_modify_qp(qp->real, &attr, IBV_QP_STATE);
 	events_give_up(qp);
-	qp->swap.apart = qp->swap.stopped = false;
+	qp->swap.apart = qp->swap.there = qp->swap.stopped = false;
 }
 
 /* Those that were not stopped yet go on, with what was posted to them meanwhile. */

@@ -59,7 +59,7 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	build_drop(s); /* what was made ahead is as this one was */
 	if (takes_markers(s))
 		a.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
-	if (is_behind(s) && can_wait(s, attr, mask))
+	if (is_behind(s) && !s->swap.there && can_wait(s, attr, mask))
 		return modify_later(s, attr, &a, mask);
 	err = real()->ibv_modify_qp(s->real, &a, mask);
 	if (!is_behind(s) || (!err && mask & IBV_QP_STATE))

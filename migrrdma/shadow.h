@@ -303,6 +303,10 @@ struct shadow_qp {
 		bool stopped; /* all is flushed */
 		bool apart; /* the real one is not in the application's state */
 		bool spent; /* @other is what was replaced, not what is to come */
+		bool led;   /* @other, to come, is connected already: ahead.c */
+		bool there; /* and the real one was so: to */
+		uint32_t led_num;
+		union ibv_gid led_gid;
 		bool told; /* where its peer is now: */
 		uint32_t peer_num;
 		union ibv_gid peer_gid;

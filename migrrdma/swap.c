@@ -60,9 +60,13 @@ static void swap_qp(struct shadow_qp *qp)
 
 	qp_use(qp, qp->other);
 	qp->other = old;
-	qp->swap.apart = qp->qp.state != qp->real->state || qp->swap.dead;
+	qp->swap.there = qp->swap.led;
+	qp->swap.led = false;
+	qp->swap.apart = qp->swap.there || qp->qp.state != qp->real->state ||
+			 qp->swap.dead;
 	qp->swap.moved = qp->swap.stopped = qp->swap.told = false;
 	qp->swap.spent = true;
+	qp_note_rts(qp);
 }
 
 static void swap_context(struct shadow_context *c)

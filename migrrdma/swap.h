@@ -86,6 +86,18 @@ int layer_set_peer(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
 		   const char *id, struct swap *s);
 
 /**
+ * connect_ahead - bring what was made ahead of a QP to where that is, with this peer
+ *
+ * When it has taken the place of the real one that peer has to be told still, and no other:
+ * else it has to be replaced again.
+ *
+ * Context: the gate is closed
+ * Return: 0; EINVAL if there is none, or it has a peer, or what the provider says; with a reason
+ */
+int connect_ahead(struct shadow_qp *qp, uint32_t peer_num,
+		  const union ibv_gid *gid, struct swap *s);
+
+/**
  * layer_forget_keys - that process has no keys but those that it is told to have
  * @id: of a process; all QPs that lead there are suspended
  *

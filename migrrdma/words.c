@@ -232,24 +232,52 @@ static bool do_hold(int fd, const struct words *w)
 	return true;
 }
 
+struct peers {
+	uint32_t qpn[MOST_WORDS / 2], real[MOST_WORDS / 2];
+	unsigned int n;
+	union ibv_gid gid;
+	const char *id;
+};
+
 /* QPN REAL GID ID [QPN REAL...] behind the first word: at the same place, in the same process */
+static bool read_peers(const struct words *w, struct peers *p)
+{
+	p->n = 0;
+	if (w->n < 5 || !(w->n % 2) ||
+	    inet_pton(AF_INET6, w->word[3], p->gid.raw) != 1 ||
+	    !is_id(w->word[4]))
+		return false;
+	p->id = w->word[4];
+	for (unsigned int i = 1; i < w->n; i += i == 1 ? 4 : 2, p->n++)
+		if (!number32(w->word[i], QPNS, &p->qpn[p->n]) ||
+		    !number32(w->word[i + 1], QPNS, &p->real[p->n]))
+			return false;
+	return true;
+}
+
 static bool do_peer(int fd, const struct words *w)
 {
-	uint32_t qpns[MOST_WORDS / 2], peers[MOST_WORDS / 2];
-	unsigned int n = 0;
-	union ibv_gid gid;
+	struct peers p;
 	struct swap s = {};
 	int err = 0;
 
-	if (w->n < 5 || !(w->n % 2) ||
-	    inet_pton(AF_INET6, w->word[3], gid.raw) != 1 || !is_id(w->word[4]))
+	if (!read_peers(w, &p))
 		return false;
-	for (unsigned int i = 1; i < w->n; i += i == 1 ? 4 : 2, n++)
-		if (!number32(w->word[i], QPNS, &qpns[n]) ||
-		    !number32(w->word[i + 1], QPNS, &peers[n]))
-			return false;
-	for (unsigned int i = 0; i < n && !err; i++)
-		err = layer_set_peer(qpns[i], peers[i], &gid, w->word[4], &s);
+	for (unsigned int i = 0; i < p.n && !err; i++)
+		err = layer_set_peer(p.qpn[i], p.real[i], &p.gid, p.id, &s);
+	done(fd, err, s.reason);
+	return true;
+}
+
+static bool do_lead(int fd, const struct words *w)
+{
+	struct peers p;
+	struct swap s;
+	int err;
+
+	if (!read_peers(w, &p))
+		return false;
+	err = layer_lead(p.qpn, p.real, p.n, &p.gid, &s);
 	done(fd, err, s.reason);
 	return true;
 }
@@ -370,13 +398,21 @@ void words_obey(int fd, char *line)
 		const char *word;
 		bool (*obey)(int fd, const struct words *w);
 	} all[] = {
-		{ "suspend", do_suspend }, { "resume", do_resume },
-		{ "names", do_names },	   { "prepare", do_prepare },
-		{ "replace", do_replace }, { "peer", do_peer },
-		{ "keys", do_keys },	   { "key", do_key },
-		{ "connect", do_connect }, { "hold", do_hold },
-		{ "record", do_record },   { "presetup", do_presetup },
-		{ "check", do_check },	   { "elsewhere", do_elsewhere },
+		{ "suspend", do_suspend },
+		{ "resume", do_resume },
+		{ "names", do_names },
+		{ "prepare", do_prepare },
+		{ "lead", do_lead },
+		{ "replace", do_replace },
+		{ "peer", do_peer },
+		{ "keys", do_keys },
+		{ "key", do_key },
+		{ "connect", do_connect },
+		{ "hold", do_hold },
+		{ "record", do_record },
+		{ "presetup", do_presetup },
+		{ "check", do_check },
+		{ "elsewhere", do_elsewhere },
 	};
 	struct words w;
 

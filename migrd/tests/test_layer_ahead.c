@@ -44,6 +44,23 @@ static void says_list(const char *word, const char *list)
 	CHECK(layer_says(list), "%s", heard);
 }
 
+/* a shadow process has this real QP for the mover's */
+static const char *made;
+
+static void lead_there(void)
+{
+	char list[256], line[512];
+
+	snprintf(list, sizeof(list),
+		 "[{\"pid\":%d,\"made\":[[17,%s,\"" GID "\"]]}]", mover.pid,
+		 made);
+	snprintf(line, sizeof(line), "made %zu\n%s\n", strlen(list), list);
+	layer_tell(line);
+	CHECK(layer_says("led"), "%s", heard);
+	snprintf(line, sizeof(line), "lead 27 %s " GID " %s\n", made, mover.id);
+	CHECK(!strcmp(was_told(&partner), line));
+}
+
 /* up to the restore; what is said of it, and of its QPs, and when */
 static void stop_when(const char *record, const char *records,
 		      const char *peers, bool early)
@@ -62,6 +79,8 @@ static void stop_when(const char *record, const char *records,
 	}
 	CHECK(layer_says("recorded"), "%s", heard);
 	CHECK(strstr(was_told(&partner), "\nprepare 1000 27\nnames\n"));
+	if (made)
+		lead_there();
 	layer_tell("stop\n");
 	if (!early) {
 		CHECK(layer_says("peers "), "%s", heard);
@@ -125,6 +144,29 @@ static void test_long(void)
 	answers(&mover, "record", NULL);
 }
 
+/* what is no list of what was made */
+static const char *const none[] = {
+	"made 0\n\n",
+	"made x\n[]\n",
+	"made 3\n[]\nstop\n",
+	"made 2\n{}\n",
+	"made 3\n[7]\n",
+	"made 99999999999\n[]\n",
+	"made 21\n[{\"pid\":1,\"made\":[]}]\n",
+};
+
+static void refuses(const char *line)
+{
+	layer_begin("n2");
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("record\n");
+	CHECK(layer_says_some("recorded"), "%s", heard);
+	layer_tell(line);
+	CHECK(layer_says_some("failed that is no list of what was made"));
+	CHECK(layer_ends() == 1);
+	check_ended();
+}
+
 int main(void)
 {
 	char records[256], peers[256], early[256];
@@ -151,6 +193,20 @@ int main(void)
 	sprintf(strstr(early, "127"), "227%s", strstr(peers, "127") + 3);
 	stop_when(RECORD, records, early, true);
 	done("\"taped\": 6}");
+
+	puts("and are led to where the container's will be, or will not");
+	made = "117";
+	stop_when(RECORD, records, early, true);
+	done("\"taped\": 6}");
+	CHECK(!strncmp(was_told(&partner), "names\nkeys ", 11));
+	made = "317";
+	stop_when(RECORD, records, early, true);
+	done("\"taped\": 6}");
+	CHECK(!strncmp(was_told(&partner),
+		       "names\nreplace 1000 27\nnames\nkeys ", 33));
+	made = NULL;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		refuses(none[i]);
 	answers(&partner, "names",
 		NAMES(QP("27", "127, \"next\": 1.5", "17", AT("117")), ""));
 	layer_begin(NULL);

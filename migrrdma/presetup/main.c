@@ -192,6 +192,19 @@ enum {
 	FILES
 };
 
+/* Which they are; their length first, for shells. */
+static bool tell_numbers(void)
+{
+	json_t *numbers = make_numbers();
+	char *text = numbers ? json_dumps(numbers, JSON_COMPACT) : NULL;
+
+	if (text)
+		printf("connected %zu\n%s\n", strlen(text), text);
+	free(text);
+	json_decref(numbers);
+	return text;
+}
+
 /* It may fail: then the process finds out, or connects them itself. */
 static void connect_qps(const char *line, struct tape *t)
 {
@@ -205,10 +218,9 @@ static void connect_qps(const char *line, struct tape *t)
 	good = peers && make_connected(peers, reason, sizeof(reason));
 	tape_use(NULL);
 	json_decref(peers);
-	if (good)
-		printf("connected {\"commands\": %u}\n", tape_commands(t));
-	else
-		printf("not connected: %s\n", reason);
+	if (!good || !tell_numbers())
+		printf("not connected: %s\n",
+		       good ? "nobody knows their numbers" : reason);
 	fflush(stdout);
 }
 

@@ -32,4 +32,12 @@ bool make_all(json_t *record, char *reason, size_t bytes);
  */
 bool make_connected(json_t *peers, char *reason, size_t bytes);
 
+/**
+ * make_numbers - the QPs that are connected then
+ *
+ * Return: a list of lists: a number that the process knows, the real one, and the GID; NULL
+ * if there is no memory, or a device does not say
+ */
+json_t *make_numbers(void);
+
 #endif

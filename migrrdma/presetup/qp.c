@@ -197,3 +197,30 @@ bool make_connected(json_t *peers, char *reason, size_t bytes)
 			}
 	return true;
 }
+
+static json_t *number_of(const struct shadow *s)
+{
+	const struct ibv_ah_attr *way = &s->attr.ah_attr;
+	char text[INET6_ADDRSTRLEN];
+	union ibv_gid gid;
+
+	if (ibv_query_gid(s->qp->context, way->port_num, way->grh.sgid_index,
+			  &gid) ||
+	    !inet_ntop(AF_INET6, gid.raw, text, sizeof(text)))
+		return NULL;
+	return json_pack("[I, I, s]", (json_int_t)s->qpn,
+			 (json_int_t)s->qp->qp_num, text);
+}
+
+json_t *make_numbers(void)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; all && i < n_shadows; i++)
+		if (wants_peer(shadows + i) &&
+		    json_array_append_new(all, number_of(shadows + i))) {
+			json_decref(all);
+			return NULL;
+		}
+	return all;
+}

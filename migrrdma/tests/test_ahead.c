@@ -102,6 +102,73 @@ static void test_changed(void)
 	world_destroy();
 }
 
+static int lead(const struct ibv_qp *qp, uint32_t peer)
+{
+	return layer_lead(&qp->qp_num, &peer, 1, &gid, &swapped);
+}
+
+static void test_led(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_qp *next;
+
+	puts("connected ahead");
+	world_make();
+	CHECK(lead(w.qp, 0x5001) == EINVAL);
+	CHECK(strstr(swapped.reason, "none made ahead"));
+	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5001));
+	next = fake_newest(FAKE_QP);
+	CHECK(next->state == IBV_QPS_RTS && w.real->state == IBV_QPS_RTS);
+	CHECK(lead(w.qp, 0x5001) == EINVAL);
+	goes_on(w.qp, w.real);
+	CHECK(!suspend_one(w.qp, LONG));
+	CHECK(lead(w.qp, 0x5001) == EBUSY);
+	replace(w.qp);
+	w.real = next;
+	CHECK(layer_resume(&found) == EBUSY);
+	CHECK(layer_connect(&swapped) == EINVAL);
+	CHECK(strstr(swapped.reason, "has no peer"));
+	fake_fail("ibv_modify_qp", EIO); /* there is nothing to be said */
+	connect_one(w.qp);
+	CHECK(w.real->state == IBV_QPS_RTS);
+	goes_on(w.qp, w.real);
+	ahead_end();
+	CHECK(ibv_modify_qp(w.qp, &attr, IBV_QP_STATE) == EIO);
+
+	puts("and its peer is another one in the end");
+	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5002));
+	CHECK(!suspend_one(w.qp, LONG));
+	replace(w.qp);
+	CHECK(!layer_set_peer(w.qp->qp_num, 0x5001, &gid, "mover", &swapped));
+	CHECK(layer_connect(&swapped) == EINVAL);
+	CHECK(strstr(swapped.reason, "leads elsewhere"));
+	replace(w.qp);
+	w.real = fake_newest(FAKE_QP);
+	CHECK(w.real->state == IBV_QPS_INIT);
+	connect_one(w.qp);
+	goes_on(w.qp, w.real);
+	ahead_end();
+
+	puts("and changed by the application");
+	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5002));
+	set_state(w.qp, IBV_QPS_RTS);
+	CHECK(!suspend_one(w.qp, LONG));
+	replace(w.qp);
+	w.real = fake_newest(FAKE_QP);
+	CHECK(w.real->state == IBV_QPS_INIT);
+	connect_one(w.qp);
+	goes_on(w.qp, w.real);
+	ahead_end();
+
+	puts("and given up");
+	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5001));
+	CHECK(!suspend_one(w.qp, LONG));
+	replace(w.qp);
+	layer_give_up();
+	CHECK(((struct ibv_qp *)fake_newest(FAKE_QP))->state == IBV_QPS_ERR);
+	world_destroy();
+}
+
 static void test_refused(void)
 {
 	struct ibv_qp *ud, *real_ud;
@@ -150,6 +217,10 @@ static void test_connection(void)
 	CHECK(does(f, "names\n"));
 	CHECK(next_number() == ((struct ibv_qp *)fake_newest(FAKE_QP))->qp_num);
 	CHECK(fake_alive(FAKE_QP) == qps + 1);
+	snprintf(line, sizeof(line), "lead %u 0x5001 fe00::77 host-2:1234\n",
+		 w.qp->qp_num);
+	CHECK(does(f, line) && !does(f, line));
+	CHECK(!does(f, "lead 1 2 fe80::1\n"));
 	close(f);
 	WAIT(fake_alive(FAKE_QP) == qps);
 	f = dial();
@@ -163,6 +234,7 @@ int main(void)
 	rig_open();
 	test_used();
 	test_changed();
+	test_led();
 	test_refused();
 	test_connection();
 	return rig_close();

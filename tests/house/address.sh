@@ -186,7 +186,7 @@ refused "GID 2 of rxe0 is in use" create 10.10.0.144@2 two
 only 10.10.0.143
 
 say "and of one that is to come here"
-! printf '%s\n' 10.20.0.143 / 10.10.0.143@2 {} 2 '[]' | migr-ctr receive two 2>/dev/null ||
+! printf '%s\n' 10.20.0.143 / 10.10.0.143@2 {} 2 '[]' 2 '[]' | migr-ctr receive two 2>/dev/null ||
 	fail "two have it"
 is_at 2 10.10.0.143
 only 10.10.0.143
@@ -200,7 +200,7 @@ END
 mkdir -p "$tmp/sent/image"
 touch "$tmp/sent/whole"
 ! {
-	printf '%s\n' 10.20.0.143 / 10.10.0.200@3 {} 2 '[]' 2 '[]'
+	printf '%s\n' 10.20.0.143 / 10.10.0.200@3 {} 2 '[]' 2 '[]' 2 '[]'
 	for f in image whole; do tar -C "$tmp/sent" -cf - $f; done
 } | migr-ctr receive two >"$tmp/said" 2>/dev/null || fail "it is restored"
 grep -qx transfer "$tmp/said" || fail "it has not arrived"

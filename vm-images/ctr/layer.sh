@@ -55,11 +55,12 @@ hear_long()
 
 	IFS= read -r bytes && of_length "$bytes"
 }
-of_length() # BYTES
+of_length() # BYTES [SECONDS]
 {
 	local end
 
-	[[ $1 =~ ^[0-9]{1,9}$ ]] && head -c "$1" && IFS= read -r end && [ -z "$end" ]
+	[[ $1 =~ ^[0-9]{1,9}$ ]] && timeout "${2-0}" head -c "$1" && IFS= read -r end &&
+		[ -z "$end" ]
 }
 
 layer_says() # WORD: it has done that, and may say first how long that took
@@ -188,12 +189,13 @@ shadows_start() # RECORDS
 
 shadow_told() { (trap '' PIPE; echo "$2" >&"${shadow_to[$1]}") 2>/dev/null || true; }
 
+shadow_line=''
 shadow_said() # PID WORD: before it is too late
 {
-	local line left=$((shadows_until - SECONDS))
+	local left=$((shadows_until - SECONDS))
 
 	[ $left -gt 0 ] || left=0.1 # it may have said it already
-	read -r -t $left -u "${shadow_from[$1]}" line && [[ $line == "$2"* ]]
+	read -r -t $left -u "${shadow_from[$1]}" shadow_line && [[ $shadow_line == "$2"* ]]
 }
 
 shadow_drop() # PID
@@ -232,15 +234,20 @@ shadows_connect() # PEERS
 }
 
 # Who is not in time does not hand over either.
+shadows_made='[]' # what they have connected, as they have said
 shadows_connected() # SECONDS
 {
-	local pid
+	local pid made list=()
 
 	shadows_until=$((SECONDS + $1))
 	for pid in "${!shadow_connects[@]}"; do
-		[ -z "${shadow_pid[pid]-}" ] || shadow_said "$pid" '' || true
+		[ -n "${shadow_pid[pid]-}" ] && shadow_said "$pid" 'connected ' &&
+			made=$(of_length "${shadow_line#connected }" $hand_s \
+				<&"${shadow_from[pid]}") || continue
+		list+=("{\"pid\":$pid,\"made\":$made}")
 	done
 	shadow_connects=()
+	shadows_made=[$(IFS=,; echo "${list[*]}")]
 }
 
 shadows_end()

@@ -155,7 +155,7 @@ move_ends()
 
 cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 {
-	local timing='' by='' lost='' before=1
+	local timing='' by='' lost='' before=1 made
 
 	while [[ $1 == --* ]]; do
 		case $1 in
@@ -207,6 +207,9 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 	trap 'exit 143' HUP INT TERM
 	said ready || die "$name cannot be checkpointed"
 	answered ready || die "$node is not ready for $name"
+	made=$(hear_long <&"$from") || die "$node is not ready for $name"
+	[ "$made" = '[]' ] || layer_do "made ${#made}"$'\n'"$made" led ||
+		die "$name cannot be moved by the layer"
 	# From now on there may be something there, whatever we get to know of it.
 	printf '%s\n' "$HOSTNAME" "$node" >>"$dir/been"
 	mark prepare
@@ -304,6 +307,7 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 		shadows_connected $make_s
 	}
 	echo ready
+	tell_long "$shadows_made"
 
 	late=$(hear_long) || exit 1
 	[ "$late" = '[]' ] || peers=$late
