@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "stop.h"
 
+#include <sched.h>
 #include <time.h>
 
 #include "clock.h"
@@ -192,6 +193,10 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 			return err;
 		if (clock_ns() > deadline)
 			return ETIMEDOUT;
-		nanosleep(&pause, NULL);
+		/* at first it is a matter of microseconds, and to wake up takes longer */
+		if (round < ROUNDS)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
 	}
 }

@@ -10,7 +10,8 @@
 #	omitted FIGURE WAY REASON...		what was not measured
 #
 # WAY is layer-DEVICE, none-DEVICE, or the protocol, which is rxe's. X is a number, of what
-# the series is about. $rounds, $rate (as 100M), $delay (as 50us) and $command are noted.
+# the series is about. $rounds, $rate (as 100M), $delay (as 50us), $command_us and $command
+# are noted.
 # What takes milliseconds is given also as KiB: what the link carries in that time. The
 # exit code is 1 if a run failed, or a line is none of these.
 
@@ -141,8 +142,8 @@ END {
 		}
 	printf "{\n  \"command\": %s,\n", quoted(ENVIRON["command"]) >json
 	printf "  \"rounds\": %d,\n", ENVIRON["rounds"] >json
-	printf "  \"link\": {\"bits_per_s\": %d, \"delay_us\": %d},\n", rate,
-		ENVIRON["delay"] >json
+	printf "  \"link\": {\"bits_per_s\": %d, \"delay_us\": %d, \"command_us\": %d},\n",
+		rate, ENVIRON["delay"], ENVIRON["command_us"] >json
 	print "  \"tests\": [" >json
 	for (i = 1; i <= n; i++)
 		test(i)

@@ -169,6 +169,13 @@ static void head(FILE *out, const json_t *r)
 		"told apart.\n",
 		number_of(link, "bits_per_s") / 1e6,
 		number_of(link, "delay_us"));
+	if (number_of(link, "command_us"))
+		fprintf(out,
+			"\nEach command takes mlx5soft %.0f us, one after the other, as "
+			"it has been told: by itself it needs some 30. Firmware takes "
+			"so long that to set up a connection, of four of them, takes "
+			"\"several milliseconds\" (MigrRDMA, section 2.2).\n",
+			number_of(link, "command_us"));
 }
 
 int write_page(FILE *out, const json_t *r)

@@ -43,6 +43,7 @@ way_up() # WAY
 	echo "$dev $gid $ns" >"$LAB_DIR/fabric"
 	for n in n1 n2 n3; do
 		"$lab" limit $n rate "$rate" delay "$delay" >&2
+		[ "$1" != layer-mlx5 ] || "$lab" mlx5 $n commands "${command_us}us" >&2
 		if [ "$by" = layer ] && ! listening $n 18620; then
 			daemon $n >&2
 		fi
@@ -72,7 +73,10 @@ ways_down()
 		way_use "$w"
 		[[ " ${ways_started[*]} " != *" $w "* ]] || continue
 		[ -e "$LAB_DIR/fabric" ] || continue
-		for n in n1 n2 n3; do "$lab" limit $n off; done
+		for n in n1 n2 n3; do
+			"$lab" limit $n off
+			[ "$w" != layer-mlx5 ] || "$lab" mlx5 $n commands off
+		done
 		way_cleans
 	done
 }

@@ -82,11 +82,11 @@ static void segment_write(struct nic *nic, uint64_t off, uint32_t value)
 {
 	switch (off) {
 	case SEG_CMDQ_HIGH:
-		nic->cmd_rung = 0;
+		nic->cmd_rung = nic->cmd_slots = 0;
 		nic->cmdq = (nic->cmdq & 0xffffffff) | (uint64_t)value << 32;
 		break;
 	case SEG_CMDQ_LOW:
-		nic->cmd_rung = 0;
+		nic->cmd_rung = nic->cmd_slots = 0;
 		/* the low bits are the NIC interface's mode */
 		nic->cmdq = (nic->cmdq & ~0xffffffffULL) | (value & 0xfffff000);
 		nic->cmdq_known = true;

@@ -131,6 +131,24 @@ static const char *answer_limit(struct nic *nic, char **words, struct text *t)
 	return NULL;
 }
 
+#define MOST_COMMAND_TIME 1000000000 /* ns: drivers wait 60 s for 32 of them */
+
+static const char *answer_commands(struct nic *nic, char **words,
+				   struct text *t)
+{
+	uint64_t ns = 0;
+
+	if (words[0] && words[1])
+		return "commands [TIME] | off";
+	if (words[0] && strcmp(words[0], "off") &&
+	    (!link_parse_time(words[0], &ns) || ns > MOST_COMMAND_TIME))
+		return "a command takes 0us to 1s";
+	if (words[0])
+		nic->cmd_time = ns;
+	add(t, "{\"command_ns\": %" PRIu64 "}\n", nic->cmd_time);
+	return NULL;
+}
+
 static const char *answer_counters(struct nic *nic, char **words,
 				   struct text *t)
 {
@@ -182,7 +200,7 @@ void control_request(struct nic *nic, const char *request, size_t len,
 {
 	char copy[CONTROL_REQUEST + 1], *words[WORDS + 1];
 	struct text t = { answer, CONTROL_ANSWER };
-	const char *wrong = "not understood: limit or counters?";
+	const char *wrong = "not understood: limit, commands or counters?";
 
 	if (len <= CONTROL_REQUEST) {
 		memcpy(copy, request, len);
@@ -191,6 +209,8 @@ void control_request(struct nic *nic, const char *request, size_t len,
 			;
 		else if (!strcmp(words[0], "limit"))
 			wrong = answer_limit(nic, words + 1, &t);
+		else if (!strcmp(words[0], "commands"))
+			wrong = answer_commands(nic, words + 1, &t);
 		else if (!strcmp(words[0], "counters"))
 			wrong = answer_counters(nic, words + 1, &t);
 	}

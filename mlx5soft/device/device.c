@@ -86,7 +86,7 @@ static void reset(void *priv, enum vfu_reset why)
 	nic->up = nic->enabled = false;
 	nic->cmdq = 0;
 	nic->cmdq_known = false;
-	nic->cmd_rung = 0;
+	nic->cmd_rung = nic->cmd_slots = 0;
 	nic->issi = 0;
 	nic->cq_half_uar = 0;
 }
@@ -241,6 +241,7 @@ bool nic_tick(struct nic *nic)
 	nic->tx_waits = false;
 	if (!vfu_bus_master(nic->vfu))
 		return false;
+	cmd_tick(nic, t);
 	if (nic->flush_due && t >= nic->flush_due)
 		eth_flush(nic);
 	more = eth_retry_held(nic); /* perhaps there are buffers now */
@@ -265,6 +266,8 @@ static uint64_t work_due(const struct nic *nic, uint64_t t)
 		due = nic->cq_due;
 	if (nic->flush_due && nic->flush_due < due)
 		due = nic->flush_due;
+	if (nic->cmd_slots && nic->cmd_due < due)
+		due = nic->cmd_due;
 	if (!TAILQ_EMPTY(&nic->tx_run) && !nic->tx_blocked)
 		return 0;
 	if (!TAILQ_EMPTY(&nic->holding) && t + HELD_RETRY_NS < due)

@@ -42,7 +42,10 @@ struct nic {
 	/* command queue */
 	uint64_t cmdq;
 	bool cmdq_known;
-	uint32_t cmd_rung; /* slots, while the device was not bus master */
+	uint32_t cmd_rung;  /* slots, while the device was not bus master */
+	uint64_t cmd_time;  /* ns that each takes; 0: as long as it takes */
+	uint32_t cmd_slots; /* that wait for that */
+	uint64_t cmd_due;
 	uint32_t health;
 	uint8_t *cmd_in, *cmd_out;
 	uint16_t issi;

@@ -214,7 +214,7 @@ cmd_down()
 	# Consoles stay for the curious, out of the way of the next up.
 	rm -rf "$dir/last"
 	[ ! -d "$dir/gone" ] || mv "$dir/gone" "$dir/last"
-	rm -f "$dir/ssh_config" "$dir/slowness"
+	rm -f "$dir/ssh_config" "$dir/slowness" "$dir/ns"
 	if [ -s "$dir/reports" ]; then
 		mkdir -p "$dir/last"
 		mv "$dir/reports" "$dir/last/"

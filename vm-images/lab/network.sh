@@ -8,6 +8,7 @@ network()
 	local br
 
 	[ -e "/run/netns/$ns" ] || ip netns add "$ns"
+	echo "$ns $dir" >"$dir/ns"
 	# Only our own packets belong on these wires.
 	in_ns sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 		echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6'

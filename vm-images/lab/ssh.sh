@@ -42,17 +42,20 @@ hold_toolbox()
 
 holds_toolbox() # when it has come there
 {
-	running "$dir/toolbox.pid" &&
-		grep -qa '^tail' "/proc/$(cat "$dir/toolbox.pid")/cmdline"
+	local pid args
+
+	running "$dir/toolbox.pid" && read -r pid <"$dir/toolbox.pid" &&
+		mapfile -d '' args <"/proc/$pid/cmdline" && [[ ${args[0]} == tail ]]
 } 2>/dev/null
 
 # A command in the lab's network and the toolbox's root. The state folder is its own,
 # so that a socket's name is short whatever the path.
 in_lab()
 {
-	if holds_toolbox; then
-		nsenter --target "$(cat "$dir/toolbox.pid")" --net --mount \
-			--root --wd "$@"
+	local pid
+
+	if holds_toolbox && read -r pid <"$dir/toolbox.pid"; then
+		nsenter --target "$pid" --net --mount --root --wd "$@"
 	else
 		(cd "$dir" && in_ns "$toolbox" "$@")
 	fi

@@ -284,7 +284,26 @@ void cmd_doorbell(struct nic *nic, uint32_t slots)
 		nic->cmd_rung |= slots;
 		return;
 	}
+	if (nic->cmd_time || nic->cmd_slots) {
+		if (!nic->cmd_slots)
+			nic->cmd_due = nic_now() + nic->cmd_time;
+		nic->cmd_slots |= slots;
+		return;
+	}
 	for (i = 0; i < 32; i++)
 		if (slots >> i & 1)
 			run_slot(nic, i);
+}
+
+/* One after the other; drivers ring for a slot again only when it is done. */
+void cmd_tick(struct nic *nic, uint64_t now)
+{
+	unsigned int i;
+
+	if (!nic->cmd_slots || now < nic->cmd_due)
+		return;
+	i = __builtin_ctz(nic->cmd_slots);
+	nic->cmd_slots &= nic->cmd_slots - 1;
+	nic->cmd_due = now + nic->cmd_time;
+	run_slot(nic, i);
 }

@@ -76,6 +76,8 @@ int cmd_fail(struct nic *nic, struct cmd *cmd, int status, unsigned int where,
 #define CMD_SPARE 512 /* behind them: mailboxes are copied whole */
 
 void cmd_doorbell(struct nic *nic, uint32_t slots);
+/* It is `now`: run what has taken its time. */
+void cmd_tick(struct nic *nic, uint64_t now);
 /* a number in bits 23:0 of dword 2, where most commands have it */
 static inline uint32_t cmd_id(const struct cmd *cmd)
 {

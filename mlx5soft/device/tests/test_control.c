@@ -177,12 +177,54 @@ static void test_limit(void)
 	rig_stop(r);
 }
 
+static bool tick_until_done(unsigned int commands)
+{
+	uint64_t end = nic_now() + 10000000000;
+
+	while (r->nic->cmds < commands && nic_now() < end)
+		nic_tick(r->nic);
+	return r->nic->cmds == commands;
+}
+
+/* Each takes its time, and the others wait. */
+static void test_command_time(void)
+{
+	uint64_t begin;
+	unsigned int n;
+
+	r = rig_up();
+	ask("commands");
+	CHECK(!number("{\"command_ns\": "), "%s", answer);
+	CHECK(refuses("commands 2s", 11) && refuses("commands 1ms off", 16) &&
+		      refuses("commands soon", 13),
+	      "%s", answer);
+	ask("commands 20ms");
+	CHECK(number("{\"command_ns\": ") == 20000000, "%s", answer);
+	n = r->nic->cmds;
+	begin = nic_now();
+	rig_begin(r, MLX5_CMD_OP_NOP, 16, 16);
+	rig_fill(r, 0);
+	rig_fill(r, 1);
+	rig_ring(r, 3);
+	nic_tick(r->nic);
+	CHECK(rig_result(r, 0) == RIG_PENDING && nic_due(r->nic) > 0,
+	      "at once");
+	CHECK(tick_until_done(n + 1) && nic_now() - begin >= 20000000, "first");
+	CHECK(tick_until_done(n + 2) && nic_now() - begin >= 40000000,
+	      "second");
+	CHECK(!rig_result(r, 0) && !rig_result(r, 1), "%s", r->log);
+	ask("commands off");
+	CHECK(!rig_run(r), "not at once: %s", r->log);
+	rig_stop(r);
+}
+
 static void test_malformed(void)
 {
 	static const char *const bad[] = {
 		"",
 		" ",
 		"limits",
+		"commands 1",
 		"Limit",
 		" limit",
 		"limit ",
@@ -335,6 +377,7 @@ int main(void)
 	test_longest();
 	test_in_flight();
 	test_limit();
+	test_command_time();
 	test_malformed();
 	test_socket();
 	return check_result();
