@@ -306,7 +306,10 @@ bool layer_connect(struct layer *l, double *begin);
 
 /* layer_move.c */
 
-/* Partners make their new queue pairs before anybody is suspended. Who cannot does so later. */
+/*
+ * Partners make their new queue pairs before anybody is suspended. Who refuses does so later;
+ * if one does not answer nobody is stopped.
+ */
 void layer_prepare(struct layer *l);
 
 /*

@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+	IN_A_LINE = 1000, /* QPs: a process takes 8192 words */
+};
+
 /* of which the process' time is measured from @begin to now */
 double layer_since(double *begin)
 {
@@ -107,6 +111,7 @@ static uint32_t find_next(const struct layer_qp *qp, struct in6_addr *gid)
 struct told {
 	char line[LINE_BYTES];
 	size_t bytes;
+	unsigned int n;
 	const struct layer_proc *to;
 	struct in6_addr gid;
 };
@@ -115,7 +120,7 @@ static void tell_line(struct layer_proc *p, struct told *t)
 {
 	if (t->bytes)
 		layer_tell(p, "%s", t->line);
-	t->bytes = 0;
+	t->bytes = t->n = 0;
 }
 
 static void tell_peer(struct layer_proc *p, const char *word,
@@ -126,8 +131,9 @@ static void tell_peer(struct layer_proc *p, const char *word,
 	struct in6_addr gid = *at;
 
 	if (t->to != qp->to || memcmp(&t->gid, &gid, sizeof(gid)) ||
-	    t->bytes > sizeof(t->line) / 2)
+	    t->n == IN_A_LINE)
 		tell_line(p, t);
+	t->n++;
 	if (t->bytes) {
 		t->bytes += (size_t)sprintf(t->line + t->bytes, " %u %u",
 					    qp->qpn, qpn);

@@ -237,6 +237,9 @@ bool layer_get_names(struct layer *l)
 				      sizeof(reason))) {
 			take_over(&names, &p->names);
 			p->names = names;
+			/* of a mover others say that: layer_lead() */
+			for (size_t j = 0; p->is_mover && j < names.n_qps; j++)
+				p->names.qps[j].next = 0;
 		} else {
 			good = layer_proc_fails(l, p, "names: %s", reason);
 		}

@@ -204,6 +204,12 @@ bool layer_lead(struct layer *l, const char *bytes, FILE *f)
 	for (size_t i = l->movers; i < l->n; i++)
 		layer_tell_peers(l, l->procs[i], true);
 	layer_round(l);
+	for (size_t i = l->movers; i < l->n; i++)
+		if (l->procs[i]->failed)
+			fprintf(stderr,
+				"migr-layer: %s: process %s: not all is connected ahead: %s\n",
+				l->procs[i]->host, l->procs[i]->id,
+				l->procs[i]->reason);
 	layer_begin_anew(l);
 	*l->reason = 0;
 	return true;

@@ -7,20 +7,25 @@
 #include "suspend.h"
 #include "swap.h"
 
-#define PATIENCE 10000000000 /* ns */
+#define PATIENCE 2000000000 /* ns, with a verb that does not return */
 
 enum {
 	AT_ONCE = 16, /* QPs, and then verbs that wait have their turn */
 };
 
 static atomic_bool there_are;
+static atomic_uint turn; /* connections that have ended */
 
-/* what is done with each of some QPs; without @peers they are made */
+unsigned int ahead_turn(void)
+{
+	return turn;
+}
+
+/* what is done with each of some QPs; without @peers they are made, or none of them */
 struct job {
 	const uint32_t *qpns, *peers;
 	unsigned int n;
 	const union ibv_gid *gid;
-	uint64_t deadline;
 };
 
 static int do_one(const struct job *j, unsigned int i, struct swap *s)
@@ -37,24 +42,26 @@ static int do_one(const struct job *j, unsigned int i, struct swap *s)
 				     qp->qp.qp_num);
 }
 
-/* some at a time, while verbs wait */
-static int do_all(const struct job *j, struct swap *s)
+/* some at a time, while verbs wait, for which they are let in */
+static int do_all(const struct job *j, uint64_t deadline, struct swap *s)
 {
 	unsigned int i = 0;
-	int err = 0;
+	int err = 0, one;
+	struct swap why;
 
 	if (suspend_hold()) {
 		suspend_release();
 		return swap_refuse(s, EBUSY, "it is suspended");
 	}
-	while (i < j->n && !err) {
-		if (!gate_close(j->deadline))
+	while (i < j->n && (!err || j->peers)) {
+		if (!gate_close(j->peers ? clock_ns() + PATIENCE : deadline))
 			return swap_refuse(s, ETIMEDOUT,
 					   "a verb does not return");
-		do
-			err = do_one(j, i++, s);
-		while (i < j->n && i % AT_ONCE && !err);
-		gate_open();
+		do {
+			one = do_one(j, i++, err ? &why : s);
+			err = err ? err : one;
+		} while (i < j->n && i % AT_ONCE && (!err || j->peers));
+		gate_let_in();
 	}
 	return err;
 }
@@ -62,17 +69,13 @@ static int do_all(const struct job *j, struct swap *s)
 int layer_prepare(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		  struct swap *s)
 {
+	const struct job j = { .qpns = qpns, .n = n };
 	uint64_t begin = clock_ns();
-	const struct job j = {
-		.qpns = qpns,
-		.n = n,
-		.deadline = begin + (uint64_t)timeout_ms * 1000000,
-	};
 	int err;
 
 	*s = (struct swap){};
 	there_are = true;
-	err = do_all(&j, s);
+	err = do_all(&j, begin + (uint64_t)timeout_ms * 1000000, s);
 	s->build_ns = clock_ns() - begin;
 	if (err && err != EBUSY)
 		ahead_end();
@@ -83,15 +86,11 @@ int layer_lead(const uint32_t *qpns, const uint32_t *peers, unsigned int n,
 	       const union ibv_gid *gid, struct swap *s)
 {
 	const struct job j = {
-		.qpns = qpns,
-		.peers = peers,
-		.n = n,
-		.gid = gid,
-		.deadline = clock_ns() + PATIENCE,
+		.qpns = qpns, .peers = peers, .n = n, .gid = gid
 	};
 
 	*s = (struct swap){};
-	return do_all(&j, s);
+	return do_all(&j, 0, s);
 }
 
 void ahead_left(void)
@@ -120,12 +119,16 @@ void ahead_drop(void)
 		there_are = drop(UINT32_MAX);
 }
 
+/* What stays is not taken for what is to come. */
 void ahead_end(void)
 {
+	uint64_t deadline = clock_ns() + PATIENCE;
+
+	turn++;
 	if (layer_is_held())
 		return;
-	while (there_are && gate_close(clock_ns() + PATIENCE)) {
+	while (there_are && gate_close(deadline)) {
 		there_are = drop(AT_ONCE);
-		gate_open();
+		gate_let_in();
 	}
 }

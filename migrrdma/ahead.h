@@ -35,11 +35,15 @@ int layer_prepare(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
  *
  * Nothing is sent before the QPs go on; layer_connect() finds them connected then.
  *
- * Return: 0; EBUSY if the process is suspended, EINVAL if there is none that was prepared, or
- * it was led before, ETIMEDOUT, or what the provider says; with a reason
+ * Return: 0; EBUSY if the process is suspended, or of the first that could not be, while all
+ * others are: EINVAL if there is none that was prepared, or it was led before, ETIMEDOUT, or
+ * what the provider says; with a reason
  */
 int layer_lead(const uint32_t *qpns, const uint32_t *peers, unsigned int n,
 	       const union ibv_gid *gid, struct swap *s);
+
+/** ahead_turn - what was made ahead in another one is of no use any more */
+unsigned int ahead_turn(void);
 
 /** ahead_left - QPs that were replaced are left for ahead_end() */
 void ahead_left(void);
@@ -48,7 +52,7 @@ void ahead_left(void);
  * ahead_end - destroy those that were replaced, or made and not used
  *
  * Context: nothing is suspended, or the process is held. If a verb does not return they stay
- * until the next time.
+ * until the next time, and nobody uses them.
  */
 void ahead_end(void);
 

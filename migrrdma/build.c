@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ahead.h"
 #include "arena.h"
 #include "bury.h"
 #include "elsewhere.h"
@@ -243,10 +244,11 @@ static int make_qp(struct shadow_qp *qp, struct swap *s)
 	struct ibv_qp_attr attr;
 	int err, mask;
 
-	if (qp->swap.spent)
+	if (qp->swap.spent || qp->swap.turn != ahead_turn())
 		build_drop(qp);
 	if (qp->other) /* made ahead */
 		return 0;
+	qp->swap.turn = ahead_turn();
 	qp->other = qp_make(qp);
 	err = made(qp->other, s, "QP", qp->qp.qp_num);
 	if (!err && bury_is_dead(real_context(qp->qp.context)))
@@ -346,6 +348,8 @@ int build_ahead(struct shadow_qp *qp, struct swap *s)
 {
 	int err = check_qp(qp, s);
 
+	if (qp->swap.led) /* to whom it will not lead */
+		build_drop(qp);
 	errno = 0;
 	err = err ? err : make_qp(qp, s);
 	if (err)

@@ -21,7 +21,7 @@ static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int within;
+	unsigned int within, kept; /* out, as it was closed */
 	bool closed;
 	enum {
 		TO_NOBODY,
@@ -124,8 +124,15 @@ void gate_enter_with(const bool *suspended)
 	if (!own.depth++)
 		own.cancel = cancel_off();
 	pthread_mutex_lock(&gate.lock);
-	while (gate.closed || (*suspended && !yields_to_us()))
+	while (gate.closed || (*suspended && !yields_to_us())) {
+		bool kept = gate.closed;
+
+		gate.kept += kept;
 		pthread_cond_wait(&gate.changed, &gate.lock);
+		gate.kept -= kept;
+		if (kept && !gate.kept)
+			pthread_cond_broadcast(&gate.changed);
+	}
 	gate.within++;
 	pthread_mutex_unlock(&gate.lock);
 }
@@ -177,6 +184,20 @@ void gate_open(void)
 	pthread_mutex_unlock(&gate.lock);
 }
 
+void gate_let_in(void)
+{
+	const struct timespec until = timespec_of(clock_ns() + SOON);
+	int err = 0;
+
+	pthread_mutex_lock(&gate.lock);
+	gate.closed = false;
+	pthread_cond_broadcast(&gate.changed);
+	while (gate.kept && !err)
+		err = pthread_cond_clockwait(&gate.changed, &gate.lock,
+					     CLOCK_MONOTONIC, &until);
+	pthread_mutex_unlock(&gate.lock);
+}
+
 static void yield(int to)
 {
 	pthread_mutex_lock(&gate.lock);
@@ -206,6 +227,7 @@ void gate_in_child(void)
 	pthread_mutex_init(&gate.lock, NULL);
 	pthread_cond_init(&gate.changed, NULL);
 	gate.within = own.depth;
+	gate.kept = 0;
 	gate.closed = false;
 	pthread_mutex_init(&contexts_lock, NULL);
 	TAILQ_FOREACH (c, &put_away, entry)

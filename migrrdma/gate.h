@@ -84,6 +84,9 @@ void gate_end_batch(void);
 bool gate_close(uint64_t deadline);
 void gate_open(void);
 
+/** gate_let_in - open it, to be closed soon again: who waits has been let in before that */
+void gate_let_in(void);
+
 /**
  * gate_close_surely - the same, while QPs are suspended and the gate was open
  *

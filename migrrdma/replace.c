@@ -345,6 +345,18 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 	return err;
 }
 
+/* They are in nobody's way, but those that may be in multicast groups. */
+static void leave_old(void)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH_CHOSEN (c, qp)
+		if (!qp_has_peer(qp))
+			build_drop(qp);
+	ahead_left();
+}
+
 static int replace(bool all, uint64_t deadline, struct swap *s)
 {
 	uint64_t begin = clock_ns();
@@ -362,7 +374,7 @@ static int replace(bool all, uint64_t deadline, struct swap *s)
 	if (all || !s->swapped)
 		undo_build(); /* of old ones, or of the new */
 	else
-		ahead_left(); /* they are in nobody's way */
+		leave_old();
 	s->destroy_ns = clock_ns() - begin;
 	presetup_end(s->swapped);
 	return err;
@@ -379,6 +391,8 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		return swap_refuse(s, EINVAL, "it is not suspended");
 	if (held && n)
 		err = swap_refuse(s, EINVAL, "it is held");
+	if (!err && !n && suspend_is_whole())
+		ahead_drop();
 	if (!err)
 		err = choose(qpns, n, s);
 	if (!err)
@@ -448,6 +462,8 @@ int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 	*s = (struct swap){};
 	if (!suspend_hold())
 		return swap_refuse(s, EINVAL, "it is not suspended");
+	if (suspend_is_whole())
+		ahead_drop();
 	err = held ? swap_refuse(s, EBUSY, "it is held") : choose(NULL, 0, s);
 	if (!err)
 		err = build_check(true, s);

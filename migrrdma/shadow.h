@@ -303,6 +303,7 @@ struct shadow_qp {
 		bool stopped; /* all is flushed */
 		bool apart; /* the real one is not in the application's state */
 		bool spent; /* @other is what was replaced, not what is to come */
+		unsigned int turn; /* in which it was made: ahead.h */
 		bool led;   /* @other, to come, is connected already: ahead.c */
 		bool there; /* and the real one was so: to */
 		uint32_t led_num;

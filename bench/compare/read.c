@@ -96,8 +96,8 @@ static bool is_report(const json_t *r)
 	json_array_foreach (json_object_get(r, "timelines"), i, t)
 		if (!has(t, NAMES("bytes"), is_array))
 			return false;
-	return has(json_object_get(r, "link"),
-		   NAMES("bits_per_s", "delay_us", "command_us"), is_number) &&
+	return has(json_object_get(r, "link"), NAMES("bits_per_s", "delay_us"),
+		   is_number) &&
 	       has(json_object_get(r, "origin"),
 		   NAMES("date", "commit", "machine", "host_kernel",
 			 "accelerator"),

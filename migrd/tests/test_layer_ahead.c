@@ -216,6 +216,37 @@ int main(void)
 	check_ended();
 	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("117")), ""));
 
+	puts("what a mover says of that itself is not believed");
+	answers(&partner, "names",
+		NAMES(QP("27", "127, \"next\": 227", "17", AT("117")), ""));
+	answers(&mover, "names",
+		NAMES(QP("17", "117, \"next\": 317", "27", AT("127")), ""));
+	layer_begin("n2");
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("record\n");
+	CHECK(layer_says_some("recorded"), "%s", heard);
+	was_told(&partner);
+	layer_tell("made 2\n[]\n");
+	CHECK(layer_says("led"), "%s", heard);
+	CHECK(!*was_told(&partner));
+	layer_hang_up();
+	CHECK(!layer_ends());
+	check_ended();
+	answers(&mover, "names", NAMES(QP17, ""));
+
+	puts("nobody is stopped if a partner does not answer");
+	answers(&partner, "prepare", "hang up\n");
+	layer_begin("n2");
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("record\n");
+	CHECK(layer_says_some("recorded"), "%s", heard);
+	was_told(&mover);
+	layer_tell("stop\n");
+	CHECK(layer_says_some("failed "));
+	CHECK(layer_ends() == 1);
+	answers(&partner, "prepare", NULL);
+	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("117")), ""));
+
 	puts("partners who cannot prepare, or do not know how");
 	answers(&partner, "prepare", REFUSAL("full"));
 	stop(RECORD, records, peers);

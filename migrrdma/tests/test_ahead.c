@@ -4,6 +4,7 @@
  */
 #include "ahead.h"
 #include "client.h"
+#include "gate.h"
 
 static const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
 
@@ -79,6 +80,82 @@ static void test_used(void)
 	world_destroy();
 }
 
+/* An application that looks at a QP all the time, while others are made and destroyed. */
+static atomic_uint looks;
+static atomic_bool look_on;
+
+static void *look(void *arg)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	while (look_on) {
+		CHECK(!ibv_query_qp(arg, &attr, IBV_QP_STATE, &init));
+		looks++;
+	}
+	return NULL;
+}
+
+/* as long as it likes, within a verb */
+static atomic_bool within;
+
+static void *stay(void *arg)
+{
+	(void)arg;
+	gate_enter();
+	within = true;
+	WAIT(!within);
+	gate_leave();
+	return NULL;
+}
+
+static void test_verbs(void)
+{
+	enum {
+		MANY = 48,
+		ROUNDS = 50,
+	};
+	struct ibv_qp *many[MANY], *real;
+	uint32_t qpns[MANY];
+	unsigned int before, let_in = 0, qps;
+	pthread_t thread;
+
+	puts("verbs get in between");
+	world_make();
+	for (int i = 0; i < MANY; i++) {
+		many[i] = new_qp(IBV_QPT_RC, w.cq, &real);
+		qpns[i] = many[i]->qp_num;
+	}
+	look_on = true;
+	MUST(!pthread_create(&thread, NULL, look, w.of_srq));
+	WAIT(looks);
+	for (int i = 0; i < ROUNDS; i++) {
+		before = looks;
+		CHECK(!layer_prepare(qpns, MANY, LONG, &swapped));
+		let_in += looks - before > 1;
+		ahead_end();
+	}
+	look_on = false;
+	MUST(!pthread_join(thread, NULL));
+	CHECK(let_in > ROUNDS / 2, "only in %u", let_in);
+	for (int i = 0; i < MANY; i++)
+		CHECK(!ibv_destroy_qp(many[i]));
+
+	puts("and keep what is left, which is not used");
+	qps = fake_alive(FAKE_QP);
+	CHECK(!prepare(w.qp) && swapped.objects == 1);
+	MUST(!pthread_create(&thread, NULL, stay, NULL));
+	WAIT(within);
+	ahead_end();
+	CHECK(fake_alive(FAKE_QP) == qps + 1);
+	within = false;
+	MUST(!pthread_join(thread, NULL));
+	CHECK(!prepare(w.qp) && swapped.objects == 1);
+	ahead_end();
+	CHECK(fake_alive(FAKE_QP) == qps);
+	world_destroy();
+}
+
 static void test_changed(void)
 {
 	unsigned int qps;
@@ -136,7 +213,9 @@ static void test_led(void)
 	CHECK(ibv_modify_qp(w.qp, &attr, IBV_QP_STATE) == EIO);
 
 	puts("and its peer is another one in the end");
-	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5002));
+	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5001));
+	CHECK(!prepare(w.qp) && swapped.objects == 1);
+	CHECK(!lead(w.qp, 0x5002));
 	CHECK(!suspend_one(w.qp, LONG));
 	replace(w.qp);
 	CHECK(!layer_set_peer(w.qp->qp_num, 0x5001, &gid, "mover", &swapped));
@@ -233,6 +312,7 @@ int main(void)
 {
 	rig_open();
 	test_used();
+	test_verbs();
 	test_changed();
 	test_led();
 	test_refused();

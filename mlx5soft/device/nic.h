@@ -42,9 +42,10 @@ struct nic {
 	/* command queue */
 	uint64_t cmdq;
 	bool cmdq_known;
-	uint32_t cmd_rung;  /* slots, while the device was not bus master */
-	uint64_t cmd_time;  /* ns that each takes; 0: as long as it takes */
-	uint32_t cmd_slots; /* that wait for that */
+	uint32_t cmd_rung;     /* slots, while the device was not bus master */
+	uint64_t cmd_time;     /* ns that each takes; 0: as long as it takes */
+	uint32_t cmd_slots;    /* that wait for that */
+	unsigned int cmd_next; /* of them that has its turn */
 	uint64_t cmd_due;
 	uint32_t health;
 	uint8_t *cmd_in, *cmd_out;

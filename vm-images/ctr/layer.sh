@@ -59,8 +59,8 @@ of_length() # BYTES [SECONDS]
 {
 	local end
 
-	[[ $1 =~ ^[0-9]{1,9}$ ]] && timeout "${2-0}" head -c "$1" && IFS= read -r end &&
-		[ -z "$end" ]
+	[[ $1 =~ ^[0-9]{1,9}$ ]] && timeout "${2-0}" head -c "$1" &&
+		IFS= read -r ${2+-t "$2"} end && [ -z "$end" ]
 }
 
 layer_says() # WORD: it has done that, and may say first how long that took
@@ -241,10 +241,11 @@ shadows_connected() # SECONDS
 
 	shadows_until=$((SECONDS + $1))
 	for pid in "${!shadow_connects[@]}"; do
-		[ -n "${shadow_pid[pid]-}" ] && shadow_said "$pid" 'connected ' &&
-			made=$(of_length "${shadow_line#connected }" $hand_s \
-				<&"${shadow_from[pid]}") || continue
-		list+=("{\"pid\":$pid,\"made\":$made}")
+		[ -n "${shadow_pid[pid]-}" ] || continue
+		shadow_said "$pid" 'connected ' || continue
+		made=$(of_length "${shadow_line#connected }" $hand_s <&"${shadow_from[pid]}") ||
+			continue
+		[ -z "$made" ] || list+=("{\"pid\":$pid,\"made\":$made}")
 	done
 	shadow_connects=()
 	shadows_made=[$(IFS=,; echo "${list[*]}")]

@@ -86,7 +86,10 @@ cmd_mlx5()
 	case ${*:2} in
 	counters) mlx5_ctl "$1" counters ;;
 	"counters --reset") mlx5_ctl "$1" counters reset ;;
-	commands | "commands "*) [ $# -le 3 ] && mlx5_ctl "$1" "${@:2}" ;;
+	commands | "commands "*)
+		[ $# -le 3 ] || die "mlx5 NODE commands [TIME|off]"
+		mlx5_ctl "$1" "${@:2}"
+		;;
 	*) die "mlx5 NODE counters [--reset] | commands [TIME|off]" ;;
 	esac
 }

@@ -295,15 +295,20 @@ void cmd_doorbell(struct nic *nic, uint32_t slots)
 			run_slot(nic, i);
 }
 
-/* One after the other; drivers ring for a slot again only when it is done. */
+/*
+ * One after the other, in turn: a driver takes the lowest slot that is free, and who has
+ * that would get it again and again.
+ */
 void cmd_tick(struct nic *nic, uint64_t now)
 {
+	uint32_t later = nic->cmd_slots & ~((1U << nic->cmd_next) - 1);
 	unsigned int i;
 
 	if (!nic->cmd_slots || now < nic->cmd_due)
 		return;
-	i = __builtin_ctz(nic->cmd_slots);
-	nic->cmd_slots &= nic->cmd_slots - 1;
+	i = __builtin_ctz(later ? later : nic->cmd_slots);
+	nic->cmd_next = (i + 1) % 32;
+	nic->cmd_slots &= ~(1U << i);
 	nic->cmd_due = now + nic->cmd_time;
 	run_slot(nic, i);
 }

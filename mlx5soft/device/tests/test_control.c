@@ -210,9 +210,14 @@ static void test_command_time(void)
 	CHECK(rig_result(r, 0) == RIG_PENDING && nic_due(r->nic) > 0,
 	      "at once");
 	CHECK(tick_until_done(n + 1) && nic_now() - begin >= 20000000, "first");
+	CHECK(!rig_result(r, 0), "%s", r->log);
+	rig_fill(r, 0); /* at once again, and it waits for its turn */
+	rig_ring(r, 1);
 	CHECK(tick_until_done(n + 2) && nic_now() - begin >= 40000000,
 	      "second");
-	CHECK(!rig_result(r, 0) && !rig_result(r, 1), "%s", r->log);
+	CHECK(rig_result(r, 0) == RIG_PENDING && !rig_result(r, 1), "%s",
+	      r->log);
+	CHECK(tick_until_done(n + 3), "third");
 	ask("commands off");
 	CHECK(!rig_run(r), "not at once: %s", r->log);
 	rig_stop(r);
