@@ -243,7 +243,8 @@ static void test_yields(bool replaced)
 		WAIT(waits.begun);
 	}
 	verb_begin(&within, destroy_b);
-	WAIT(fake_alive(FAKE_QP) == (replaced ? 2U : 1U)); /* with a's old one */
+	WAIT(fake_alive(FAKE_QP) ==
+	     (replaced ? 2U : 1U)); /* with a's old one */
 	holder.go = true;
 	if (replaced) {
 		CHECK(!layer_set_peer(qpn, 1, &gid, "peer", &swapped));

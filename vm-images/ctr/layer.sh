@@ -243,7 +243,7 @@ shadows_connected() # SECONDS
 	for pid in "${!shadow_connects[@]}"; do
 		[ -n "${shadow_pid[pid]-}" ] || continue
 		shadow_said "$pid" 'connected ' || continue
-		made=$(of_length "${shadow_line#connected }" $hand_s <&"${shadow_from[pid]}") ||
+		made=$(of_length "${shadow_line#connected }" "$hand_s" <&"${shadow_from[pid]}") ||
 			continue
 		[ -z "$made" ] || list+=("{\"pid\":$pid,\"made\":$made}")
 	done
@@ -269,7 +269,7 @@ shadows_hand_over()
 	for pid in "${!shadow_pid[@]}"; do
 		shadow_told "$pid" "hand $at/run/migrrdma/$pid.sock"
 	done
-	shadows_connected $hand_s
+	shadows_connected "$hand_s"
 	for pid in "${!shadow_pid[@]}"; do
 		shadow_said "$pid" handed || echo "migr-ctr: process $pid of" \
 			"$name has no pre-setup" >&2

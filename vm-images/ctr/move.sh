@@ -304,7 +304,7 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 	shadows_ready
 	[ -n "$rdma" ] || {
 		shadows_connect "$peers"
-		shadows_connected $make_s
+		shadows_connected "$make_s"
 	}
 	echo ready
 	tell_long "$shadows_made"
