@@ -137,7 +137,7 @@ static void test_verbs(void)
 	}
 	look_on = false;
 	MUST(!pthread_join(thread, NULL));
-	CHECK(let_in > ROUNDS / 2, "only in %u", let_in);
+	CHECK(let_in >= ROUNDS / 10, "only in %u", let_in);
 	for (int i = 0; i < MANY; i++)
 		CHECK(!ibv_destroy_qp(many[i]));
 
