@@ -21,6 +21,7 @@ enum {
 	MOST_ID = 64,
 	MOST_CONTAINER = 64, /* bytes of its name */
 	MOST_PROCS = 48,     /* a daemon has 64 connections */
+	QPNS = 1 << 24,	     /* so many numbers of QPs there are */
 	PATIENCE_MS = 30000, /* beyond what a word is given */
 	MOST_SAID = 2 * ANSWER_BYTES,
 	LINE_MS = 1,		 /* and in a round for each line of many */
@@ -307,10 +308,10 @@ bool layer_connect(struct layer *l, double *begin);
 /* layer_move.c */
 
 /*
- * Partners make their new queue pairs before anybody is suspended. Who refuses does so later;
- * if one does not answer nobody is stopped.
+ * Partners make their new queue pairs before anybody is suspended. Who refuses does so later.
+ * Return: false if one does not answer; nothing has been stopped
  */
-void layer_prepare(struct layer *l);
+bool layer_prepare(struct layer *l);
 
 /*
  * Partners whose new queue pairs were led to others than the container has now get other ones.

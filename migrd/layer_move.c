@@ -35,17 +35,23 @@ static void replace_qps(const struct layer *l, struct layer_proc *p)
 	tell_of_qps(p, "replace", layer_limit(l, p));
 }
 
-void layer_prepare(struct layer *l)
+bool layer_prepare(struct layer *l)
 {
 	for (size_t i = l->movers; i < l->n; i++)
 		tell_of_qps(l->procs[i], "prepare",
 			    layer_limit(l, l->procs[i]));
 	layer_round(l);
 	layer_begin_anew(l);
-	/* who has ended, or says what is none, is found when all are suspended */
+	/* who says what is none is found when all are suspended */
 	layer_get_names(l);
 	layer_begin_anew(l);
 	*l->reason = 0;
+	for (size_t i = 0; i < l->n; i++)
+		if (!l->procs[i]->open)
+			return layer_fail(l, "%s: process %s: %s",
+					  l->procs[i]->host, l->procs[i]->id,
+					  l->procs[i]->reason);
+	return true;
 }
 
 static bool is_astray(const struct layer_proc *p)

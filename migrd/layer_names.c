@@ -11,7 +11,6 @@ enum {
 	MOST_KEYS = 1 << 19,
 	MOST_KEYS_TOLD = 1 << 20, /* of a process, to all */
 	MOST_DESTINATIONS = 64,
-	QPNS = 1 << 24,
 };
 
 static bool number(const json_t *o, const char *name, json_int_t limit,

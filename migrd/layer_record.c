@@ -12,10 +12,6 @@
 #include "layer.h"
 #include "note.h"
 
-enum {
-	QPNS = 1 << 24,
-};
-
 /* Its length first, as the shell reads a line of which it does not know that byte by byte. */
 static bool tell_list(FILE *f, const char *word, const json_t *list)
 {

@@ -87,9 +87,8 @@ static bool run(struct layer *l, bool timing)
 	say("checked");
 	line = hear(text, sizeof(text));
 	if (line && !strcmp(line, "record")) {
-		if (!layer_record(l, stdout))
+		if (!layer_record(l, stdout) || !layer_prepare(l))
 			return false;
-		layer_prepare(l);
 		layer_tell_ahead(l, false, stdout);
 		say("recorded");
 		line = hear(text, sizeof(text));

@@ -378,11 +378,8 @@ static struct ibv_qp *take_other(struct shadow_qp *qp)
 
 void build_drop(struct shadow_qp *qp)
 {
-	struct ibv_qp *other;
+	struct ibv_qp *other = take_other(qp);
 
-	if (!SLIST_EMPTY(&qp->groups) && qp->other)
-		groups_leave(qp);
-	other = take_other(qp);
 	if (other)
 		real()->ibv_destroy_qp(other);
 }
@@ -431,6 +428,8 @@ static void unmake_objects(struct shadow_context *c)
 	/* those that are bound hold on to their QPs and regions */
 	UNMAKE_EACH(c, mw, mws, ibv_dealloc_mw);
 	TAILQ_FOREACH (qp, &c->qps, entry) {
+		if (qp->other)
+			groups_leave(qp);
 		build_drop(qp);
 		marker_unmake_ah(qp);
 	}

@@ -44,7 +44,9 @@ int build_ahead(struct shadow_qp *qp, struct swap *s);
 /**
  * build_drop - destroy what of a QP is not, or not any more, its real one, if there is one
  *
- * Context: the gate is closed; or within it, as long as the QP is in no multicast groups
+ * It is in no multicast groups any more: groups_leave().
+ *
+ * Context: the gate is closed, or within it
  */
 void build_drop(struct shadow_qp *qp);
 

@@ -9,6 +9,7 @@
 #include "events.h"
 #include "gate.h"
 #include "gid.h"
+#include "groups.h"
 #include "names.h"
 #include "presetup.h"
 #include "rebind.h"
@@ -352,8 +353,10 @@ static void leave_old(void)
 	struct shadow_qp *qp;
 
 	EACH_CHOSEN (c, qp)
-		if (!qp_has_peer(qp))
+		if (!qp_has_peer(qp)) {
+			groups_leave(qp);
 			build_drop(qp);
+		}
 	ahead_left();
 }
 
@@ -371,7 +374,7 @@ static int replace(bool all, uint64_t deadline, struct swap *s)
 	if (!err)
 		err = stop_and_swap(all, deadline, s);
 	begin = clock_ns();
-	if (all || !s->swapped)
+	if (suspend_is_whole() || !s->swapped)
 		undo_build(); /* of old ones, or of the new */
 	else
 		leave_old();
@@ -391,8 +394,6 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		return swap_refuse(s, EINVAL, "it is not suspended");
 	if (held && n)
 		err = swap_refuse(s, EINVAL, "it is held");
-	if (!err && !n && suspend_is_whole())
-		ahead_drop();
 	if (!err)
 		err = choose(qpns, n, s);
 	if (!err)
@@ -462,8 +463,6 @@ int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 	*s = (struct swap){};
 	if (!suspend_hold())
 		return swap_refuse(s, EINVAL, "it is not suspended");
-	if (suspend_is_whole())
-		ahead_drop();
 	err = held ? swap_refuse(s, EBUSY, "it is held") : choose(NULL, 0, s);
 	if (!err)
 		err = build_check(true, s);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "stop.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include "clock.h"
@@ -193,10 +192,6 @@ int stop_qp(struct shadow_qp *qp, uint64_t deadline)
 			return err;
 		if (clock_ns() > deadline)
 			return ETIMEDOUT;
-		/* at first it is a matter of microseconds, and to wake up takes longer */
-		if (round < ROUNDS)
-			sched_yield();
-		else
-			nanosleep(&pause, NULL);
+		nanosleep(&pause, NULL);
 	}
 }

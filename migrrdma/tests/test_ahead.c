@@ -80,20 +80,57 @@ static void test_used(void)
 	world_destroy();
 }
 
-/* An application that looks at a QP all the time, while others are made and destroyed. */
-static atomic_uint looks;
-static atomic_bool look_on;
+/* An application that has a verb all the time */
+static atomic_uint verbs;
+static atomic_bool goes;
 
-static void *look(void *arg)
+static void *many_verbs(void *arg)
 {
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	while (look_on) {
-		CHECK(!ibv_query_qp(arg, &attr, IBV_QP_STATE, &init));
-		looks++;
+	(void)arg;
+	while (goes) {
+		gate_enter();
+		verbs++;
+		gate_leave();
 	}
 	return NULL;
+}
+
+/* It waits at the gate when there have been none for a while. */
+static void wait_for_waiter(void)
+{
+	unsigned int before;
+
+	do {
+		before = verbs;
+		usleep(2000);
+	} while (verbs != before);
+}
+
+static void test_gate(void)
+{
+	enum {
+		ROUNDS = 50,
+	};
+	unsigned int before, let_in = 0;
+	pthread_t thread;
+
+	puts("who waits at the gate is let in before it is closed again");
+	goes = true;
+	MUST(!pthread_create(&thread, NULL, many_verbs, NULL));
+	WAIT(verbs);
+	CHECK(gate_close(UINT64_MAX / 2));
+	for (int i = 0; i < ROUNDS; i++) {
+		wait_for_waiter();
+		before = verbs;
+		gate_let_in();
+		CHECK(gate_close(UINT64_MAX / 2));
+		let_in += verbs != before;
+	}
+	goes = false;
+	gate_open();
+	MUST(!pthread_join(thread, NULL));
+	CHECK(let_in > ROUNDS / 2, "only %u times",
+	      let_in); /* of a busy machine */
 }
 
 /* as long as it likes, within a verb */
@@ -109,39 +146,13 @@ static void *stay(void *arg)
 	return NULL;
 }
 
-static void test_verbs(void)
+static void test_left(void)
 {
-	enum {
-		MANY = 48,
-		ROUNDS = 50,
-	};
-	struct ibv_qp *many[MANY], *real;
-	uint32_t qpns[MANY];
-	unsigned int before, let_in = 0, qps;
+	unsigned int qps;
 	pthread_t thread;
 
-	puts("verbs get in between");
+	puts("what is left because of a verb is not used");
 	world_make();
-	for (int i = 0; i < MANY; i++) {
-		many[i] = new_qp(IBV_QPT_RC, w.cq, &real);
-		qpns[i] = many[i]->qp_num;
-	}
-	look_on = true;
-	MUST(!pthread_create(&thread, NULL, look, w.of_srq));
-	WAIT(looks);
-	for (int i = 0; i < ROUNDS; i++) {
-		before = looks;
-		CHECK(!layer_prepare(qpns, MANY, LONG, &swapped));
-		let_in += looks - before > 1;
-		ahead_end();
-	}
-	look_on = false;
-	MUST(!pthread_join(thread, NULL));
-	CHECK(let_in >= ROUNDS / 10, "only in %u", let_in);
-	for (int i = 0; i < MANY; i++)
-		CHECK(!ibv_destroy_qp(many[i]));
-
-	puts("and keep what is left, which is not used");
 	qps = fake_alive(FAKE_QP);
 	CHECK(!prepare(w.qp) && swapped.objects == 1);
 	MUST(!pthread_create(&thread, NULL, stay, NULL));
@@ -175,6 +186,11 @@ static void test_changed(void)
 	CHECK(!prepare(w.of_srq) && fake_alive(FAKE_QP) == qps);
 	suspend();
 	CHECK(fake_alive(FAKE_QP) == qps - 1);
+	replace(w.of_srq);
+	CHECK(fake_alive(FAKE_QP) == qps - 1);
+	CHECK(!layer_set_peer(w.of_srq->qp_num, 0x5001, &gid, "mover",
+			      &swapped));
+	CHECK(!layer_connect(&swapped) && swapped.qps == 1);
 	resume();
 	world_destroy();
 }
@@ -182,6 +198,17 @@ static void test_changed(void)
 static int lead(const struct ibv_qp *qp, uint32_t peer)
 {
 	return layer_lead(&qp->qp_num, &peer, 1, &gid, &swapped);
+}
+
+/* by one that is connected then */
+static void replaced_anew(void)
+{
+	replace(w.qp);
+	w.real = fake_newest(FAKE_QP);
+	CHECK(w.real->state == IBV_QPS_INIT);
+	connect_one(w.qp);
+	goes_on(w.qp, w.real);
+	ahead_end();
 }
 
 static void test_led(void)
@@ -221,23 +248,13 @@ static void test_led(void)
 	CHECK(!layer_set_peer(w.qp->qp_num, 0x5001, &gid, "mover", &swapped));
 	CHECK(layer_connect(&swapped) == EINVAL);
 	CHECK(strstr(swapped.reason, "leads elsewhere"));
-	replace(w.qp);
-	w.real = fake_newest(FAKE_QP);
-	CHECK(w.real->state == IBV_QPS_INIT);
-	connect_one(w.qp);
-	goes_on(w.qp, w.real);
-	ahead_end();
+	replaced_anew();
 
 	puts("and changed by the application");
 	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5002));
 	set_state(w.qp, IBV_QPS_RTS);
 	CHECK(!suspend_one(w.qp, LONG));
-	replace(w.qp);
-	w.real = fake_newest(FAKE_QP);
-	CHECK(w.real->state == IBV_QPS_INIT);
-	connect_one(w.qp);
-	goes_on(w.qp, w.real);
-	ahead_end();
+	replaced_anew();
 
 	puts("and given up");
 	CHECK(!prepare(w.qp) && !lead(w.qp, 0x5001));
@@ -312,7 +329,8 @@ int main(void)
 {
 	rig_open();
 	test_used();
-	test_verbs();
+	test_gate();
+	test_left();
 	test_changed();
 	test_led();
 	test_refused();

@@ -380,6 +380,15 @@ static void test_groups(void)
 	CHECK(fake_in_group(behind, &a, 0) && fake_in_group(behind, &b, 0) &&
 	      !fake_in_group(behind, &a, 9));
 
+	puts("so it is if it alone is replaced");
+	CHECK(!suspend_one(qp, LONG));
+	CHECK(!layer_replace(&qp->qp_num, 1, LONG, &swapped), "%s",
+	      swapped.reason);
+	behind = fake_newest(FAKE_QP);
+	CHECK(fake_alive(FAKE_QP) == 1 && fake_in_group(behind, &a, 0));
+	CHECK(!layer_connect(&swapped));
+	resume();
+
 	puts("one that cannot be joined is named, and nothing has changed");
 	before = behind;
 	suspend();

@@ -106,6 +106,7 @@ static void peer_moves(struct rig rtr)
 	}
 	rig_take(&rtr, &s);
 	rig_wait_for(&rtr, "migr_qp_paused", paused + N_QPS);
+	EXPECT((int)(rig_counter(&rtr, "migr_qp_paused") - paused), N_QPS);
 
 	probes = rig_counter(&rtr, "migr_probe_sent");
 	for (int i = 0; i < N_QPS; i++) {
