@@ -42,13 +42,15 @@ unsigned int flags_set_qps(void)
 	struct shadow_qp *qp;
 	unsigned int n = 0;
 
-	EACH (c, qp, qps)
+	EACH (c, qp, qps) {
+		if (qp->suspended)
+			qp->was_marked = false;
 		if (qp->suspended && qp->real->state == IBV_QPS_RTS &&
 		    qp_has_sends(qp)) {
 			atomic_fetch_or(&qp->slow, SLOW_SUSPENDED);
-			qp->was_marked = false;
 			n++;
 		}
+	}
 	return n;
 }
 

@@ -10,8 +10,10 @@
 
 struct recv {
 	uint64_t wr_id;
-	int num_sge;
+	int num_sge; /* of the first place: NEVER, until it is used */
 };
+
+#define NEVER (-1)
 
 struct recvq {
 	_Atomic(struct section *) owner; /* a thread, or nobody yet, or... */
@@ -48,10 +50,12 @@ struct recvq *recvq_new(const struct ibv_qp_cap *cap)
 	q->sge = calloc((size_t)q->size * q->max_sge + 1, sizeof(*q->sge));
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->counted, NULL);
-	if (q->recv && q->sge)
-		return q;
-	recvq_free(q);
-	return NULL;
+	if (!q->recv || !q->sge) {
+		recvq_free(q);
+		return NULL;
+	}
+	q->recv[0].num_sge = NEVER;
+	return q;
 }
 
 void recvq_free(struct recvq *q)
@@ -238,6 +242,16 @@ void recvq_reset(struct recvq *q)
 bool recvq_is_sure(const struct recvq *q)
 {
 	return !atomic_load(&q->unsure);
+}
+
+bool recvq_is_unused(struct recvq *q)
+{
+	bool unused;
+
+	pthread_mutex_lock(&q->lock);
+	unused = q->recv[0].num_sge == NEVER && recvq_is_sure(q);
+	pthread_mutex_unlock(&q->lock);
+	return unused;
 }
 
 /* The owner may be another thread, in the midst of it. */

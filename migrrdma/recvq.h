@@ -32,6 +32,9 @@ void recvq_reset(struct recvq *q);
 /** recvq_is_sure - has the provider always said what it has taken? */
 bool recvq_is_sure(const struct recvq *q);
 
+/** recvq_is_unused - nothing was ever posted; SLOW_RECVS is set, and who posts knows */
+bool recvq_is_unused(struct recvq *q);
+
 /* in a process that has just been forked */
 void recvq_in_child(struct recvq *q);
 

@@ -76,7 +76,37 @@ static void set_stopping(struct shadow_qp *qp, struct shadow_qp *to)
 
 /* --- stopping, with their locks --- */
 
-/* It may have gone there by itself, and nobody knows yet. */
+/* From now on the ring has what was flushed. */
+static void end(struct shadow_qp *qp)
+{
+	size_t n = 0;
+
+	set_stopping(qp, NULL);
+	if (qp->qp.recv_cq) {
+		n = to_cq(qp->qp.recv_cq)->n_flushed;
+		to_cq(qp->qp.recv_cq)->n_flushed = 0;
+	}
+	if (send_cq(qp))
+		send_cq(qp)->n_flushed = 0;
+	if (qp->recvq)
+		recvq_counted(qp->recvq, (uint32_t)n);
+	if (qp->slots)
+		slots_clear(qp->slots);
+	qp->swap.stopped = true;
+}
+
+/* Is all completed that was ever posted to it? */
+static bool is_empty(const struct shadow_qp *qp)
+{
+	return qp->qp.qp_type == IBV_QPT_RC && qp->real->state == IBV_QPS_RTS &&
+	       qp->was_marked && !qp->is_marked && qp->recvq &&
+	       recvq_is_unused(qp->recvq);
+}
+
+/*
+ * It may have gone there by itself, and nobody knows yet. One that is empty need not be
+ * moved, which takes devices long: who could send to it is suspended.
+ */
 static int begin(struct shadow_qp *qp)
 {
 	struct ibv_qp_init_attr init;
@@ -87,6 +117,10 @@ static int begin(struct shadow_qp *qp)
 		return err;
 	qp->swap.was_err = attr.qp_state == IBV_QPS_ERR;
 	qp->swap.dead |= qp->swap.was_err;
+	if (!qp->swap.was_err && is_empty(qp)) {
+		end(qp);
+		return 0;
+	}
 	qp->swap.last_wqe = false;
 	set_stopping(qp, qp);
 	qp->swap.moved =
@@ -118,25 +152,6 @@ static bool take(struct shadow_qp *qp)
 	if (recv_cq(qp))
 		taken_fill(recv_cq(qp));
 	return last && !qp->is_marked && !qp->swap.marked;
-}
-
-/* From now on the ring has what was flushed. */
-static void end(struct shadow_qp *qp)
-{
-	size_t n = 0;
-
-	set_stopping(qp, NULL);
-	if (qp->qp.recv_cq) {
-		n = to_cq(qp->qp.recv_cq)->n_flushed;
-		to_cq(qp->qp.recv_cq)->n_flushed = 0;
-	}
-	if (send_cq(qp))
-		send_cq(qp)->n_flushed = 0;
-	if (qp->recvq)
-		recvq_counted(qp->recvq, (uint32_t)n);
-	if (qp->slots)
-		slots_clear(qp->slots);
-	qp->swap.stopped = true;
 }
 
 /*

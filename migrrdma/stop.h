@@ -8,7 +8,7 @@
 #include "shadow.h"
 
 /**
- * stop_qp - move a real QP to ERR, and take the completions of all it had
+ * stop_qp - move a real QP to ERR, if it has anything, and take the completions of that
  * @deadline: in ns of CLOCK_MONOTONIC
  *
  * RECVs that are flushed by this are counted, and kept until all are; those of a QP that

@@ -81,6 +81,37 @@ static void test_late(void)
 	world_destroy();
 }
 
+/* It is asked for its state, and that is all. */
+static void test_empty(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	puts("what has nothing to be flushed is not moved");
+	world_make();
+	hold(100);
+	CHECK(w.real->state == IBV_QPS_RTS);
+	CHECK(w.real_srq->state == IBV_QPS_ERR);
+	/* and is not asked again: its device may be another one */
+	fake_fail("ibv_query_qp", EIO);
+	replace_all();
+	CHECK(ibv_query_qp(w.real, &attr, 0, &init) == EIO);
+	connect_all();
+	resume();
+
+	/* it has had something once */
+	CHECK(!recv_one(w.qp, 1));
+	fake_receive(w.real, 1);
+	POLLED(w.cq, 1, 1);
+	hold(100);
+	CHECK(w.real->state == IBV_QPS_ERR);
+	replace_all();
+	connect_all();
+	resume();
+
+	world_destroy();
+}
+
 static struct ibv_cq_ex *ex;
 static atomic_bool begun;
 
@@ -137,6 +168,7 @@ static void test_nested(bool older)
 int main(void)
 {
 	rig_open();
+	test_empty();
 	test_events();
 	test_polls();
 	test_late();

@@ -401,6 +401,14 @@ static void test_partner_fails(void)
 	CHECK(!bind_2(w.of_srq, other));
 	qpns[0] = w.qp->qp_num;
 	qpns[1] = w.of_srq->qp_num;
+	/* one that has nothing to be flushed is as it was */
+	CHECK(!layer_suspend_some(qpns, 2, LONG, &found));
+	fake_fail_later("ibv_query_qp", EAGAIN, 1);
+	CHECK(layer_replace(qpns, 2, LONG, &swapped) == EAGAIN);
+	resume();
+	IS_BOUND(mw, w.qp);
+	IS_BOUND(other, w.of_srq);
+	CHECK(!recv_one(w.qp, 1));
 	for (int i = 0; i < 2; i++) {
 		CHECK(!layer_suspend_some(qpns, 2, LONG, &found));
 		fake_fail_later("ibv_query_qp", EAGAIN, 1);
