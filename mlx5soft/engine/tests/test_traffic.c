@@ -8,7 +8,8 @@
 
 #include "sim.h"
 
-#define MEMORY (96U << 20)
+#define MEMORY (24U << 20)
+#define SMALL (4U << 20) /* where little is moved */
 #define MAX_OPS 64
 
 struct op {
@@ -316,7 +317,7 @@ static void run_local(void)
 		BUDGET = 256
 	};
 	struct roce_send_wqe wqe;
-	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim *sim = sim_create(SMALL, NULL);
 	struct sim_qp *q[2], *peer[2];
 	struct roce_qp_attr attr;
 
@@ -354,7 +355,7 @@ static void run_full(void)
 		QPS = 12, /* the last three need no room */
 		SENDS = 10
 	};
-	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim *sim = sim_create(SMALL, NULL);
 	struct sim_node *node = &sim->nodes[0];
 	struct roce_send_wqe wqe;
 	struct sim_qp *q[QPS];
@@ -411,7 +412,7 @@ static void run_full(void)
  */
 static void run_full_reset(void)
 {
-	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim *sim = sim_create(SMALL, NULL);
 	struct sim_node *node = &sim->nodes[0];
 	struct sim_qp *a = sim_qp(node, ROCE_QPT_RC, NULL);
 	struct sim_qp *b = sim_qp(&sim->nodes[1], ROCE_QPT_RC, NULL);
@@ -444,7 +445,7 @@ static void run_full_sqe(void)
 	const enum roce_wc_status status[] = { ROCE_WC_SUCCESS,
 					       ROCE_WC_LOC_PROT_ERR,
 					       ROCE_WC_WR_FLUSH_ERR };
-	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim *sim = sim_create(SMALL, NULL);
 	struct sim_node *node = &sim->nodes[0];
 	struct sim_qp *a = sim_qp(node, ROCE_QPT_UC, NULL);
 	struct sim_qp *b = sim_qp(&sim->nodes[1], ROCE_QPT_UC, NULL);
@@ -488,7 +489,7 @@ static void check_shares(struct sim_qp **q, int count, const char *what)
 /* However much room there is at a time, all who wait for it have their share. */
 static void run_shares(int count, uint32_t room)
 {
-	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim *sim = sim_create(SMALL, NULL);
 	struct sim_node *node = &sim->nodes[0];
 	struct roce_send_wqe wqe;
 	struct sim_qp *q[9];
@@ -503,7 +504,7 @@ static void run_shares(int count, uint32_t room)
 		q[i] = sim_qp(node, ROCE_QPT_UC, NULL);
 		peer = sim_qp(&sim->nodes[1], ROCE_QPT_UC, NULL);
 		sim_connect(q[i], peer, &attr);
-		wqe = sim_wqe(q[i], ROCE_WR_RDMA_WRITE, 0, MEMORY, 0);
+		wqe = sim_wqe(q[i], ROCE_WR_RDMA_WRITE, 0, SMALL, 0);
 		sim_post_send(q[i], &wqe);
 	}
 	for (int i = 0; i < 20 * count; i++) {
@@ -521,7 +522,7 @@ static void run_shares_ud(void)
 	enum {
 		QPS = 5
 	};
-	struct sim *sim = sim_create(MEMORY, NULL);
+	struct sim *sim = sim_create(SMALL, NULL);
 	struct sim_node *node = &sim->nodes[0];
 	struct roce_send_wqe wqe;
 	struct sim_qp *q[QPS];
