@@ -29,6 +29,11 @@ struct query {
 	pid_t tid,
 		pid; /* of the last one: a process makes many of its objects by one thread */
 	pid_t maker; /* of MRs of that object's PD; -1: several */
+	struct { /* the last one, which was asked for: a process' QPs are on few */
+		bool known;
+		uint32_t device, pdn;
+		pid_t owner;
+	} pd;
 };
 
 /* --- netlink --- */
@@ -138,6 +143,31 @@ static pid_t maker_of_mrs(struct query *q, uint32_t device)
 
 /* --- who --- */
 
+/* Return: 0, or an errno: *pid is the process of a QP whose thread has ended, or 0 */
+static int owner_by_pd(struct query *q, uint32_t device,
+		       const struct nldev_object *qp, pid_t *pid)
+{
+	int err;
+
+	if (!q->pd.known || q->pd.device != device || q->pd.pdn != qp->pdn) {
+		err = get_pd(q, device, qp->pdn);
+		if (!err && !q->has_object)
+			err = ENOENT;
+		if (err)
+			return err;
+		*pid = q->object.tid ? process_of(q, (pid_t)q->object.tid) : 0;
+		q->object = *qp;
+		if (!*pid)
+			*pid = maker_of_mrs(q, device);
+		q->pd.known = true;
+		q->pd.device = device;
+		q->pd.pdn = qp->pdn;
+		q->pd.owner = *pid;
+	}
+	*pid = q->pd.owner;
+	return 0;
+}
+
 /*
  * The kernel knows the thread, if that has not ended. Then the one that has made the
  * PD may still be there. If a shadow process has made both, they are of who has registered
@@ -148,7 +178,7 @@ static int owner_on(struct query *q, const struct nldev_device *d,
 		    size_t bytes)
 {
 	int err = get_qp(q, d->index, port, qpn);
-	struct nldev_object qp = q->object;
+	const struct nldev_object qp = q->object;
 
 	if (err == EAGAIN) /* there is one, of another port or of none yet */
 		err = ENOENT;
@@ -157,17 +187,20 @@ static int owner_on(struct query *q, const struct nldev_device *d,
 			 d->name);
 		return EPERM;
 	}
-	if (!err && q->has_object && !q->object.tid && q->object.has_pdn)
-		err = get_pd(q, d->index, q->object.pdn);
-	if (err || !q->has_object) {
-		snprintf(reason, bytes, "QP %u of %s: %s", qpn, d->name,
-			 strerror(err ? err : ENOENT));
-		return err ? err : ENOENT;
+	if (!err && !q->has_object)
+		err = ENOENT;
+	*pid = 0;
+	if (!err && qp.tid) {
+		*pid = process_of(q, (pid_t)qp.tid);
+		if (!*pid)
+			*pid = maker_of_mrs(q, d->index);
+	} else if (!err && qp.has_pdn) {
+		err = owner_by_pd(q, d->index, &qp, pid);
 	}
-	*pid = q->object.tid ? process_of(q, (pid_t)q->object.tid) : 0;
-	if (!*pid) {
-		q->object = qp;
-		*pid = maker_of_mrs(q, d->index);
+	if (err) {
+		snprintf(reason, bytes, "QP %u of %s: %s", qpn, d->name,
+			 strerror(err));
+		return err;
 	}
 	if (*pid)
 		return 0;

@@ -25,6 +25,7 @@ static const struct object {
 	uint32_t pdn;
 } *object;
 static uint32_t tid_of_qp, tid_of_pd, tid_of_third, tids_of_mrs[2];
+static unsigned int dumps_of_mrs;
 
 static const struct object objects[] = {
 	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 1, 17, false, 5 },
@@ -32,7 +33,10 @@ static const struct object objects[] = {
 	{ RDMA_NLDEV_CMD_RES_QP_GET, 2, 2, 18, false, 6 },
 	{ RDMA_NLDEV_CMD_RES_QP_GET, 3, 1, 17, false, 5 },
 	{ RDMA_NLDEV_CMD_RES_QP_GET, 4, 1, 17, false, 5 },
+	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 1, 19, false, 5 },
+	{ RDMA_NLDEV_CMD_RES_QP_GET, 1, 1, 20, false, 7 },
 	{ RDMA_NLDEV_CMD_RES_PD_GET, 1, 0, 5, false, 5 },
+	{ RDMA_NLDEV_CMD_RES_PD_GET, 1, 0, 7, false, 7 },
 };
 
 static struct mnl_socket {
@@ -104,6 +108,7 @@ ssize_t mnl_socket_sendto(const struct mnl_socket *nl, const void *buf,
 	memcpy(kernel.request, buf, bytes);
 	kernel.said = 0;
 	object = NULL;
+	dumps_of_mrs += command_of(h) == RDMA_NLDEV_CMD_RES_MR_GET;
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		if (objects[i].command == command_of(h) &&
 		    objects[i].device ==
@@ -338,6 +343,11 @@ static void test_threads(void)
 	CHECK(!ask(17, "::ffff:10.10.0.2") && pid == getpid());
 	tids_of_mrs[1] = tids_of_mrs[0];
 	CHECK(!ask(17, "::ffff:10.10.0.2") && pid == getpid());
+	/* that is asked for once, of all that are on a PD */
+	dumps_of_mrs = 0;
+	CHECK(!owns(getpid(), 17, 19) && dumps_of_mrs == 1);
+	CHECK(owns(getpid(), 17, 20) == ESRCH && dumps_of_mrs == 3);
+	CHECK(owns(getppid(), 19, 17) == EPERM);
 	tids_of_mrs[1] = (uint32_t)getppid();
 	CHECK(ask(17, "::ffff:10.10.0.2") == ESRCH);
 	tids_of_mrs[0] = tids_of_mrs[1] = 0;
