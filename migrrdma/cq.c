@@ -87,7 +87,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
  * Entries more than asked for, for markers, of which the application does not know; a
  * device may be at its limit.
  */
-#define MARKERS 16
+#define MARKERS (2 * STOP_AT_ONCE)
 
 /* Between ibv_start_poll() and its end a thread may hold it, and destroy a QP. */
 void cq_init_lock(struct shadow_cq *s)

@@ -240,8 +240,7 @@ static void forget(struct shadow_cq *cq, struct shadow_qp *qp)
 	bool recvs = to_cq(qp->qp.recv_cq) == cq;
 
 	pthread_mutex_lock(&cq->lock);
-	if (cq->stopping == qp)
-		taken_give_flushed(cq);
+	taken_end_flush(cq, qp, true);
 	if ((sends && qp->is_marked) || (recvs && qp->swap.marked))
 		taken_fill(cq);
 	if (sends && qp->is_marked)

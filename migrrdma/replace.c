@@ -257,19 +257,38 @@ static void carry_events(bool all, bool keep)
 	}
 }
 
-static int stop(struct shadow_qp *qp, uint64_t deadline, struct swap *s)
+static int stop(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
+		struct swap *s)
 {
-	int err = stop_qp(qp, deadline);
+	struct shadow_qp *bad;
+	int err = n ? stop_qps(qps, n, deadline, &bad) : 0;
 
 	return err ? swap_refuse(s, err, "QP 0x%06x is not flushed: %s",
-				 qp->qp.qp_num, strerror(err))
+				 bad->qp.qp_num, strerror(err))
 		   : 0;
+}
+
+static int stop_chosen(bool moved_only, uint64_t deadline, struct swap *s)
+{
+	struct shadow_qp *qp, *some[STOP_AT_ONCE];
+	struct shadow_context *c;
+	unsigned int n = 0;
+	int err = 0;
+
+	EACH_CHOSEN (c, qp)
+		if (!err && (!moved_only || qp->swap.moved)) {
+			some[n++] = qp;
+			if (n == STOP_AT_ONCE) {
+				err = stop(some, n, deadline, s);
+				n = 0;
+			}
+		}
+	return err ? err : stop(some, n, deadline, s);
 }
 
 /*
  * Events of flushes are not the application's. Where CQs stay they are not told from
- * others, and it may wake up for nothing. One that was begun with before comes first:
- * CQs know one at a time.
+ * others, and it may wake up for nothing. Those that were begun with before come first.
  */
 static int stop_all(bool all, uint64_t deadline, struct swap *s)
 {
@@ -285,15 +304,12 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 		taken_fill(cq);
 	unlock_all();
 	carry_events(all, true);
-	EACH_CHOSEN (c, qp)
-		if (!err && qp->swap.moved)
-			err = stop(qp, deadline, s);
+	err = stop_chosen(true, deadline, s);
 	EACH_CHOSEN (c, qp)
 		if (!all && !err && !qp->swap.moved)
 			err = rebind_unbind(qp, deadline, s);
-	EACH_CHOSEN (c, qp)
-		if (!err)
-			err = stop(qp, deadline, s);
+	if (!err)
+		err = stop_chosen(false, deadline, s);
 	return all && !err && !held ? swap_note_limits(s) : err;
 }
 

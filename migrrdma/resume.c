@@ -74,7 +74,8 @@ static bool resume_cq(struct shadow_cq *cq, bool ends)
 {
 	if (pthread_mutex_trylock(&cq->lock))
 		return false;
-	taken_give_flushed(cq);
+	while (cq->n_stopping)
+		taken_end_flush(cq, cq->stopping[0], true);
 	taken_fill(cq); /* which makes room in send queues */
 	cq->draining = !ends;
 	pthread_mutex_unlock(&cq->lock);

@@ -184,6 +184,9 @@ enum {
 		16, /* they may say that memory windows are not bound any more */
 };
 
+/* QPs of a CQ that are flushed by the layer at a time */
+#define STOP_AT_ONCE 8
+
 /* what an extended one has to tell: flushes are told apart by it, and sources, and keys */
 #define CQ_NEEDS \
 	(IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_IMM)
@@ -206,8 +209,9 @@ struct shadow_cq {
 	int spare; /* entries that the application has not asked for */
 	int markers;
 	LIST_HEAD(, shadow_qp) marked, recv_marked;
-	struct shadow_qp *_Atomic stopping; /* that is flushed by the layer */
-	struct taken *flushed;		    /* what the layer keeps of that */
+	struct shadow_qp *stopping[STOP_AT_ONCE]; /* flushed by the layer */
+	unsigned int n_stopping;
+	struct taken *flushed; /* what the layer keeps of that */
 	size_t n_flushed, room_flushed;
 	struct taken *taken, *current;
 	size_t first_taken, n_taken, room_taken;

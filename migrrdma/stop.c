@@ -11,13 +11,20 @@
 #include "suspend.h"
 #include "taken.h"
 
+static struct shadow_qp *find(struct shadow_cq *cq, uint32_t real_num)
+{
+	for (unsigned int i = 0; i < cq->n_stopping; i++)
+		if (cq->stopping[i]->real_num == real_num)
+			return cq->stopping[i];
+	return NULL;
+}
+
 /* A message may have had one of an SRQ's RECVs in hand. */
 bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc, bool *keep)
 {
-	struct shadow_qp *qp = cq->stopping;
+	struct shadow_qp *qp = find(cq, wc->qp_num);
 
-	if (!qp || wc->qp_num != qp->real_num ||
-	    wc->status != IBV_WC_WR_FLUSH_ERR || qp->swap.was_err)
+	if (!qp || wc->status != IBV_WC_WR_FLUSH_ERR || qp->swap.was_err)
 		return false;
 	if (!qp->recvq)
 		return slots_flushed(wc->wr_id);
@@ -26,7 +33,7 @@ bool stop_is_flush(struct shadow_cq *cq, const struct ibv_wc *wc, bool *keep)
 }
 
 enum {
-	ROUNDS = 16,
+	ROUNDS = 4,
 };
 
 /* Once more does no harm: some providers look at their queues only then. */
@@ -65,13 +72,46 @@ static struct shadow_cq *cqs_of(const struct shadow_qp *qp)
 	return one;
 }
 
-/* That is so until all is flushed: what comes late is the layer's, too. */
-static void set_stopping(struct shadow_qp *qp, struct shadow_qp *to)
+/* that may be flushed to this CQ: what it sends is done */
+static uint32_t recvs_to(const struct shadow_cq *cq, const struct shadow_qp *qp)
 {
+	return qp->recvq && to_cq(qp->qp.recv_cq) == cq ? qp->cap.max_recv_wr
+							: 0;
+}
+
+/* An application may have made less room than all of its QPs together could need. */
+static bool has_room(const struct shadow_cq *cq, const struct shadow_qp *qp)
+{
+	uint64_t n = cq ? recvs_to(cq, qp) : 0;
+
+	if (!cq || !cq->n_stopping)
+		return true;
+	for (unsigned int i = 0; i < cq->n_stopping; i++)
+		n += recvs_to(cq, cq->stopping[i]);
+	return cq->n_stopping < STOP_AT_ONCE && n <= (uint64_t)cq->cq.cqe;
+}
+
+/* What is flushed is the layer's until all is, and that comes late, too. */
+static void begin_flush(struct shadow_qp *qp)
+{
+	struct shadow_cq *one = send_cq(qp), *other = recv_cq(qp);
+
+	if (one)
+		one->stopping[one->n_stopping++] = qp;
+	if (other)
+		other->stopping[other->n_stopping++] = qp;
+}
+
+/* Return: how many RECVs were kept */
+static size_t end_flush(struct shadow_qp *qp, bool give)
+{
+	size_t n = 0;
+
 	if (send_cq(qp))
-		send_cq(qp)->stopping = to;
+		n = taken_end_flush(send_cq(qp), qp, give);
 	if (recv_cq(qp))
-		recv_cq(qp)->stopping = to;
+		n = taken_end_flush(recv_cq(qp), qp, give);
+	return n;
 }
 
 /* --- stopping, with their locks --- */
@@ -79,15 +119,8 @@ static void set_stopping(struct shadow_qp *qp, struct shadow_qp *to)
 /* From now on the ring has what was flushed. */
 static void end(struct shadow_qp *qp)
 {
-	size_t n = 0;
+	size_t n = end_flush(qp, false);
 
-	set_stopping(qp, NULL);
-	if (qp->qp.recv_cq) {
-		n = to_cq(qp->qp.recv_cq)->n_flushed;
-		to_cq(qp->qp.recv_cq)->n_flushed = 0;
-	}
-	if (send_cq(qp))
-		send_cq(qp)->n_flushed = 0;
 	if (qp->recvq)
 		recvq_counted(qp->recvq, (uint32_t)n);
 	if (qp->slots)
@@ -111,8 +144,11 @@ static int begin(struct shadow_qp *qp)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	int err = real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
+	int err;
 
+	if (!has_room(send_cq(qp), qp) || !has_room(recv_cq(qp), qp))
+		return EINPROGRESS;
+	err = real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
 	if (err)
 		return err;
 	qp->swap.was_err = attr.qp_state == IBV_QPS_ERR;
@@ -121,14 +157,14 @@ static int begin(struct shadow_qp *qp)
 		end(qp);
 		return 0;
 	}
+	begin_flush(qp);
 	qp->swap.last_wqe = false;
-	set_stopping(qp, qp);
 	qp->swap.moved =
 		true; /* whoever gets the event knows that it is ours */
 	err = move(qp);
 	if (err) {
 		qp->swap.moved = false;
-		set_stopping(qp, NULL);
+		end_flush(qp, true);
 	}
 	return err;
 }
@@ -154,59 +190,87 @@ static bool take(struct shadow_qp *qp)
 	return last && !qp->is_marked && !qp->swap.marked;
 }
 
+/* one that is being stopped */
+struct job {
+	struct shadow_qp *qp;
+	bool send, recv; /* to be marked still */
+};
+
 /*
  * Behind all there is goes a marker, as soon as there is room for it. Where there never
  * was anything to send, there may be no place for a marker either (mlx5). The command that
- * lets providers look takes long, and nothing new is there to be seen most times.
+ * lets providers look takes long, and most of them have looked by themselves.
  */
-static int flush(struct shadow_qp *qp, bool *send, bool *recv,
-		 unsigned int round)
+static int flush(struct job *j, unsigned int round)
 {
-	bool look = *send || *recv || round % ROUNDS == 0;
+	struct shadow_qp *qp = j->qp;
 	int err = 0;
 
-	if (*send)
-		*send = suspend_post_marker(qp) && qp->was_rts;
-	if (*recv)
-		*recv = suspend_post_recv_marker(qp);
-	if (look)
+	if (j->send)
+		j->send = suspend_post_marker(qp) && qp->was_rts;
+	if (j->recv)
+		j->recv = suspend_post_recv_marker(qp);
+	if (round % ROUNDS == 0)
 		err = move(qp);
 	if (err)
 		return err;
-	if (!take(qp) || *send || *recv)
+	if (!take(qp) || j->send || j->recv)
 		return EINPROGRESS;
 	end(qp);
 	return 0;
 }
 
-int stop_qp(struct shadow_qp *qp, uint64_t deadline)
+/* Return: 0 if it is stopped, EINPROGRESS, or what is wrong */
+static int step(struct job *j, uint64_t deadline, unsigned int round)
 {
-	const struct timespec pause = { .tv_nsec = 20000 };
-	bool send = qp_has_sends(qp) && qp->qp.send_cq, recv = qp->recvq;
+	struct shadow_qp *qp = j->qp;
 	struct shadow_cq *cqs = cqs_of(qp);
-	unsigned int round = 0;
-	int err;
+	int err = 0;
 
 	if (qp->swap.stopped)
 		return 0;
-	err = marker_make_ah(qp);
-	if (err)
-		return err;
-	for (;;) {
-		if (!lock_cqs(cqs, deadline))
-			return ETIMEDOUT;
-		err = 0;
-		if (!qp->swap.moved && qp->real->state == IBV_QPS_RESET)
-			end(qp);
-		else if (!qp->swap.moved)
-			err = begin(qp);
-		if (!err && !qp->swap.stopped)
-			err = flush(qp, &send, &recv, ++round);
-		unlock_cqs(cqs);
-		if (qp->swap.stopped || (err && err != EINPROGRESS))
-			return err;
-		if (clock_ns() > deadline)
-			return ETIMEDOUT;
+	if (!lock_cqs(cqs, deadline))
+		return ETIMEDOUT;
+	if (!qp->swap.moved && qp->real->state == IBV_QPS_RESET)
+		end(qp);
+	else if (!qp->swap.moved)
+		err = begin(qp);
+	if (!err && !qp->swap.stopped)
+		err = flush(j, round);
+	unlock_cqs(cqs);
+	return err;
+}
+
+int stop_qps(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
+	     struct shadow_qp **bad)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+	struct job jobs[STOP_AT_ONCE];
+	int err = 0, all;
+
+	for (unsigned int i = 0; i < n && !err; i++) {
+		*bad = qps[i];
+		jobs[i] = (struct job){ qps[i],
+					qp_has_sends(qps[i]) &&
+						qps[i]->qp.send_cq,
+					qps[i]->recvq };
+		err = marker_make_ah(qps[i]);
+	}
+	for (unsigned int round = 1; !err; round++) {
+		all = 0;
+		for (unsigned int i = 0; i < n; i++) {
+			err = step(&jobs[i], deadline, round);
+			if (!err)
+				continue;
+			*bad = qps[i];
+			if (err != EINPROGRESS)
+				return err;
+			all = err;
+		}
+		if (!all)
+			return 0;
+		err = clock_ns() > deadline ? ETIMEDOUT : 0;
 		nanosleep(&pause, NULL);
 	}
+	return err;
 }

@@ -8,8 +8,11 @@
 #include "shadow.h"
 
 /**
- * stop_qp - move a real QP to ERR, if it has anything, and take the completions of that
+ * stop_qps - move real QPs to ERR, if they have anything, and take the completions of that
+ * @qps: QPs
+ * @n: how many, at most STOP_AT_ONCE: what devices do to each of them takes its time
  * @deadline: in ns of CLOCK_MONOTONIC
+ * @bad: receives one that could not be stopped
  *
  * RECVs that are flushed by this are counted, and kept until all are; those of a QP that
  * was in ERR before are the application's to see. What was stopped once is not stopped
@@ -18,7 +21,8 @@
  * Polls may come in between. Context: the process is suspended, SLOW_RECVS set
  * Return: 0, ETIMEDOUT, or what the provider says
  */
-int stop_qp(struct shadow_qp *qp, uint64_t deadline);
+int stop_qps(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
+	     struct shadow_qp **bad);
 
 /*
  * Is it a flush of the layer's? @keep: and the application's, if the QP is not replaced in

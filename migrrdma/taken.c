@@ -36,7 +36,7 @@ static bool grow(struct taken **all, size_t *has, size_t room)
 /* room for some more behind the last one; all that is kept fits there, too */
 static bool make_room(struct shadow_cq *cq, size_t more)
 {
-	size_t kept = cq->stopping ? cq->n_flushed + more : 0;
+	size_t kept = cq->n_stopping ? cq->n_flushed + more : 0;
 
 	if (cq->first_taken) {
 		memmove(cq->taken, cq->taken + cq->first_taken,
@@ -150,12 +150,23 @@ int taken_fill(struct shadow_cq *cq)
 	return cq->tells_more ? fill_ex(cq) : fill_plain(cq);
 }
 
-void taken_give_flushed(struct shadow_cq *cq)
+size_t taken_end_flush(struct shadow_cq *cq, const struct shadow_qp *qp,
+		       bool give)
 {
-	cq->stopping = NULL;
-	for (size_t i = 0; i < cq->n_flushed; i++)
-		add(cq, &cq->flushed[i]);
-	cq->n_flushed = 0;
+	size_t all = cq->n_flushed, others = 0;
+
+	for (unsigned int i = 0; i < cq->n_stopping; i++)
+		if (cq->stopping[i] == qp) {
+			cq->stopping[i] = cq->stopping[--cq->n_stopping];
+			break;
+		}
+	for (size_t i = 0; i < all; i++)
+		if (cq->flushed[i].wc.qp_num != qp->real_num)
+			cq->flushed[others++] = cq->flushed[i];
+		else if (give)
+			add(cq, &cq->flushed[i]);
+	cq->n_flushed = others;
+	return all - others;
 }
 
 bool taken_flush(struct shadow_cq *cq, uint32_t qp_num, uint64_t wr_id)

@@ -28,11 +28,14 @@ int taken_poll(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc);
 int taken_start(struct shadow_cq *cq, struct ibv_poll_cq_attr *attr);
 
 /**
- * taken_give_flushed - what was kept of a QP that is not stopped after all is the
- *			application's, and what comes of it from now on
- * @cq: CQ, its lock held
+ * taken_end_flush - what comes of a QP from now on is the application's
+ * @cq: one of its CQs, the lock held
+ * @give: and what was kept of it: it is not stopped after all
+ *
+ * Return: how many were kept; none of one that is not flushed by the layer
  */
-void taken_give_flushed(struct shadow_cq *cq);
+size_t taken_end_flush(struct shadow_cq *cq, const struct shadow_qp *qp,
+		       bool give);
 
 /** taken_flush - a request of this QP is flushed. Return: false if there is no memory */
 bool taken_flush(struct shadow_cq *cq, uint32_t qp_num, uint64_t wr_id);

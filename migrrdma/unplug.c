@@ -13,6 +13,7 @@
 #include "recvq.h"
 #include "sendq.h"
 #include "suspend.h"
+#include "taken.h"
 
 #define FOREVER (UINT64_MAX / 2) /* of a deadline */
 
@@ -50,8 +51,8 @@ static bool drop_flushed(struct shadow_cq *cq)
 {
 	if (pthread_mutex_trylock(&cq->lock))
 		return false;
-	cq->stopping = NULL;
-	cq->n_flushed = 0;
+	while (cq->n_stopping)
+		taken_end_flush(cq, cq->stopping[0], false);
 	pthread_mutex_unlock(&cq->lock);
 	return true;
 }

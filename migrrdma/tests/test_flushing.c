@@ -112,6 +112,111 @@ static void test_empty(void)
 	world_destroy();
 }
 
+static struct ibv_qp *new_receiver(struct ibv_cq *cq, struct ibv_qp **real_qp)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = { 6, 4, 2, 1, 14 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+	MUST(qp);
+	to_rts(qp);
+	*real_qp = fake_newest(FAKE_QP);
+	return qp;
+}
+
+/* Which of these are in ERR? */
+static unsigned int moved(struct ibv_qp *const *real_qp, int n)
+{
+	unsigned int bits = 0;
+
+	for (int i = 0; i < n; i++)
+		bits |= (unsigned int)(fake_state(real_qp[i]) == IBV_QPS_ERR)
+			<< i;
+	return bits;
+}
+
+/*
+ * A device flushes many at once: as many as their CQ has room for, if all they had comes
+ * together. And each has its own.
+ */
+static void test_several(int cqe, unsigned int first)
+{
+	struct ibv_qp *qp[10], *real_qp[10];
+	struct ibv_cq *cq;
+	pthread_t thread;
+
+	printf("ten of a CQ with %d entries\n", cqe);
+	world_make();
+	cq = ibv_create_cq(ctx, cqe, NULL, NULL, 0);
+	MUST(cq);
+	for (unsigned int i = 0; i < 10; i++) {
+		qp[i] = new_receiver(cq, &real_qp[i]);
+		CHECK(!recv_one(qp[i], 10 * i) &&
+		      !recv_one(qp[i], 10 * i + 1) &&
+		      !recv_one(qp[i], 10 * i + 2));
+	}
+	suspend();
+	for (unsigned int i = 0; i < 10; i++)
+		fake_receive(real_qp[i], 1);
+	fake_flush(0);
+	MUST(!pthread_create(&thread, NULL, replace_thread, NULL));
+	WAIT(moved(real_qp, 10) == first);
+	usleep(10000);
+	CHECK(moved(real_qp, 10) == first);
+	fake_flush(UINT_MAX);
+	MUST(!pthread_join(thread, NULL));
+	CHECK(swapped.recvs == 20, "%u", swapped.recvs);
+	for (unsigned int i = 0; i < 10; i++)
+		CHECK(!layer_set_peer(qp[i]->qp_num, 0x6000 + i,
+				      &(union ibv_gid){}, "peer", &swapped));
+	connect_all();
+	resume();
+	POLLED(cq, 4, 0, 10, 20, 30, 40, 50, 60, 70, 80, 90);
+	check_nothing(cq);
+	for (unsigned int i = 0; i < 10; i++) {
+		RECVS(to_qp(qp[i])->real, 10 * i + 1, 10 * i + 2);
+		CHECK(!ibv_destroy_qp(qp[i]));
+	}
+	CHECK(!ibv_destroy_cq(cq));
+	world_destroy();
+}
+
+/* Nobody waits for them any more: then all is the application's, of either. */
+static void test_two_given_up(void)
+{
+	struct ibv_qp *qp[2], *real_qp;
+	unsigned int seen = 0, n = 0;
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+
+	puts("two that are given up");
+	world_make();
+	cq = ibv_create_cq(ctx, 200, NULL, NULL, 0);
+	MUST(cq);
+	for (unsigned int i = 0; i < 2; i++) {
+		qp[i] = new_receiver(cq, &real_qp);
+		CHECK(!recv_one(qp[i], 2 * i) && !recv_one(qp[i], 2 * i + 1));
+	}
+	suspend();
+	fake_flush(3);
+	CHECK(layer_replace(NULL, 0, 100, &swapped) == ETIMEDOUT);
+	check_nothing(cq);
+	fake_flush(UINT_MAX);
+	layer_give_up();
+	for (; ibv_poll_cq(cq, 1, &wc) == 1; n++) {
+		CHECK(wc.wr_id < 4 && wc.status == IBV_WC_WR_FLUSH_ERR);
+		CHECK(wc.qp_num == qp[wc.wr_id / 2]->qp_num);
+		seen |= 1U << wc.wr_id;
+	}
+	CHECK(n == 4 && seen == 15, "%u, 0x%x", n, seen);
+	for (int i = 0; i < 2; i++)
+		CHECK(!ibv_destroy_qp(qp[i]));
+	CHECK(!ibv_destroy_cq(cq));
+	world_destroy();
+}
+
 static struct ibv_cq_ex *ex;
 static atomic_bool begun;
 
@@ -169,6 +274,9 @@ int main(void)
 {
 	rig_open();
 	test_empty();
+	test_several(200, 0x3f);
+	test_several(60, 3);
+	test_two_given_up();
 	test_events();
 	test_polls();
 	test_late();
