@@ -313,12 +313,14 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	return all && !err && !held ? swap_note_limits(s) : err;
 }
 
-/* Has a QP been moved to ERR? Then there is no way back. */
+/* Has a QP been moved to ERR, or is the device let go of? Then there is no way back. */
 static bool is_begun(void)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 
+	if (held)
+		return true;
 	EACH_CHOSEN (c, qp)
 		if (qp->swap.moved)
 			return true;

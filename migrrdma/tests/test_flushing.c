@@ -245,6 +245,51 @@ static void *poll_within(void *arg)
 	return NULL;
 }
 
+static atomic_bool enough;
+
+static void *stay_within(void *arg)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	(void)arg;
+	CHECK(!ibv_start_poll(ex, &attr));
+	begun = true;
+	WAIT(enough);
+	ibv_end_poll(ex);
+	return NULL;
+}
+
+/* What was posted meanwhile is not for the old one. */
+static void test_held(void)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct ibv_cq *real_cq;
+	pthread_t thread;
+
+	puts("what is empty and held, and cannot be replaced at first");
+	world_make();
+	ex = new_cq_ex(0, &real_cq);
+	fake_complete(real_cq, &(struct ibv_wc){ .wr_id = 7 });
+	MUST(!ibv_modify_qp(w.of_srq, &reset, IBV_QP_STATE));
+	hold(100);
+	CHECK(!recv_one(w.qp, 1));
+	begun = enough = false;
+	MUST(!pthread_create(&thread, NULL, stay_within, NULL));
+	WAIT(begun);
+	CHECK(layer_replace(NULL, 0, 100, &swapped) == ETIMEDOUT);
+	CHECK(!recv_one(w.qp, 2));
+	enough = true;
+	MUST(!pthread_join(thread, NULL));
+	replace_all();
+	CHECK(!layer_set_peer(w.qp->qp_num, 0x5001, &(union ibv_gid){}, "peer",
+			      &swapped));
+	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
+	resume();
+	RECVS(w.real, 1, 2);
+	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
+	world_destroy();
+}
+
 static void test_nested(bool older)
 {
 	struct ibv_cq *real_cq;
@@ -277,6 +322,7 @@ int main(void)
 	test_several(200, 0x3f);
 	test_several(60, 3);
 	test_two_given_up();
+	test_held();
 	test_events();
 	test_polls();
 	test_late();
