@@ -29,7 +29,7 @@ struct query {
 	pid_t tid,
 		pid; /* of the last one: a process makes many of its objects by one thread */
 	pid_t maker; /* of MRs of that object's PD; -1: several */
-	struct { /* the last one, which was asked for: a process' QPs are on few */
+	struct {     /* the last one: most QPs of a process are on the same */
 		bool known;
 		uint32_t device, pdn;
 		pid_t owner;

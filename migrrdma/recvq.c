@@ -249,7 +249,7 @@ bool recvq_is_unused(struct recvq *q)
 	bool unused;
 
 	pthread_mutex_lock(&q->lock);
-	unused = q->recv[0].num_sge == NEVER && recvq_is_sure(q);
+	unused = q->recv[0].num_sge == NEVER;
 	pthread_mutex_unlock(&q->lock);
 	return unused;
 }

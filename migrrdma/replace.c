@@ -224,7 +224,10 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 
 	EACH_CHOSEN (c, qp) {
 		atomic_fetch_or(&qp->slow, flags);
-		/* of an attempt before, which has stopped it, or nothing */
+		/*
+		 * of an attempt before, which has stopped it, or nothing; of one that
+		 * is held the device may be gone, and is not asked again
+		 */
 		qp->swap.stopped &= qp->swap.moved || held;
 		qp->swap.was_err &= qp->swap.moved;
 		/* or has replaced it by one that is not what it was */

@@ -79,7 +79,10 @@ static uint32_t recvs_to(const struct shadow_cq *cq, const struct shadow_qp *qp)
 							: 0;
 }
 
-/* An application may have made less room than all of its QPs together could need. */
+/*
+ * An application may have made less room than all of its QPs together could need, and some
+ * may go on: these have half of it.
+ */
 static bool has_room(const struct shadow_cq *cq, const struct shadow_qp *qp)
 {
 	uint64_t n = cq ? recvs_to(cq, qp) : 0;
@@ -88,7 +91,7 @@ static bool has_room(const struct shadow_cq *cq, const struct shadow_qp *qp)
 		return true;
 	for (unsigned int i = 0; i < cq->n_stopping; i++)
 		n += recvs_to(cq, cq->stopping[i]);
-	return cq->n_stopping < STOP_AT_ONCE && n <= (uint64_t)cq->cq.cqe;
+	return cq->n_stopping < STOP_AT_ONCE && n <= (uint64_t)cq->cq.cqe / 2;
 }
 
 /* What is flushed is the layer's until all is, and that comes late, too. */
@@ -128,12 +131,15 @@ static void end(struct shadow_qp *qp)
 	qp->swap.stopped = true;
 }
 
-/* Is all completed that was ever posted to it? */
+/* Is all completed that was ever posted to it? Before RTS nothing can be sent. */
 static bool is_empty(const struct shadow_qp *qp)
 {
-	return qp->qp.qp_type == IBV_QPT_RC && qp->real->state == IBV_QPS_RTS &&
-	       qp->was_marked && !qp->is_marked && qp->recvq &&
-	       recvq_is_unused(qp->recvq);
+	bool sent = qp->real->state < IBV_QPS_RTS ||
+		    (qp->real->state == IBV_QPS_RTS && qp->was_marked &&
+		     !qp->is_marked && qp->marker_status == IBV_WC_SUCCESS);
+
+	return qp->qp.qp_type == IBV_QPT_RC && sent && !qp->qp.srq &&
+	       (!qp->recvq || recvq_is_unused(qp->recvq));
 }
 
 /*
@@ -153,7 +159,7 @@ static int begin(struct shadow_qp *qp)
 		return err;
 	qp->swap.was_err = attr.qp_state == IBV_QPS_ERR;
 	qp->swap.dead |= qp->swap.was_err;
-	if (!qp->swap.was_err && is_empty(qp)) {
+	if (is_empty(qp)) {
 		end(qp);
 		return 0;
 	}
@@ -229,6 +235,9 @@ static int step(struct job *j, uint64_t deadline, unsigned int round)
 
 	if (qp->swap.stopped)
 		return 0;
+	err = marker_make_ah(qp);
+	if (err)
+		return err;
 	if (!lock_cqs(cqs, deadline))
 		return ETIMEDOUT;
 	if (!qp->swap.moved && qp->real->state == IBV_QPS_RESET)
@@ -248,21 +257,19 @@ int stop_qps(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
 	struct job jobs[STOP_AT_ONCE];
 	int err = 0, all;
 
-	for (unsigned int i = 0; i < n && !err; i++) {
-		*bad = qps[i];
+	for (unsigned int i = 0; i < n; i++)
 		jobs[i] = (struct job){ qps[i],
 					qp_has_sends(qps[i]) &&
 						qps[i]->qp.send_cq,
 					qps[i]->recvq };
-		err = marker_make_ah(qps[i]);
-	}
 	for (unsigned int round = 1; !err; round++) {
 		all = 0;
 		for (unsigned int i = 0; i < n; i++) {
 			err = step(&jobs[i], deadline, round);
 			if (!err)
 				continue;
-			*bad = qps[i];
+			if (!all || err != EINPROGRESS)
+				*bad = qps[i];
 			if (err != EINPROGRESS)
 				return err;
 			all = err;

@@ -81,6 +81,33 @@ static void test_late(void)
 	world_destroy();
 }
 
+static struct ibv_qp *new_receiver(struct ibv_cq *cq, bool sends,
+				   struct ibv_qp **real_qp)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = { 6, 4, 2, 1, 14 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+	MUST(qp);
+	if (sends)
+		to_rts(qp);
+	else
+		to_rtr(qp);
+	*real_qp = fake_newest(FAKE_QP);
+	return qp;
+}
+
+static void is_moved(struct ibv_qp *real_qp)
+{
+	hold(100);
+	CHECK(real_qp->state == IBV_QPS_ERR);
+	replace_all();
+	connect_all();
+	resume();
+}
+
 /* It is asked for its state, and that is all. */
 static void test_empty(void)
 {
@@ -103,27 +130,63 @@ static void test_empty(void)
 	CHECK(!recv_one(w.qp, 1));
 	fake_receive(w.real, 1);
 	POLLED(w.cq, 1, 1);
-	hold(100);
-	CHECK(w.real->state == IBV_QPS_ERR);
-	replace_all();
-	connect_all();
-	resume();
-
+	is_moved(w.real);
 	world_destroy();
 }
 
-static struct ibv_qp *new_receiver(struct ibv_cq *cq, struct ibv_qp **real_qp)
+/* One that is not in RTS has never sent anything. */
+static void test_rtr(void)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = cq,
-					 .recv_cq = cq,
-					 .cap = { 6, 4, 2, 1, 14 },
-					 .qp_type = IBV_QPT_RC };
-	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+	struct ibv_qp *real_qp, *qp;
 
-	MUST(qp);
-	to_rts(qp);
-	*real_qp = fake_newest(FAKE_QP);
-	return qp;
+	puts("nor what can only receive, and does not");
+	world_make();
+	qp = new_receiver(w.cq, false, &real_qp);
+	hold(100);
+	CHECK(real_qp->state == IBV_QPS_RTR);
+	replace_all();
+	CHECK(!layer_set_peer(qp->qp_num, 0x6000, &(union ibv_gid){}, "peer",
+			      &swapped));
+	connect_all();
+	CHECK(to_qp(qp)->real != real_qp);
+	resume();
+	CHECK(!ibv_destroy_qp(qp));
+	world_destroy();
+}
+
+/* Nobody knows that it is drained, or what may come yet. */
+static void test_not_empty(void)
+{
+	struct ibv_qp *real_qp, *uc;
+
+	puts("what may have something is moved");
+	world_make();
+	uc = new_qp(IBV_QPT_UC, w.cq, &real_qp);
+	suspend();
+	to_qp(w.qp)->marker_status = IBV_WC_RETRY_EXC_ERR;
+	CHECK(!layer_hold(LONG, 100, &swapped), "%s", swapped.reason);
+	CHECK(w.real->state == IBV_QPS_ERR);
+	CHECK(real_qp->state == IBV_QPS_ERR);
+	replace_all();
+	CHECK(!layer_set_peer(uc->qp_num, 0x6000, &(union ibv_gid){}, "peer",
+			      &swapped));
+	connect_all();
+	resume();
+	CHECK(!ibv_destroy_qp(uc));
+	world_destroy();
+
+	/* of which a RECV has come between two attempts */
+	world_make();
+	suspend();
+	fake_fail_later("ibv_query_qp", EAGAIN, 1);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EAGAIN);
+	CHECK(w.real->state == IBV_QPS_RTS);
+	CHECK(!recv_one(w.qp, 1));
+	replace_all();
+	connect_all();
+	resume();
+	RECVS(w.real, 1);
+	world_destroy();
 }
 
 /* Which of these are in ERR? */
@@ -152,7 +215,7 @@ static void test_several(int cqe, unsigned int first)
 	cq = ibv_create_cq(ctx, cqe, NULL, NULL, 0);
 	MUST(cq);
 	for (unsigned int i = 0; i < 10; i++) {
-		qp[i] = new_receiver(cq, &real_qp[i]);
+		qp[i] = new_receiver(cq, true, &real_qp[i]);
 		CHECK(!recv_one(qp[i], 10 * i) &&
 		      !recv_one(qp[i], 10 * i + 1) &&
 		      !recv_one(qp[i], 10 * i + 2));
@@ -196,7 +259,7 @@ static void test_two_given_up(void)
 	cq = ibv_create_cq(ctx, 200, NULL, NULL, 0);
 	MUST(cq);
 	for (unsigned int i = 0; i < 2; i++) {
-		qp[i] = new_receiver(cq, &real_qp);
+		qp[i] = new_receiver(cq, true, &real_qp);
 		CHECK(!recv_one(qp[i], 2 * i) && !recv_one(qp[i], 2 * i + 1));
 	}
 	suspend();
@@ -319,8 +382,10 @@ int main(void)
 {
 	rig_open();
 	test_empty();
-	test_several(200, 0x3f);
-	test_several(60, 3);
+	test_rtr();
+	test_not_empty();
+	test_several(400, 0x3f);
+	test_several(110, 3);
 	test_two_given_up();
 	test_held();
 	test_events();
