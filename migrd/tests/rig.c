@@ -85,18 +85,29 @@ static void become_daemon(const char *first, const char *second)
 	_exit(127);
 }
 
+static bool daemon_listens(void)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "listens on port %s", port);
+	return daemon_logged_now(text);
+}
+
+/* Somebody else may have got the port meanwhile. */
 void daemon_start(const char *first, const char *second)
 {
-	int fd = -1;
+	unsigned int tries = 0;
 
-	choose_port();
-	daemon_pid = fork();
-	if (!daemon_pid)
-		become_daemon(first, second);
-	MUST(daemon_pid > 0);
-	MUST(SOME_TIME((fd = dial()) >= 0));
-	close(fd);
-	MUST(SOME_TIME(!daemon_children()));
+	do {
+		MUST(tries++ < 3);
+		choose_port();
+		daemon_pid = fork();
+		if (!daemon_pid)
+			become_daemon(first, second);
+		MUST(daemon_pid > 0);
+		MUST(SOME_TIME(daemon_listens() ||
+			       waitpid(daemon_pid, NULL, WNOHANG) > 0));
+	} while (!daemon_listens());
 }
 
 void daemon_signal(int signal)
