@@ -10,7 +10,7 @@
 #   make check           the unit tests, and on the cluster what twenty minutes have
 #                        room for; the last line is "N passed, N failed"
 #   make soak            the cluster's other tests, which take hours, what those of the
-#                        check do for longer, fuzzers, the thread sanitizer
+#                        check do for longer, fuzzers, leaks, the thread sanitizer
 #   make debug           the kernel for lab up --kernel debug, and our module for it
 #   make check-debug     the module's tests on that kernel
 #   make lint            style and static checks

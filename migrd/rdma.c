@@ -155,14 +155,14 @@ static int owner_by_pd(struct query *q, uint32_t device,
 			err = ENOENT;
 		if (err)
 			return err;
-		*pid = q->object.tid ? process_of(q, (pid_t)q->object.tid) : 0;
+		q->pd.owner =
+			q->object.tid ? process_of(q, (pid_t)q->object.tid) : 0;
 		q->object = *qp;
-		if (!*pid)
-			*pid = maker_of_mrs(q, device);
+		if (!q->pd.owner)
+			q->pd.owner = maker_of_mrs(q, device);
 		q->pd.known = true;
 		q->pd.device = device;
 		q->pd.pdn = qp->pdn;
-		q->pd.owner = *pid;
 	}
 	*pid = q->pd.owner;
 	return 0;

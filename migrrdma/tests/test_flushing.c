@@ -81,24 +81,6 @@ static void test_late(void)
 	world_destroy();
 }
 
-static struct ibv_qp *new_receiver(struct ibv_cq *cq, bool sends,
-				   struct ibv_qp **real_qp)
-{
-	struct ibv_qp_init_attr attr = { .send_cq = cq,
-					 .recv_cq = cq,
-					 .cap = { 6, 4, 2, 1, 14 },
-					 .qp_type = IBV_QPT_RC };
-	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
-
-	MUST(qp);
-	if (sends)
-		to_rts(qp);
-	else
-		to_rtr(qp);
-	*real_qp = fake_newest(FAKE_QP);
-	return qp;
-}
-
 static void is_moved(struct ibv_qp *real_qp)
 {
 	hold(100);
@@ -141,7 +123,9 @@ static void test_rtr(void)
 
 	puts("nor what can only receive, and does not");
 	world_make();
-	qp = new_receiver(w.cq, false, &real_qp);
+	qp = new_qp(IBV_QPT_RC, w.cq, &real_qp);
+	set_state(qp, IBV_QPS_RESET);
+	to_rtr(qp);
 	hold(100);
 	CHECK(real_qp->state == IBV_QPS_RTR);
 	replace_all();
@@ -215,7 +199,7 @@ static void test_several(int cqe, unsigned int first)
 	cq = ibv_create_cq(ctx, cqe, NULL, NULL, 0);
 	MUST(cq);
 	for (unsigned int i = 0; i < 10; i++) {
-		qp[i] = new_receiver(cq, true, &real_qp[i]);
+		qp[i] = new_qp(IBV_QPT_RC, cq, &real_qp[i]);
 		CHECK(!recv_one(qp[i], 10 * i) &&
 		      !recv_one(qp[i], 10 * i + 1) &&
 		      !recv_one(qp[i], 10 * i + 2));
@@ -259,7 +243,7 @@ static void test_two_given_up(void)
 	cq = ibv_create_cq(ctx, 200, NULL, NULL, 0);
 	MUST(cq);
 	for (unsigned int i = 0; i < 2; i++) {
-		qp[i] = new_receiver(cq, true, &real_qp);
+		qp[i] = new_qp(IBV_QPT_RC, cq, &real_qp);
 		CHECK(!recv_one(qp[i], 2 * i) && !recv_one(qp[i], 2 * i + 1));
 	}
 	suspend();
@@ -325,7 +309,6 @@ static void *stay_within(void *arg)
 /* What was posted meanwhile is not for the old one. */
 static void test_held(void)
 {
-	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 	struct ibv_cq *real_cq;
 	pthread_t thread;
 
@@ -333,7 +316,7 @@ static void test_held(void)
 	world_make();
 	ex = new_cq_ex(0, &real_cq);
 	fake_complete(real_cq, &(struct ibv_wc){ .wr_id = 7 });
-	MUST(!ibv_modify_qp(w.of_srq, &reset, IBV_QP_STATE));
+	set_state(w.of_srq, IBV_QPS_RESET);
 	hold(100);
 	CHECK(!recv_one(w.qp, 1));
 	begun = enough = false;
