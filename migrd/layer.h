@@ -41,6 +41,10 @@ struct layer_qp {
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
 
+	/* the real one that a kernel has said to be its process', or 0 */
+	uint32_t owned;
+	struct in6_addr owned_gid;
+
 	/* it gets datagrams at the port of @gid; where it was proven to be before, or 0 */
 	bool is_datagram;
 	uint32_t was;
@@ -172,8 +176,8 @@ bool layer_round(struct layer *l);
 
 /* layer_names.c */
 
-/* ask all who are there for their names */
-bool layer_get_names(struct layer *l);
+/* ask all who are there, from the process @from on, for their names */
+bool layer_get_names(struct layer *l, size_t from);
 bool layer_names_parse(struct layer_names *n, const json_t *answer,
 		       char *reason, size_t bytes);
 void layer_names_free(struct layer_names *n);
@@ -206,10 +210,11 @@ bool layer_is_id(const char *id);
 bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
 		     char *id, char *reason, size_t bytes);
 
-/* Of who names QPs to be sent datagrams to, or, with @all, to be connected to, that are not its
- * own nothing is believed: it fails.
+/* Of who, from the process @from on, names QPs to be sent datagrams to, or, with @all, to be
+ * connected to, that are not its own nothing is believed: it fails. What a kernel has said
+ * before is not asked again, nor whose those are that a shadow process has made.
  */
-void layer_check_owners(struct layer *l, bool all);
+void layer_check_owners(struct layer *l, size_t from, bool all);
 
 void layer_host_of(const struct in6_addr *gid, char *host);
 
@@ -320,6 +325,12 @@ bool layer_prepare(struct layer *l);
 bool layer_led_astray(struct layer *l);
 
 bool layer_stop(struct layer *l);
+
+/*
+ * While the container is on its way: what partners have now stays, and is proven to be
+ * theirs. Who fails does so later.
+ */
+void layer_prove_partners(struct layer *l);
 
 /**
  * layer_start - connect all again

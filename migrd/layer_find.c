@@ -278,7 +278,7 @@ bool layer_match(struct layer *l)
 /* What they have named is theirs. */
 static bool own_them(struct layer *l)
 {
-	layer_check_owners(l, true);
+	layer_check_owners(l, 0, true);
 	return !*l->reason;
 }
 

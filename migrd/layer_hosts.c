@@ -158,6 +158,27 @@ static bool is_told_of(const struct layer_proc *p, const struct layer_qp *qp,
 	       (p->is_mover && qp->is_datagram);
 }
 
+static bool is_at(const struct layer_qp *qp, uint32_t real,
+		  const struct in6_addr *gid)
+{
+	return qp->real == real && !memcmp(&qp->gid, gid, sizeof(*gid));
+}
+
+/*
+ * A partner's host is always the same. A mover has what a shadow process has made for it, if
+ * its peer was led there.
+ */
+static bool is_proven(const struct layer_proc *p, const struct layer_qp *qp)
+{
+	const struct layer_qp *peer;
+
+	if (!p->is_mover)
+		return qp->owned && is_at(qp, qp->owned, &qp->owned_gid);
+	peer = qp->to ? layer_names_qp(&qp->to->names, qp->peer_qpn) : NULL;
+	return peer && peer->to == p && peer->peer_qpn == qp->qpn &&
+	       peer->led && is_at(qp, peer->led, &peer->led_gid);
+}
+
 /* of one GID, from @i on; where the next one begins */
 static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
 			char *line)
@@ -168,7 +189,7 @@ static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
 
 	for (; i < p->names.n_qps && n < LINE_BYTES - 16; i++) {
 		qp = &p->names.qps[i];
-		if (!is_told_of(p, qp, all))
+		if (!is_told_of(p, qp, all) || is_proven(p, qp))
 			continue;
 		if (!first) {
 			first = qp;
@@ -183,19 +204,38 @@ static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
 	return i;
 }
 
-void layer_check_owners(struct layer *l, bool all)
+/* those of a line */
+static void note_owned(struct layer_proc *p, size_t from, size_t end, bool all)
+{
+	for (size_t i = from; i < end; i++) {
+		struct layer_qp *qp = &p->names.qps[i];
+
+		if (!is_told_of(p, qp, all))
+			continue;
+		qp->owned = qp->real;
+		qp->owned_gid = qp->gid;
+	}
+}
+
+static void check_owners_of(struct layer *l, struct layer_proc *p, bool all)
 {
 	char line[LINE_BYTES], reason[512];
+	size_t from, at = 0;
 
-	for (size_t i = 0; i < l->n; i++) {
-		struct layer_proc *p = l->procs[i];
-
-		for (size_t at = 0;
-		     !p->is_lost && !p->failed && at < p->names.n_qps;) {
-			at = owns_line(p, at, all, line);
-			if (*line &&
-			    !ask_owns(l, p, line, reason, sizeof(reason)))
-				layer_proc_fails(l, p, "its QPs: %s", reason);
+	while (at < p->names.n_qps) {
+		from = at;
+		at = owns_line(p, from, all, line);
+		if (*line && !ask_owns(l, p, line, reason, sizeof(reason))) {
+			layer_proc_fails(l, p, "its QPs: %s", reason);
+			return;
 		}
+		note_owned(p, from, at, all);
 	}
+}
+
+void layer_check_owners(struct layer *l, size_t from, bool all)
+{
+	for (size_t i = from; i < l->n; i++)
+		if (!l->procs[i]->is_lost && !l->procs[i]->failed)
+			check_owners_of(l, l->procs[i], all);
 }

@@ -211,23 +211,25 @@ static void take_over(struct layer_names *to, struct layer_names *from)
 		to->qps[i].to_gid = old->to_gid;
 		to->qps[i].led = old->led;
 		to->qps[i].led_gid = old->led_gid;
+		to->qps[i].owned = old->owned;
+		to->qps[i].owned_gid = old->owned_gid;
 		to->qps[i].was = old->was;
 		to->qps[i].was_gid = old->was_gid;
 	}
 	layer_names_free(from);
 }
 
-bool layer_get_names(struct layer *l)
+bool layer_get_names(struct layer *l, size_t from)
 {
 	struct layer_names names;
 	char reason[256];
 	bool good;
 
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = from; i < l->n; i++)
 		if (!l->procs[i]->is_lost)
 			layer_tell(l->procs[i], "names");
 	good = layer_round(l);
-	for (size_t i = 0; i < l->n; i++) {
+	for (size_t i = from; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
 		if (p->failed || p->is_lost)

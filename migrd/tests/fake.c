@@ -57,6 +57,16 @@ static void tell_long(int fd, int mib)
 	free(all);
 }
 
+/* from this word on */
+static void has_other_names(const char *path)
+{
+	char then[PATH_MAX + 8], names[PATH_MAX];
+
+	snprintf(then, sizeof(then), "%s.names", path);
+	snprintf(names, sizeof(names), "%s/%d.names", dir, getpid());
+	rename(then, names);
+}
+
 static bool layer_answers(int fd, const char *line)
 {
 	char path[PATH_MAX], text[8192] = "{\"ok\": true}\n";
@@ -71,6 +81,7 @@ static bool layer_answers(int fd, const char *line)
 	MUST(f && fputs(line, f) >= 0 && !fclose(f));
 	snprintf(path, sizeof(path), "%s/%d.%.*s", dir, getpid(),
 		 (int)strcspn(line, " \n"), line);
+	has_other_names(path);
 	f = fopen(path, "r");
 	if (f) {
 		MUST(fgets(text, sizeof(text), f));

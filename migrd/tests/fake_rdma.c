@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Queue pairs as a file says, "QPN PID" lines in qps of the working folder, all at each
- * address of 10.10.0.0/16; whoever asks for one of -1 dies.
+ * address of 10.10.0.0/16; whoever asks for one of -1 dies. Those that were asked of as
+ * a process' are in the file asked.
  */
 #include "gids.h"
 #include "rdma.h"
@@ -38,9 +39,14 @@ int rdma_owner(uint32_t qpn, const struct in6_addr *gid, pid_t *pid,
 int rdma_owns(pid_t pid, const uint32_t *qpns, size_t n,
 	      const struct in6_addr *gid, char *reason, size_t bytes)
 {
+	FILE *f = fopen("asked", "a");
 	pid_t owner;
 	int err = 0;
 
+	for (size_t i = 0; f && i < n; i++)
+		fprintf(f, "%u ", qpns[i]);
+	if (f)
+		fclose(f);
 	for (size_t i = 0; !err && i < n; i++) {
 		err = rdma_owner(qpns[i], gid, &owner, reason, bytes);
 		if (!err && owner != pid) {

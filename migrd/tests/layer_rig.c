@@ -44,24 +44,40 @@ void gone(const char *hosts)
 	write_file("gone", hosts);
 }
 
+/* what is in a file, which is none then */
+static void take_file(const char *path, char *text, size_t bytes)
+{
+	FILE *f = fopen(path, "r");
+	size_t n = 0;
+
+	if (f) {
+		n = fread(text, 1, bytes - 1, f);
+		fclose(f);
+		unlink(path);
+	}
+	text[n] = 0;
+}
+
 const char *was_told(const struct fake *f)
 {
 	static char text[2][4096];
 	static int which;
 	char path[PATH_MAX];
-	size_t n = 0;
-	FILE *file;
 
 	which = !which;
 	snprintf(path, sizeof(path), "%s/%d.said", dir, f->pid);
-	file = fopen(path, "r");
-	if (file) {
-		n = fread(text[which], 1, sizeof(text[which]) - 1, file);
-		fclose(file);
-		unlink(path);
-	}
-	text[which][n] = 0;
+	take_file(path, text[which], sizeof(text[which]));
 	return text[which];
+}
+
+const char *was_asked(void)
+{
+	static char text[4096];
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/asked", dir);
+	take_file(path, text, sizeof(text));
+	return text;
 }
 
 void layer_begin(const char *target)

@@ -22,7 +22,10 @@
 
 extern char heard[]; /* the last line of migr-layer */
 
-/* what a process answers to a word, see LAYER; NULL: that it is done */
+/*
+ * What a process answers to a word, see LAYER; NULL: that it is done. To "WORD.names": to
+ * "names", from that word on
+ */
 void answers(const struct fake *f, const char *word, const char *text);
 /* "QPN PID" lines: whose queue pairs they are */
 void qps(const char *text);
@@ -31,6 +34,11 @@ void gone(const char *hosts);
 
 /* what it was told, since the last time that somebody has asked; valid for two calls */
 const char *was_told(const struct fake *f);
+
+/* which queue pairs daemons were asked of whether they are a process', each "QPN ", since
+ * the last time; valid until the next one
+ */
+const char *was_asked(void);
 
 /* migr-layer ... box [TARGET] */
 void layer_begin(const char *target);
