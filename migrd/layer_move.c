@@ -206,7 +206,8 @@ bool layer_stop(struct layer *l)
 	}
 	l->suspend = layer_since(&begin);
 	replaced = replace_partners(l);
-	named = replaced && (!l->ahead || l->told_ahead || layer_get_names(l, 0));
+	named = replaced &&
+		(!l->ahead || l->told_ahead || layer_get_names(l, 0));
 	l->replace_partners = layer_since(&begin);
 	if (named && hold_movers(l)) {
 		l->hold = layer_since(&begin);

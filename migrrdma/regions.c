@@ -7,13 +7,11 @@
 #include <unistd.h>
 
 #include "build.h"
-
-#define MOST_THREADS 8
+#include "crew.h"
 
 struct work {
 	struct shadow_mr **mrs;
 	size_t n;
-	atomic_size_t next;
 	_Atomic(struct shadow_mr *) failed; /* one of them, and why */
 	atomic_int err;
 };
@@ -28,33 +26,21 @@ static void register_one(struct work *w, struct shadow_mr *mr)
 		atomic_store(&w->err, errno ? errno : EIO);
 }
 
-static void *register_some(void *arg)
+static bool register_next(size_t i, void *arg)
 {
 	struct work *w = arg;
-	size_t i;
 
-	while (!atomic_load(&w->failed)) {
-		i = atomic_fetch_add(&w->next, 1);
-		if (i >= w->n)
-			break;
-		register_one(w, w->mrs[i]);
-	}
-	return NULL;
+	register_one(w, w->mrs[i]);
+	return !atomic_load(&w->failed);
 }
 
-/* As many as there are processors; who cannot be started is not missed. */
+/* As many threads as there are processors, which have the pages to pin */
 static void register_all(struct work *w)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	pthread_t thread[MOST_THREADS];
-	size_t n = 0;
 
-	while (n < MOST_THREADS && (long)n + 1 < cpus && n + 1 < w->n &&
-	       !pthread_create(thread + n, NULL, register_some, w))
-		n++;
-	register_some(w);
-	while (n)
-		pthread_join(thread[--n], NULL);
+	if (!atomic_load(&w->failed))
+		crew_do(w->n, cpus > 0 ? (size_t)cpus : 1, register_next, w);
 }
 
 static int by_pd(const void *a, const void *b)

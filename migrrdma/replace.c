@@ -232,6 +232,7 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 		qp->swap.was_err &= qp->swap.moved;
 		/* or has replaced it by one that is not what it was */
 		qp->swap.dead &= qp->swap.moved || qp->swap.apart;
+		qp->swap.alive = false;
 	}
 	if (all)
 		hold_events(true);
@@ -260,15 +261,20 @@ static void carry_events(bool all, bool keep)
 	}
 }
 
-static int stop(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
-		struct swap *s)
+static int stopped(int err, const struct shadow_qp *bad, struct swap *s)
 {
-	struct shadow_qp *bad;
-	int err = n ? stop_qps(qps, n, deadline, &bad) : 0;
-
 	return err ? swap_refuse(s, err, "QP 0x%06x is not flushed: %s",
 				 bad->qp.qp_num, strerror(err))
 		   : 0;
+}
+
+static int stop(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
+		struct swap *s)
+{
+	struct shadow_qp *bad = NULL;
+	int err = n ? stop_qps(qps, n, deadline, &bad) : 0;
+
+	return stopped(err, bad, s);
 }
 
 static int stop_chosen(bool moved_only, uint64_t deadline, struct swap *s)
@@ -295,17 +301,23 @@ static int stop_chosen(bool moved_only, uint64_t deadline, struct swap *s)
  */
 static int stop_all(bool all, uint64_t deadline, struct swap *s)
 {
+	struct shadow_qp **empty, *qp, *bad;
 	struct shadow_context *c;
 	struct shadow_cq *cq;
-	struct shadow_qp *qp;
-	int err = 0;
+	size_t n;
+	int err;
 
 	err = lock_all(deadline, s);
 	if (err)
 		return err;
 	EACH (c, cq, cqs)
 		taken_fill(cq);
+	empty = stop_find_empty(s->qps, &n);
 	unlock_all();
+	err = stop_ask(empty, n, &bad);
+	free(empty);
+	if (err)
+		return stopped(err, bad, s);
 	carry_events(all, true);
 	err = stop_chosen(true, deadline, s);
 	EACH_CHOSEN (c, qp)

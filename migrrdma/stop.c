@@ -3,7 +3,9 @@
 
 #include <time.h>
 
+#include "build.h"
 #include "clock.h"
+#include "crew.h"
 #include "events.h"
 #include "gate.h"
 #include "recvq.h"
@@ -142,22 +144,35 @@ static bool is_empty(const struct shadow_qp *qp)
 	       (!qp->recvq || recvq_is_unused(qp->recvq));
 }
 
+static int ask_state(const struct shadow_qp *qp, enum ibv_qp_state *state)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	int err = real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
+
+	*state = attr.qp_state;
+	return err;
+}
+
 /*
  * It may have gone there by itself, and nobody knows yet. One that is empty need not be
  * moved, which takes devices long: who could send to it is suspended.
  */
 static int begin(struct shadow_qp *qp)
 {
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
+	enum ibv_qp_state state;
 	int err;
 
+	if (qp->swap.alive && is_empty(qp)) {
+		end(qp);
+		return 0;
+	}
 	if (!has_room(send_cq(qp), qp) || !has_room(recv_cq(qp), qp))
 		return EINPROGRESS;
-	err = real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
+	err = ask_state(qp, &state);
 	if (err)
 		return err;
-	qp->swap.was_err = attr.qp_state == IBV_QPS_ERR;
+	qp->swap.was_err = state == IBV_QPS_ERR;
 	qp->swap.dead |= qp->swap.was_err;
 	if (is_empty(qp)) {
 		end(qp);
@@ -173,6 +188,49 @@ static int begin(struct shadow_qp *qp)
 		end_flush(qp, true);
 	}
 	return err;
+}
+
+/* Of what is stopped already the device may be gone. */
+struct shadow_qp **stop_find_empty(size_t most, size_t *n)
+{
+	struct shadow_qp **all = calloc(most + 1, sizeof(*all));
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	*n = 0;
+	EACH_CHOSEN (c, qp)
+		if (all && *n < most && !qp->swap.moved && !qp->swap.stopped &&
+		    qp->real->state != IBV_QPS_RESET && is_empty(qp))
+			all[(*n)++] = qp;
+	return all;
+}
+
+struct asking {
+	struct shadow_qp **qps;
+	atomic_int err;
+	struct shadow_qp *bad;
+};
+
+static bool ask_one(size_t i, void *arg)
+{
+	struct asking *a = arg;
+	struct shadow_qp *qp = a->qps[i];
+	enum ibv_qp_state state;
+	int err = ask_state(qp, &state), none = 0;
+
+	qp->swap.alive = !err && state != IBV_QPS_ERR;
+	if (err && atomic_compare_exchange_strong(&a->err, &none, err))
+		a->bad = qp;
+	return !err;
+}
+
+int stop_ask(struct shadow_qp **qps, size_t n, struct shadow_qp **bad)
+{
+	struct asking a = { .qps = qps };
+
+	crew_do(n, CREW_MOST, ask_one, &a);
+	*bad = a.bad;
+	return atomic_load(&a.err);
 }
 
 /*

@@ -8,6 +8,26 @@
 #include "shadow.h"
 
 /**
+ * stop_find_empty - those of the chosen QPs that have nothing to be flushed
+ * @most: there are so many chosen ones
+ * @n: receives how many
+ *
+ * Context: the process is suspended, SLOW_RECVS set; the locks of all CQs are held
+ * Return: a list, to be freed; NULL without memory
+ */
+struct shadow_qp **stop_find_empty(size_t most, size_t *n);
+
+/**
+ * stop_ask - ask devices, of several of them at a time, whether they are alive: of those
+ *	      stop_qps() need not ask any more
+ * @bad: receives one that cannot be asked
+ *
+ * Context: without the locks
+ * Return: 0, or what the provider says
+ */
+int stop_ask(struct shadow_qp **qps, size_t n, struct shadow_qp **bad);
+
+/**
  * stop_qps - move real QPs to ERR, if they have anything, and take the completions of that
  * @qps: QPs
  * @n: how many, at most STOP_AT_ONCE: what devices do to each of them takes its time

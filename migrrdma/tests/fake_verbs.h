@@ -109,10 +109,11 @@ struct fake_last {
 	unsigned int cqs, qps;	/* that were tried to be made */
 	unsigned int forgotten; /* how often there were no devices */
 	unsigned int regions;	/* that the first thread has registered */
+	unsigned int queries, queries_at_once; /* of QPs; the most */
 };
 extern struct fake_last fake_last;
 
-/* an MR takes long enough for others to make some, too */
+/* an MR, or a QP's state, takes long enough for others to come, too */
 extern bool fake_slow;
 
 /* with what is received there is a header, and it is from this QP */
@@ -270,6 +271,9 @@ uint64_t fake_next_recv(const struct ibv_qp *real);
 
 /** fake_state - in which a QP is, while other threads modify it */
 enum ibv_qp_state fake_state(const struct ibv_qp *real);
+
+/** fake_dies - it comes to ERR, and nobody has modified it */
+void fake_dies(struct ibv_qp *real);
 
 /** fake_tell - does bad_wr say which RECV was refused, or is it @what? */
 void fake_tell(bool right, struct ibv_recv_wr *what);

@@ -173,6 +173,41 @@ static void test_not_empty(void)
 	world_destroy();
 }
 
+enum {
+	MANY = 40,
+};
+
+/* One of them has died, and is asked once more when it is its turn. */
+static void test_many(void)
+{
+	struct ibv_qp *qp[MANY], *real_qp[MANY];
+
+	puts("many are asked at once");
+	world_make();
+	for (int i = 0; i < MANY; i++)
+		qp[i] = new_qp(IBV_QPT_RC, w.cq, &real_qp[i]);
+	suspend();
+	fake_dies(real_qp[7]);
+	fake_last.queries = fake_last.queries_at_once = 0;
+	fake_slow = true;
+	replace_all();
+	fake_slow = false;
+	/* with the two of the world's */
+	CHECK(fake_last.queries == MANY + 3, "%u", fake_last.queries);
+	CHECK(fake_last.queries_at_once > 1);
+	for (int i = 0; i < MANY; i++)
+		CHECK(!layer_set_peer(qp[i]->qp_num, 0x6000, &(union ibv_gid){},
+				      "peer", &swapped));
+	connect_all();
+	resume();
+	for (int i = 0; i < MANY; i++) {
+		CHECK(to_qp(qp[i])->real->state ==
+		      (i == 7 ? IBV_QPS_ERR : IBV_QPS_RTS));
+		CHECK(!ibv_destroy_qp(qp[i]));
+	}
+	world_destroy();
+}
+
 /* Which of these are in ERR? */
 static unsigned int moved(struct ibv_qp *const *real_qp, int n)
 {
@@ -367,6 +402,7 @@ int main(void)
 	test_empty();
 	test_rtr();
 	test_not_empty();
+	test_many();
 	test_several(400, 0x3f);
 	test_several(110, 3);
 	test_two_given_up();

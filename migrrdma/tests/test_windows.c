@@ -358,6 +358,29 @@ static void test_partner(void)
 	world_destroy();
 }
 
+/* What has RECVs is asked when windows are unbound: they are bound again. */
+static void test_partner_not_asked(void)
+{
+	struct ibv_mw *mw;
+	uint32_t key;
+
+	puts("which cannot be asked");
+	windows_make();
+	mw = new_window(IBV_MW_TYPE_2);
+	CHECK(!bind_2(w.qp, mw));
+	key = real_key_of(mw);
+	CHECK(!recv_one(w.qp, 1));
+	CHECK(!suspend_one(w.qp, LONG));
+	fake_fail("ibv_query_qp", EAGAIN);
+	CHECK(layer_replace(&w.qp->qp_num, 1, LONG, &swapped) == EAGAIN);
+	CHECK(strstr(swapped.reason, "not flushed"), "%s", swapped.reason);
+	IS_BOUND(mw, w.qp);
+	CHECK(real_key_of(mw) == key);
+	resume();
+	CHECK(!ibv_dealloc_mw(mw));
+	world_destroy();
+}
+
 static void test_partner_fails(void)
 {
 	struct ibv_mw *mw, *other;
@@ -462,6 +485,7 @@ int main(void)
 	test_peer_gone();
 	test_refused();
 	test_partner();
+	test_partner_not_asked();
 	test_partner_fails();
 	return rig_close();
 }

@@ -183,6 +183,7 @@ struct fake_qp {
 	struct ibv_qp_attr attr; /* all that was set */
 	bool last_wqe;
 	bool was_rts; /* since RESET */
+	bool died;    /* and only the kernel knows that it is in ERR */
 	struct {
 		union ibv_gid gid;
 		uint16_t lid;

@@ -137,6 +137,12 @@ enum ibv_qp_state fake_state(const struct ibv_qp *real)
 	return state;
 }
 
+void fake_dies(struct ibv_qp *real)
+{
+	OWN(QP, real);
+	((struct fake_qp *)real)->died = true;
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct fake_qp *f = (struct fake_qp *)qp;
@@ -177,14 +183,31 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	return 0;
 }
 
+/* and those who are at it */
+static void count_query(int begins)
+{
+	static unsigned int now;
+
+	pthread_mutex_lock(&lock);
+	now += (unsigned int)begins;
+	fake_last.queries += begins > 0;
+	if (now > fake_last.queries_at_once)
+		fake_last.queries_at_once = now;
+	pthread_mutex_unlock(&lock);
+}
+
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
 	OWN(QP, qp);
 	ENTER_ERR(qp, attr, attr_mask, init_attr);
 	COMMAND_OR(EIO, qp->context);
+	count_query(1);
+	if (fake_slow)
+		usleep(1000);
+	count_query(-1);
 	*attr = ((struct fake_qp *)qp)->attr;
-	attr->qp_state = qp->state;
+	attr->qp_state = ((struct fake_qp *)qp)->died ? IBV_QPS_ERR : qp->state;
 	attr->qp_access_flags = ((struct fake_qp *)qp)->access;
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = qp->qp_context,
