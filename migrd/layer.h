@@ -41,7 +41,7 @@ struct layer_qp {
 	struct in6_addr gid, at_gid; /* its own, and that of its peer */
 	bool connected;
 
-	/* the real one that a kernel has said to be its process', or 0 */
+	/* of a partner's, what it had made ahead that its kernel has said to be its own; or 0 */
 	uint32_t owned;
 	struct in6_addr owned_gid;
 
@@ -176,11 +176,13 @@ bool layer_round(struct layer *l);
 
 /* layer_names.c */
 
-/* ask all who are there, from the process @from on, for their names */
-bool layer_get_names(struct layer *l, size_t from);
+/* ask all who are there for their names */
+bool layer_get_names(struct layer *l);
 bool layer_names_parse(struct layer_names *n, const json_t *answer,
 		       char *reason, size_t bytes);
 void layer_names_free(struct layer_names *n);
+/* of a mover others say what it will have: layer_lead() */
+void layer_names_no_next(struct layer_names *n);
 /* Each may be told to all others; it fails if it has too many. */
 bool layer_names_few_keys(struct layer *l, struct layer_proc *p);
 struct layer_qp *layer_names_qp(const struct layer_names *n, uint32_t qpn);
@@ -210,11 +212,16 @@ bool layer_is_id(const char *id);
 bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
 		     char *id, char *reason, size_t bytes);
 
-/* Of who, from the process @from on, names QPs to be sent datagrams to, or, with @all, to be
- * connected to, that are not its own nothing is believed: it fails. What a kernel has said
- * before is not asked again, nor whose those are that a shadow process has made.
+/* Of who names QPs to be sent datagrams to, or, with @all, to be connected to, that are not its
+ * own nothing is believed: it fails. Daemons are not asked of what layer_prove_next() has
+ * proven, nor of what was made by a shadow process that migr-ctr has told of.
  */
-void layer_check_owners(struct layer *l, size_t from, bool all);
+void layer_check_owners(struct layer *l, bool all);
+
+/* Which of the queue pairs that partners have made ahead are theirs? Of others, and of who
+ * cannot be asked, layer_check_owners() asks when they are used.
+ */
+void layer_prove_next(struct layer *l);
 
 void layer_host_of(const struct in6_addr *gid, char *host);
 
@@ -325,12 +332,6 @@ bool layer_prepare(struct layer *l);
 bool layer_led_astray(struct layer *l);
 
 bool layer_stop(struct layer *l);
-
-/*
- * While the container is on its way: what partners have now stays, and is proven to be
- * theirs. Who fails does so later.
- */
-void layer_prove_partners(struct layer *l);
 
 /**
  * layer_start - connect all again

@@ -216,13 +216,13 @@ void layer_replace_movers(struct layer *l)
 /* what they are connected to from now on; nobody is led to QPs of somebody else */
 static void get_real_names(struct layer *l)
 {
-	layer_get_names(l, 0);
+	layer_get_names(l);
 	layer_go_on(l);
 	if (layer_led_astray(l)) {
-		layer_get_names(l, 0);
+		layer_get_names(l);
 		layer_go_on(l);
 	}
-	layer_check_owners(l, 0, true);
+	layer_check_owners(l, true);
 	layer_go_on(l);
 }
 

@@ -243,7 +243,7 @@ static bool prove(struct layer *l, struct layer_qp *qp)
 static bool prove_all(struct layer *l, bool *some)
 {
 	*some = false;
-	layer_check_owners(l, 0, false);
+	layer_check_owners(l, false);
 	for (size_t i = 0; i < l->movers; i++) {
 		struct layer_names *n = &l->procs[i]->names;
 

@@ -135,6 +135,7 @@ static bool add_movers(struct layer *l)
 			sizeof(reason));
 		if (!p || !names_of(p, reason, sizeof(reason)))
 			return layer_fail(l, "%s: %s", l->local, reason);
+		layer_names_no_next(&p->names);
 		p->is_mover = true;
 		p->inner = found[i].inner;
 	}
@@ -278,7 +279,7 @@ bool layer_match(struct layer *l)
 /* What they have named is theirs. */
 static bool own_them(struct layer *l)
 {
-	layer_check_owners(l, 0, true);
+	layer_check_owners(l, true);
 	return !*l->reason;
 }
 

@@ -164,24 +164,43 @@ static bool is_at(const struct layer_qp *qp, uint32_t real,
 	return qp->real == real && !memcmp(&qp->gid, gid, sizeof(*gid));
 }
 
-/*
- * A partner's host is always the same. A mover has what a shadow process has made for it, if
- * its peer was led there.
- */
-static bool is_proven(const struct layer_proc *p, const struct layer_qp *qp)
+/* Is that what its peer was led to, which was made for it where it is now? */
+static bool was_made(const struct layer *l, const struct layer_proc *p,
+		     const struct layer_qp *qp)
 {
 	const struct layer_qp *peer;
 
-	if (!p->is_mover)
-		return qp->owned && is_at(qp, qp->owned, &qp->owned_gid);
-	peer = qp->to ? layer_names_qp(&qp->to->names, qp->peer_qpn) : NULL;
+	if (!l->ahead || !l->target || strcmp(p->host, l->target) || !qp->to)
+		return false;
+	peer = layer_names_qp(&qp->to->names, qp->peer_qpn);
 	return peer && peer->to == p && peer->peer_qpn == qp->qpn &&
 	       peer->led && is_at(qp, peer->led, &peer->led_gid);
 }
 
+static bool is_proven(const struct layer *l, const struct layer_proc *p,
+		      const struct layer_qp *qp)
+{
+	return p->is_mover ? was_made(l, p, qp)
+			   : qp->owned && is_at(qp, qp->owned, &qp->owned_gid);
+}
+
+enum what {
+	DATAGRAMS, /* sent to them */
+	ALL,
+	NEXT, /* of a partner */
+};
+
+static bool is_asked_of(const struct layer *l, const struct layer_proc *p,
+			const struct layer_qp *qp, enum what what)
+{
+	return what == NEXT
+		       ? qp->to && qp->next
+		       : is_told_of(p, qp, what == ALL) && !is_proven(l, p, qp);
+}
+
 /* of one GID, from @i on; where the next one begins */
-static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
-			char *line)
+static size_t owns_line(const struct layer *l, const struct layer_proc *p,
+			size_t i, enum what what, char *line)
 {
 	const struct layer_qp *first = NULL, *qp;
 	char gid[INET6_ADDRSTRLEN];
@@ -189,7 +208,7 @@ static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
 
 	for (; i < p->names.n_qps && n < LINE_BYTES - 16; i++) {
 		qp = &p->names.qps[i];
-		if (!is_told_of(p, qp, all) || is_proven(p, qp))
+		if (!is_asked_of(l, p, qp, what))
 			continue;
 		if (!first) {
 			first = qp;
@@ -198,44 +217,64 @@ static size_t owns_line(const struct layer_proc *p, size_t i, bool all,
 		} else if (memcmp(&qp->gid, &first->gid, sizeof(qp->gid))) {
 			break;
 		}
-		n += (size_t)sprintf(line + n, " %u", qp->real);
+		n += (size_t)sprintf(line + n, " %u",
+				     what == NEXT ? qp->next : qp->real);
 	}
 	line[n] = 0;
 	return i;
 }
 
 /* those of a line */
-static void note_owned(struct layer_proc *p, size_t from, size_t end, bool all)
+static void note_owned(const struct layer *l, struct layer_proc *p, size_t from,
+		       size_t end)
 {
 	for (size_t i = from; i < end; i++) {
 		struct layer_qp *qp = &p->names.qps[i];
 
-		if (!is_told_of(p, qp, all))
+		if (!is_asked_of(l, p, qp, NEXT))
 			continue;
-		qp->owned = qp->real;
+		qp->owned = qp->next;
 		qp->owned_gid = qp->gid;
 	}
 }
 
-static void check_owners_of(struct layer *l, struct layer_proc *p, bool all)
+/* false, and the reason, if one of them is not its own, or its daemon does not say so */
+static bool ask_owner(struct layer *l, struct layer_proc *p, enum what what,
+		      char *reason, size_t bytes)
 {
-	char line[LINE_BYTES], reason[512];
+	char line[LINE_BYTES];
 	size_t from, at = 0;
 
 	while (at < p->names.n_qps) {
 		from = at;
-		at = owns_line(p, from, all, line);
-		if (*line && !ask_owns(l, p, line, reason, sizeof(reason))) {
+		at = owns_line(l, p, from, what, line);
+		if (*line && !ask_owns(l, p, line, reason, bytes))
+			return false;
+		if (what == NEXT)
+			note_owned(l, p, from, at);
+	}
+	return true;
+}
+
+void layer_check_owners(struct layer *l, bool all)
+{
+	char reason[512];
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct layer_proc *p = l->procs[i];
+
+		if (!p->is_lost && !p->failed &&
+		    !ask_owner(l, p, all ? ALL : DATAGRAMS, reason,
+			       sizeof(reason)))
 			layer_proc_fails(l, p, "its QPs: %s", reason);
-			return;
-		}
-		note_owned(p, from, at, all);
 	}
 }
 
-void layer_check_owners(struct layer *l, size_t from, bool all)
+void layer_prove_next(struct layer *l)
 {
-	for (size_t i = from; i < l->n; i++)
-		if (!l->procs[i]->is_lost && !l->procs[i]->failed)
-			check_owners_of(l, l->procs[i], all);
+	char reason[512];
+
+	for (size_t i = l->movers; i < l->n; i++)
+		if (l->procs[i]->open)
+			ask_owner(l, l->procs[i], NEXT, reason, sizeof(reason));
 }

@@ -43,7 +43,8 @@ bool layer_prepare(struct layer *l)
 	layer_round(l);
 	layer_begin_anew(l);
 	/* who says what is none is found when all are suspended */
-	layer_get_names(l, 0);
+	layer_get_names(l);
+	layer_prove_next(l);
 	layer_begin_anew(l);
 	*l->reason = 0;
 	for (size_t i = 0; i < l->n; i++)
@@ -199,15 +200,14 @@ bool layer_stop(struct layer *l)
 		else
 			tell_of_qps(l->procs[i], "suspend", l->budget);
 	/* after this partners are replaced, and there is no way back to what was */
-	if (!layer_round(l) || !layer_get_names(l, 0) || !layer_match(l) ||
+	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l) ||
 	    !layer_word_for(l, 0, l->movers, "check")) {
 		close_all(l);
 		return false;
 	}
 	l->suspend = layer_since(&begin);
 	replaced = replace_partners(l);
-	named = replaced &&
-		(!l->ahead || l->told_ahead || layer_get_names(l, 0));
+	named = replaced && (!l->ahead || l->told_ahead || layer_get_names(l));
 	l->replace_partners = layer_since(&begin);
 	if (named && hold_movers(l)) {
 		l->hold = layer_since(&begin);
@@ -221,14 +221,6 @@ bool layer_stop(struct layer *l)
 			l->container, l->reason);
 	memcpy(l->reason, reason, sizeof(reason));
 	return false;
-}
-
-void layer_prove_partners(struct layer *l)
-{
-	layer_get_names(l, l->movers);
-	layer_check_owners(l, l->movers, true);
-	layer_begin_anew(l);
-	*l->reason = 0;
 }
 
 /* --- start --- */

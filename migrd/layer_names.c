@@ -219,17 +219,23 @@ static void take_over(struct layer_names *to, struct layer_names *from)
 	layer_names_free(from);
 }
 
-bool layer_get_names(struct layer *l, size_t from)
+void layer_names_no_next(struct layer_names *n)
+{
+	for (size_t i = 0; i < n->n_qps; i++)
+		n->qps[i].next = 0;
+}
+
+bool layer_get_names(struct layer *l)
 {
 	struct layer_names names;
 	char reason[256];
 	bool good;
 
-	for (size_t i = from; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++)
 		if (!l->procs[i]->is_lost)
 			layer_tell(l->procs[i], "names");
 	good = layer_round(l);
-	for (size_t i = from; i < l->n; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
 		if (p->failed || p->is_lost)
@@ -238,9 +244,8 @@ bool layer_get_names(struct layer *l, size_t from)
 				      sizeof(reason))) {
 			take_over(&names, &p->names);
 			p->names = names;
-			/* of a mover others say that: layer_lead() */
-			for (size_t j = 0; p->is_mover && j < names.n_qps; j++)
-				p->names.qps[j].next = 0;
+			if (p->is_mover)
+				layer_names_no_next(&p->names);
 		} else {
 			good = layer_proc_fails(l, p, "names: %s", reason);
 		}

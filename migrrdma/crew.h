@@ -19,7 +19,7 @@ enum {
  *	cannot be started is not missed
  * @piece: does one; false: no more are begun
  *
- * Context: signals are blocked, as they are for new threads then
+ * Context: signals are blocked, and so they are for its threads
  */
 void crew_do(size_t pieces, size_t threads, bool (*piece)(size_t i, void *arg),
 	     void *arg);

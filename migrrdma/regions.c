@@ -30,8 +30,10 @@ static bool register_next(size_t i, void *arg)
 {
 	struct work *w = arg;
 
+	if (atomic_load(&w->failed))
+		return false;
 	register_one(w, w->mrs[i]);
-	return !atomic_load(&w->failed);
+	return true;
 }
 
 /* As many threads as there are processors, which have the pages to pin */
@@ -39,8 +41,7 @@ static void register_all(struct work *w)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (!atomic_load(&w->failed))
-		crew_do(w->n, cpus > 0 ? (size_t)cpus : 1, register_next, w);
+	crew_do(w->n, cpus > 0 ? (size_t)cpus : 1, register_next, w);
 }
 
 static int by_pd(const void *a, const void *b)

@@ -305,7 +305,7 @@ struct shadow_qp {
 		atomic_bool last_wqe; /* that event has come */
 		bool marked; /* the flush of a RECV that is a marker is to come */
 		bool stopped; /* all is flushed */
-		bool alive;   /* the real one was since all waits: stop.c */
+		bool alive; /* the device has said so of the real one: stop.c */
 		bool apart; /* the real one is not in the application's state */
 		bool spent; /* @other is what was replaced, not what is to come */
 		unsigned int turn; /* in which it was made: ahead.h */

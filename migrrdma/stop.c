@@ -150,7 +150,8 @@ static int ask_state(const struct shadow_qp *qp, enum ibv_qp_state *state)
 	struct ibv_qp_attr attr;
 	int err = real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
 
-	*state = attr.qp_state;
+	if (!err)
+		*state = attr.qp_state;
 	return err;
 }
 

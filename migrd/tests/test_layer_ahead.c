@@ -17,15 +17,21 @@
 
 static struct fake mover, partner;
 
-static void start_both(void)
+/* each has its own */
+static void owners(void)
 {
 	char text[128];
 
+	snprintf(text, sizeof(text), "127 %d\n227 %d\n117 %d\n18 %d\n19 %d\n",
+		 partner.pid, partner.pid, mover.pid, mover.pid, mover.pid);
+	qps(text);
+}
+
+static void start_both(void)
+{
 	fake_start(&mover, LAYER, "ctr/box/run/migrrdma");
 	fake_start(&partner, LAYER, "ctr/other/run/migrrdma");
-	snprintf(text, sizeof(text), "127 %d\n117 %d\n18 %d\n19 %d\n",
-		 partner.pid, mover.pid, mover.pid, mover.pid);
-	qps(text);
+	owners();
 	answers(&mover, "names", NAMES(QP17, ""));
 	answers(&partner, "names", NAMES(QP("27", "127", "17", AT("117")), ""));
 }
@@ -44,6 +50,9 @@ static void says_list(const char *word, const char *list)
 	CHECK(layer_says(list), "%s", heard);
 }
 
+/* where it is to go: to this host, under one name or the other */
+static const char *target = "n2";
+
 /* a shadow process has this real QP for the mover's */
 static const char *made;
 
@@ -61,14 +70,14 @@ static void lead_there(void)
 	CHECK(!strcmp(was_told(&partner), line));
 }
 
-/* up to the restore; what is said of it, and of its QPs, and when */
-static void stop_when(const char *record, const char *records,
-		      const char *peers, bool early)
+/* what is said of it, and of its QPs, and when */
+static void stop_early(const char *record, const char *records,
+		       const char *peers, bool early)
 {
 	const char *told;
 
 	answers(&mover, "record", record);
-	layer_begin("n2");
+	layer_begin(target);
 	CHECK(layer_says("checked"), "%s", heard);
 	layer_tell("record\n");
 	CHECK(layer_says_some("records "), "%s", heard);
@@ -92,6 +101,13 @@ static void stop_when(const char *record, const char *records,
 	CHECK(!strstr(told, "\ncheck\nnames\nhold") == early, "%s", told);
 	told = was_told(&partner);
 	CHECK(strstr(told, "\nreplace 1000 27\n"), "%s", told);
+}
+
+/* the same, and it is restored */
+static void stop_when(const char *record, const char *records,
+		      const char *peers, bool early)
+{
+	stop_early(record, records, peers, early);
 	layer_tell("restored n2\n");
 }
 
@@ -114,6 +130,51 @@ static void told_of(char *records, char *peers, size_t bytes)
 		 "[{\"pid\":%d,\"record\":{\"ok\":true,\"at\":1}}]", mover.pid);
 	snprintf(peers, bytes,
 		 "[{\"pid\":%d,\"peers\":[[17,127,\"" GID "\"]]}]", mover.pid);
+}
+
+#define OLD27 NAMES(QP("27", "127, \"next\": 227", "17", AT("117")), "")
+#define NEW27 NAMES(QP("27", "227", "17", AT("117")), "")
+
+static void asked_of(const char *qpns)
+{
+	const char *asked = was_asked();
+
+	CHECK(!strcmp(asked, qpns), "%s", asked);
+}
+
+/* What is proven of QPs ahead is not asked again, if they are used where they are made for. */
+static void test_proven(const char *records, const char *early)
+{
+	char text[128];
+
+	puts("what partners have made is proven to be theirs before anybody stops");
+	made = "117";
+	answers(&partner, "replace.names", NEW27);
+	stop_when(RECORD, records, early, true);
+	done("\"taped\": 6}");
+	asked_of("117 127 227 ");
+
+	puts("if it is, and else nobody is led there");
+	snprintf(text, sizeof(text), "127 %d\n227 %d\n117 %d\n", partner.pid,
+		 mover.pid, mover.pid);
+	qps(text);
+	answers(&partner, "names", OLD27);
+	answers(&partner, "replace.names", NEW27);
+	stop_when(RECORD, records, early, true);
+	CHECK(layer_says_some(
+		"its QPs: QP 227 is another process': its connections are lost"));
+	done("\"taped\": ");
+	asked_of("117 127 227 227 ");
+
+	puts("a container that has not arrived has what others have made nowhere");
+	answers(&partner, "names", OLD27);
+	owners();
+	target = "N2";
+	stop_early(RECORD, records, early, true);
+	layer_tell("aborted\n");
+	done("\"taped\": 6}");
+	asked_of("117 127 227 117 127 ");
+	target = "n2";
 }
 
 /* One may say much, but not all of them. */
@@ -208,14 +269,15 @@ int main(void)
 	      told);
 	puts("whose a shadow process' queue pair is was not asked");
 	told = was_asked();
-	CHECK(!strcmp(told, "117 127 "), "%s", told);
+	CHECK(!strcmp(told, "117 127 227 127 "), "%s", told);
 	made = "317";
 	stop_when(RECORD, records, early, true);
 	done("\"taped\": 6}");
 	told = was_told(&partner);
 	CHECK(strstr(told, "names\nreplace 1000 27\nnames\nkeys "), "%s", told);
 	told = was_asked();
-	CHECK(!strcmp(told, "117 127 117 "), "%s", told);
+	CHECK(!strcmp(told, "117 127 227 117 127 "), "%s", told);
+	test_proven(records, early);
 	made = NULL;
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		refuses(none[i]);
@@ -231,16 +293,21 @@ int main(void)
 	puts("what a mover says of that itself is not believed");
 	answers(&partner, "names",
 		NAMES(QP("27", "127, \"next\": 227", "17", AT("117")), ""));
-	answers(&mover, "names",
-		NAMES(QP("17", "117, \"next\": 317", "27", AT("127")), ""));
-	begin_recorded();
-	was_told(&partner);
-	layer_tell("made 2\n[]\n");
-	CHECK(layer_says("led"), "%s", heard);
-	CHECK(!*was_told(&partner));
-	layer_hang_up();
-	CHECK(!layer_ends());
-	check_ended();
+	for (int i = 0; i < 2; i++) { /* the second time only at first */
+		answers(&mover, "names",
+			NAMES(QP("17", "117, \"next\": 317", "27", AT("127")),
+			      ""));
+		if (i)
+			answers(&mover, "record.names", REFUSAL("no"));
+		begin_recorded();
+		was_told(&partner);
+		layer_tell("made 2\n[]\n");
+		CHECK(layer_says("led"), "%s", heard);
+		CHECK(!*was_told(&partner));
+		layer_hang_up();
+		CHECK(!layer_ends());
+		check_ended();
+	}
 	answers(&mover, "names", NAMES(QP17, ""));
 
 	puts("nobody is stopped if a partner does not answer");

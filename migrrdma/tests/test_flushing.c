@@ -187,6 +187,12 @@ static void test_many(void)
 	for (int i = 0; i < MANY; i++)
 		qp[i] = new_qp(IBV_QPT_RC, w.cq, &real_qp[i]);
 	suspend();
+	/* one cannot be asked: those that could are asked again */
+	fake_fail_later("ibv_query_qp", EAGAIN, 30);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EAGAIN);
+	CHECK(strstr(swapped.reason, "is not flushed"), "%s", swapped.reason);
+	for (int i = 0; i < MANY; i++)
+		CHECK(real_qp[i]->state == IBV_QPS_RTS);
 	fake_dies(real_qp[7]);
 	fake_last.queries = fake_last.queries_at_once = 0;
 	fake_slow = true;

@@ -207,7 +207,12 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		usleep(1000);
 	count_query(-1);
 	*attr = ((struct fake_qp *)qp)->attr;
-	attr->qp_state = ((struct fake_qp *)qp)->died ? IBV_QPS_ERR : qp->state;
+	if (((struct fake_qp *)qp)->died) {
+		pthread_mutex_lock(&lock);
+		qp->state = IBV_QPS_ERR; /* by libibverbs */
+		pthread_mutex_unlock(&lock);
+	}
+	attr->qp_state = qp->state;
 	attr->qp_access_flags = ((struct fake_qp *)qp)->access;
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = qp->qp_context,
