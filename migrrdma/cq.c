@@ -89,14 +89,15 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
  */
 #define MARKERS (2 * STOP_AT_ONCE)
 
-/* Between ibv_start_poll() and its end a thread may hold it, and destroy a QP. */
-void cq_init_lock(struct shadow_cq *s)
+/* In a child the batch may be one of the parent's, which ends in the child. */
+void cq_init_locks(struct shadow_cq *s)
 {
 	pthread_mutexattr_t attr;
 
+	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(&s->lock, &attr);
+	pthread_mutex_init(&s->batch, &attr);
 	pthread_mutexattr_destroy(&attr);
 }
 
@@ -111,7 +112,7 @@ static struct shadow_cq *new_cq(struct ibv_context *ctx)
 	s->cq.context = ctx;
 	pthread_mutex_init(&s->cq.mutex, NULL);
 	pthread_cond_init(&s->cq.cond, NULL);
-	cq_init_lock(s);
+	cq_init_locks(s);
 	LIST_INIT(&s->marked);
 	LIST_INIT(&s->recv_marked);
 	return s;
@@ -121,6 +122,7 @@ static void free_cq(struct shadow_cq *s)
 {
 	taken_clear(s);
 	free(s->current);
+	pthread_mutex_destroy(&s->batch);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->cq.cond);
 	pthread_mutex_destroy(&s->cq.mutex);

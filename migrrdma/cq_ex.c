@@ -61,15 +61,15 @@ static int start_slow(struct shadow_cq *s, struct ibv_poll_cq_attr *attr)
 {
 	int err = EAGAIN;
 
+	pthread_mutex_lock(&s->batch); /* as with a provider's, one at a time */
 	pthread_mutex_lock(&s->lock);
 	if (atomic_load(&s->slow) & CQ_BATCHES)
 		err = taken_start(s, attr);
 	else
 		taken_settle(s);
+	pthread_mutex_unlock(&s->lock);
 	if (err)
-		pthread_mutex_unlock(&s->lock);
-	else
-		gate_begin_batch();
+		pthread_mutex_unlock(&s->batch);
 	return err;
 }
 

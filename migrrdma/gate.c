@@ -235,66 +235,15 @@ void gate_in_child(void)
 	TAILQ_CONCAT(&contexts, &put_away, entry);
 }
 
-/* GCC 14's ThreadSanitizer knows no pthread_mutex_clocklock(): it has to be told. */
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#define TELL_TRIES(lock) __tsan_mutex_pre_lock((lock), __tsan_mutex_try_lock)
-#define TELL_TRIED(lock, has)                                                \
-	__tsan_mutex_post_lock((lock),                                       \
-			       (has) ? __tsan_mutex_try_lock                 \
-				     : __tsan_mutex_try_lock |               \
-					       __tsan_mutex_try_lock_failed, \
-			       0)
-#else
-#define TELL_TRIES(lock)
-#define TELL_TRIED(lock, has)
-#endif
-
-bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
+/* Nobody who has one of them waits for another. */
+void lock_cqs(struct shadow_cq *all)
 {
-	const struct timespec until = timespec_of(deadline);
-	bool has;
-
-	TELL_TRIES(lock);
-	has = !pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
-	TELL_TRIED(lock, has);
-	return has;
-}
-
-static bool lock_soon(struct shadow_cq *cq, uint64_t deadline)
-{
-	uint64_t soon = clock_ns() + SOON;
-
-	return lock_until(&cq->lock, soon < deadline ? soon : deadline);
-}
-
-static void unlock_to(struct shadow_cq *all, const struct shadow_cq *end)
-{
-	for (; all != end; all = all->also)
-		pthread_mutex_unlock(&all->lock);
-}
-
-/* Who takes his time is waited for with none of the others. A lock may be had twice. */
-bool lock_cqs(struct shadow_cq *all, uint64_t deadline)
-{
-	struct shadow_cq *cq, *slow = NULL;
-
-	for (;;) {
-		for (cq = all; cq && lock_soon(cq, deadline); cq = cq->also)
-			;
-		if (cq)
-			unlock_to(all, cq);
-		if (slow)
-			pthread_mutex_unlock(&slow->lock);
-		if (!cq)
-			return true;
-		slow = cq;
-		if (!lock_until(&slow->lock, deadline))
-			return false;
-	}
+	for (; all; all = all->also)
+		pthread_mutex_lock(&all->lock);
 }
 
 void unlock_cqs(struct shadow_cq *all)
 {
-	unlock_to(all, NULL);
+	for (; all; all = all->also)
+		pthread_mutex_unlock(&all->lock);
 }

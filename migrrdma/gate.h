@@ -90,8 +90,8 @@ void gate_let_in(void);
 /**
  * gate_close_surely - the same, while QPs are suspended and the gate was open
  *
- * Who is within may wait for a CQ that a thread has in a batch, which waits for a suspended
- * QP itself: after a second that one waits no more. Threads that have none wait on, but
+ * Who is within may wait for a CQ that a thread has in a provider's batch, which waits for
+ * a suspended QP itself: after a second that one waits no more. Threads that have none wait on, but
  * not for ever, as one of them may have a lock of the application's that is waited for:
  * after ten more nobody waits. What a verb does to a QP then is found when that is resumed
  * or connected.
@@ -107,19 +107,8 @@ static inline void unlock_in_child(pthread_mutex_t *lock)
 	pthread_mutex_init(lock, NULL);
 }
 
-/** lock_until - lock it, if that comes to be possible before the deadline */
-bool lock_until(pthread_mutex_t *lock, uint64_t deadline);
-
-/**
- * lock_cqs - lock several CQs, as far as that comes to be possible before the deadline
- * @all: the first one, and those behind it by @also; or NULL
- *
- * A thread may have one, between ibv_start_poll() and its end, and wait for another
- * meanwhile: it gets that.
- *
- * Return: are they locked? All of them are, or none.
- */
-bool lock_cqs(struct shadow_cq *all, uint64_t deadline);
+/** lock_cqs - lock several CQs: the first one, and those behind it by @also; or NULL */
+void lock_cqs(struct shadow_cq *all);
 void unlock_cqs(struct shadow_cq *all);
 
 #endif

@@ -174,8 +174,7 @@ void rebind_name(struct shadow_context *c)
 /* --- bind --- */
 
 /*
- * What has completed is taken; a thread may have the CQ, and wait for a verb. If it takes
- * too long it is not posted once more the next time, but waited for.
+ * What has completed is taken. If it takes too long it is not posted once more the next time, but waited for.
  */
 static int post_and_wait(struct shadow_qp *qp, struct shadow_mw *mw,
 			 struct ibv_send_wr *wr, uint64_t deadline)
@@ -184,10 +183,10 @@ static int post_and_wait(struct shadow_qp *qp, struct shadow_mw *mw,
 	bool marked = true;
 	int err = 0;
 
-	cq->also = NULL;
 	while (marked) {
-		if (clock_ns() > deadline || !lock_cqs(cq, deadline))
+		if (clock_ns() > deadline)
 			return ETIMEDOUT;
+		pthread_mutex_lock(&cq->lock);
 		if (!mw->posted) {
 			qp->marker_status = IBV_WC_SUCCESS;
 			err = marker_post(qp, wr);
@@ -196,7 +195,7 @@ static int post_and_wait(struct shadow_qp *qp, struct shadow_mw *mw,
 		if (!err)
 			taken_fill(cq);
 		marked = !err && qp->is_marked;
-		unlock_cqs(cq);
+		pthread_mutex_unlock(&cq->lock);
 		sched_yield();
 	}
 	mw->posted = false;

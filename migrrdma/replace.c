@@ -185,19 +185,6 @@ static struct shadow_cq *all_cqs(void)
 	return all;
 }
 
-static int lock_all(uint64_t deadline, struct swap *s)
-{
-	return lock_cqs(all_cqs(), deadline)
-		       ? 0
-		       : swap_refuse(s, ETIMEDOUT,
-				     "a thread is within a batch of polls");
-}
-
-static void unlock_all(void)
-{
-	unlock_cqs(all_cqs());
-}
-
 /* Events of flushes are not the application's, nor wake it up. */
 static void hold_events(bool hold)
 {
@@ -307,13 +294,11 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 	size_t n;
 	int err;
 
-	err = lock_all(deadline, s);
-	if (err)
-		return err;
+	lock_cqs(all_cqs());
 	EACH (c, cq, cqs)
 		taken_fill(cq);
 	empty = stop_find_empty(s->qps, &n);
-	unlock_all();
+	unlock_cqs(all_cqs());
 	err = stop_ask(empty, n, &bad);
 	free(empty);
 	if (err)
@@ -363,14 +348,13 @@ static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 
 	if (!err)
 		err = stop_all(all, deadline, s);
-	if (!err)
-		err = lock_all(deadline, s);
 	s->stop_ns = clock_ns() - begin;
 	if (!err) {
+		lock_cqs(all_cqs());
 		sign_hide(); /* what is between the old and the new cannot move */
 		s->swapped = true;
 		err = swap_objects(all, s);
-		unlock_all();
+		unlock_cqs(all_cqs());
 		s->swap_ns = clock_ns() - begin - s->stop_ns;
 	} else {
 		undo_stop(all);

@@ -111,7 +111,7 @@ void resume_in_child(struct shadow_context *c)
 	TAILQ_FOREACH (ch, &c->channels, entry)
 		atomic_store(&ch->held, false);
 	TAILQ_FOREACH (cq, &c->cqs, entry)
-		cq_init_lock(cq);
+		cq_init_locks(cq);
 	slots_in_child(c);
 	TAILQ_FOREACH (qp, &c->qps, entry) {
 		unlock_in_child(&qp->lock);

@@ -201,10 +201,13 @@ struct shadow_cq {
 	_Atomic unsigned char slow; /* is any of what follows to be looked at? */
 
 	/*
-	 * The lock is held by who looks. Of QPs of which the completion of a marker is
-	 * to come, of completions that have been taken; and is everything taken?
+	 * The lock is held by who looks, but never while the application's code runs. Of
+	 * QPs of which the completion of a marker is to come, of completions that have been
+	 * taken; and is everything taken?
 	 */
 	pthread_mutex_t lock;
+	pthread_mutex_t batch; /* of who polls from start to end what was taken */
+	bool in_batch;	       /* somebody does */
 	struct shadow_cq *also; /* to be locked with it */
 	int spare; /* entries that the application has not asked for */
 	int markers;
@@ -505,7 +508,7 @@ struct ibv_srq *srq_make(struct shadow_srq *srq);
 struct ibv_qp *qp_make(struct shadow_qp *qp);
 
 /* cq.c: nobody has the lock */
-void cq_init_lock(struct shadow_cq *cq);
+void cq_init_locks(struct shadow_cq *cq);
 
 /* poll.c: what the application sees of a completion, instead of what the provider says */
 void cq_name(struct shadow_cq *cq, struct ibv_wc *wc);

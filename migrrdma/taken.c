@@ -194,7 +194,7 @@ void taken_clear(struct shadow_cq *cq)
 
 void taken_settle(struct shadow_cq *cq)
 {
-	if (!cq->n_taken && !cq->draining && !cq->markers)
+	if (!cq->n_taken && !cq->draining && !cq->markers && !cq->in_batch)
 		atomic_fetch_and(&cq->slow,
 				 (unsigned char)~(CQ_SLOW | CQ_BATCHES));
 }
@@ -235,9 +235,8 @@ static struct shadow_cq *of(struct ibv_cq_ex *ex)
 	return container_of(ex, struct shadow_cq, ex);
 }
 
-static int next_poll(struct ibv_cq_ex *ex)
+static int give_next(struct shadow_cq *cq)
 {
-	struct shadow_cq *cq = of(ex);
 	int err = 0;
 
 	if (!cq->n_taken)
@@ -245,19 +244,32 @@ static int next_poll(struct ibv_cq_ex *ex)
 	if (!cq->n_taken)
 		return err ? err : ENOENT;
 	give(cq, cq->current);
-	ex->status = cq->current->wc.status;
-	ex->wr_id = cq->current->wc.wr_id;
+	cq->ex.status = cq->current->wc.status;
+	cq->ex.wr_id = cq->current->wc.wr_id;
 	return 0;
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+	struct shadow_cq *cq = of(ex);
+	int err;
+
+	pthread_mutex_lock(&cq->lock);
+	err = give_next(cq);
+	pthread_mutex_unlock(&cq->lock);
+	return err;
 }
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
 	struct shadow_cq *cq = of(ex);
 
+	pthread_mutex_lock(&cq->lock);
 	shadow_cq_ex_init(cq, (struct ibv_cq_ex *)cq->real);
+	cq->in_batch = false;
 	taken_settle(cq);
-	gate_end_batch();
 	pthread_mutex_unlock(&cq->lock);
+	pthread_mutex_unlock(&cq->batch);
 }
 
 #define READER(type, name, member)                    \
@@ -284,11 +296,12 @@ int taken_start(struct shadow_cq *cq, struct ibv_poll_cq_attr *attr)
 		cq->current = malloc(sizeof(*cq->current));
 	if (!cq->current)
 		return ENOMEM;
-	err = next_poll(ex);
+	err = give_next(cq);
 	if (err) {
 		taken_settle(cq);
 		return err;
 	}
+	cq->in_batch = true;
 	ex->next_poll = next_poll;
 	ex->end_poll = end_poll;
 #define OFFER(type, name, member) \

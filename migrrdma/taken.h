@@ -24,7 +24,7 @@ int taken_fill(struct shadow_cq *cq);
  */
 int taken_poll(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc);
 
-/** taken_start - what ibv_start_poll() does meanwhile; the lock is held till its end */
+/** taken_start - what ibv_start_poll() does meanwhile; @cq->batch is held till its end */
 int taken_start(struct shadow_cq *cq, struct ibv_poll_cq_attr *attr);
 
 /**

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "replace_rig.h"
+#include "section.h"
 
 static void *replace_thread(void *arg)
 {
@@ -337,26 +338,21 @@ static atomic_bool enough;
 
 static void *stay_within(void *arg)
 {
-	struct ibv_poll_cq_attr attr = {};
-
 	(void)arg;
-	CHECK(!ibv_start_poll(ex, &attr));
+	section_begin();
 	begun = true;
 	WAIT(enough);
-	ibv_end_poll(ex);
+	section_end();
 	return NULL;
 }
 
 /* What was posted meanwhile is not for the old one. */
 static void test_held(void)
 {
-	struct ibv_cq *real_cq;
 	pthread_t thread;
 
 	puts("what is empty and held, and cannot be replaced at first");
 	world_make();
-	ex = new_cq_ex(0, &real_cq);
-	fake_complete(real_cq, &(struct ibv_wc){ .wr_id = 7 });
 	set_state(w.of_srq, IBV_QPS_RESET);
 	hold(100);
 	CHECK(!recv_one(w.qp, 1));
@@ -373,7 +369,87 @@ static void test_held(void)
 	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
 	resume();
 	RECVS(w.real, 1, 2);
-	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
+	world_destroy();
+}
+
+/* It waits for the end of the suspension with what it has polled. */
+static void *verb_within(void *arg)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr of;
+
+	(void)arg;
+	CHECK(!ibv_start_poll(ex, &attr) && ex->wr_id == 7);
+	begun = true;
+	CHECK(!ibv_query_qp(w.qp, &of, IBV_QP_STATE, &init));
+	CHECK(ibv_wc_read_opcode(ex) == IBV_WC_RECV);
+	CHECK(!ibv_next_poll(ex) && ex->wr_id == 8);
+	CHECK(ibv_next_poll(ex) == ENOENT);
+	ibv_end_poll(ex);
+	return NULL;
+}
+
+/* It waits for what is flushed of a QP with the same CQ. */
+static void *recv_within(void *arg)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	CHECK(!ibv_start_poll(ex, &attr) && ex->wr_id == 7);
+	begun = true;
+	CHECK(!recv_one(arg, 2));
+	ibv_end_poll(ex);
+	return NULL;
+}
+
+/* Nothing of it is locked: it may wait for the layer. */
+static void test_within(void)
+{
+	const struct ibv_wc wc[] = {
+		{ .wr_id = 7, .opcode = IBV_WC_RECV },
+		{ .wr_id = 8, .opcode = IBV_WC_RECV },
+	};
+	struct ibv_qp *qp, *real_qp;
+	struct ibv_cq *cq, *real_cq;
+	pthread_t thread, within;
+
+	puts("a thread with a verb within a batch of polls");
+	world_make();
+	ex = new_cq_ex(0, &real_cq);
+	cq = ibv_cq_ex_to_cq(ex);
+	fake_complete(real_cq, &wc[0]);
+	fake_complete(real_cq, &wc[1]);
+	suspend();
+	begun = false;
+	MUST(!pthread_create(&thread, NULL, verb_within, NULL));
+	WAIT(begun);
+	CHECK(!layer_hold(LONG, 100, &swapped), "%s", swapped.reason);
+	replace_all();
+	connect_all();
+	resume();
+	MUST(!pthread_join(thread, NULL));
+
+	puts("or who receives");
+	qp = new_qp(IBV_QPT_RC, cq, &real_qp);
+	real_cq = to_cq(cq)->real;
+	CHECK(!recv_one(qp, 1));
+	suspend();
+	fake_complete(real_cq, &wc[0]);
+	fake_flush(0);
+	begun = false;
+	MUST(!pthread_create(&thread, NULL, replace_thread, NULL));
+	WAIT(fake_state(real_qp) == IBV_QPS_ERR);
+	MUST(!pthread_create(&within, NULL, recv_within, qp));
+	WAIT(begun);
+	fake_flush(UINT_MAX);
+	MUST(!pthread_join(thread, NULL));
+	CHECK(!layer_set_peer(qp->qp_num, 0x6000, &(union ibv_gid){}, "peer",
+			      &swapped));
+	connect_all();
+	resume();
+	MUST(!pthread_join(within, NULL));
+	RECVS(to_qp(qp)->real, 1, 2);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 	world_destroy();
 }
 
@@ -413,6 +489,7 @@ int main(void)
 	test_several(110, 3);
 	test_two_given_up();
 	test_held();
+	test_within();
 	test_events();
 	test_polls();
 	test_late();

@@ -170,19 +170,28 @@ static void test_batches(void)
 	prompt = true;
 }
 
-/* One that is within waits for the CQ, and the one who has it for a suspended QP. */
-static int destroy_b(void)
-{
-	return ibv_destroy_qp(two.b);
-}
-
+/* One that is within waits for a thread in a batch, and that one for a suspended QP. */
 static struct {
 	struct ibv_cq_ex *ex;
 	int (*call)(void);
-	atomic_bool has, go;
+	atomic_bool has, go, is_waited_for, done;
 } holder;
 
-static int call_with_cq(void)
+static void wait_for_holder(void)
+{
+	holder.is_waited_for = true;
+	WAIT(holder.done);
+}
+
+static int open_waits(void)
+{
+	fake_opening = wait_for_holder;
+	open_other();
+	fake_opening = NULL;
+	return 0;
+}
+
+static int call_within_batch(void)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
 	int err;
@@ -192,28 +201,23 @@ static int call_with_cq(void)
 	holder.has = true;
 	WAIT(holder.go);
 	err = holder.call();
+	holder.done = true;
 	ibv_end_poll(holder.ex);
 	return err;
 }
 
 static struct ibv_cq *holder_make(int (*call)(void))
 {
-	struct ibv_cq *cq;
+	struct ibv_cq *real_cq;
 
 	holder.call = call;
-
-	holder.ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &two.real_cq);
-	holder.has = holder.go = false;
-	cq = ibv_cq_ex_to_cq(holder.ex);
-	two.a = new_qp(IBV_QPT_RC, cq, &two.real_a);
-	two.b = new_qp(IBV_QPT_RC, cq, &two.real_b);
-	prompt = false; /* so that b has a marker on its way */
-	CHECK(suspend_one(two.b, 2) == ETIMEDOUT);
-	prompt = true;
-	CHECK(!send_one(two.a, 1, IBV_SEND_SIGNALED));
-	fake_finish(two.real_a, 1, IBV_WC_SUCCESS);
+	holder.ex = new_cq_ex(IBV_WC_EX_WITH_QP_NUM, &real_cq);
+	holder.has = holder.go = holder.is_waited_for = holder.done = false;
+	two.cq = new_cq(200, &two.real_cq);
+	two.a = new_qp(IBV_QPT_RC, two.cq, &two.real_a);
+	fake_complete(real_cq, &(struct ibv_wc){ .wr_id = 1 });
 	suspend_a();
-	return cq;
+	return ibv_cq_ex_to_cq(holder.ex);
 }
 
 /* @replaced: it is, and has yet to be connected */
@@ -229,22 +233,21 @@ static void test_yields(bool replaced)
 
 	puts(replaced
 		     ? "and when that has been replaced"
-		     : "a verb waits for a CQ of which the owner waits for a suspended QP");
+		     : "a verb waits for a batch, in which a thread waits for a suspended QP");
 	cq = holder_make(replaced ? set_timer_of_a : query_a);
 	qpn = two.a->qp_num;
 	if (replaced) {
 		CHECK(!layer_replace(&qpn, 1, LONG, &swapped));
 		two.real_a = fake_newest(FAKE_QP);
 	}
-	verb_begin(&has_cq, call_with_cq);
+	verb_begin(&has_cq, call_within_batch);
 	WAIT(holder.has);
 	if (replaced) {
 		verb_begin(&waits, modify_a);
 		WAIT(waits.begun);
 	}
-	verb_begin(&within, destroy_b);
-	WAIT(fake_alive(FAKE_QP) ==
-	     (replaced ? 2U : 1U)); /* with a's old one */
+	verb_begin(&within, open_waits);
+	WAIT(holder.is_waited_for);
 	holder.go = true;
 	if (replaced) {
 		CHECK(!layer_set_peer(qpn, 1, &gid, "peer", &swapped));
@@ -263,7 +266,8 @@ static void test_yields(bool replaced)
 	verb_end(&within);
 	if (replaced)
 		verb_end(&waits);
-	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(cq));
+	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(two.cq) &&
+	      !ibv_destroy_cq(cq) && !close_other());
 }
 
 /* Nothing of the context is suspended any more, though none of its QPs could be asked. */
@@ -274,21 +278,21 @@ static void test_all_destroyed(void)
 
 	puts("and when all QPs are destroyed meanwhile");
 	cq = holder_make(destroy_a);
-	verb_begin(&has_cq, call_with_cq);
+	verb_begin(&has_cq, call_within_batch);
 	WAIT(holder.has);
-	verb_begin(&within, destroy_b);
-	WAIT(fake_alive(FAKE_QP) == 1);
+	verb_begin(&within, open_waits);
+	WAIT(holder.is_waited_for);
 	holder.go = true;
 	resume();
 	verb_end(&has_cq);
 	verb_end(&within);
-	CHECK(!fake_alive(FAKE_QP));
+	CHECK(!fake_alive(FAKE_QP) && !close_other());
 	window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
 	MUST(window);
 	verb_begin(&frees, free_window);
 	WAIT(frees.done);
 	verb_end(&frees);
-	CHECK(!ibv_destroy_cq(cq));
+	CHECK(!ibv_destroy_cq(two.cq) && !ibv_destroy_cq(cq));
 }
 
 /* of the application's */
@@ -306,15 +310,10 @@ static int query_with_lock(void)
 	return err;
 }
 
-static int lock_with_cq(void)
+static int lock_it(void)
 {
-	struct ibv_poll_cq_attr attr = { 0 };
-
-	MUST(!ibv_start_poll(holder.ex, &attr));
-	holder.has = true;
 	MUST(!pthread_mutex_lock(&lock));
 	pthread_mutex_unlock(&lock);
-	ibv_end_poll(holder.ex);
 	return 0;
 }
 
@@ -325,21 +324,23 @@ static void test_yields_to_all(void)
 	struct ibv_cq *cq;
 
 	puts("and when that waits for a lock, of which the owner does");
-	cq = holder_make(NULL);
+	cq = holder_make(lock_it);
 	locked = false;
 	verb_begin(&has_lock, query_with_lock);
 	WAIT(locked);
-	verb_begin(&has_cq, lock_with_cq);
+	verb_begin(&has_cq, call_within_batch);
 	WAIT(holder.has);
-	verb_begin(&within, destroy_b);
-	WAIT(fake_alive(FAKE_QP) == 1);
+	verb_begin(&within, open_waits);
+	WAIT(holder.is_waited_for);
+	holder.go = true;
 	is_late = true;
 	resume();
 	is_late = false;
 	verb_end(&has_lock);
 	verb_end(&has_cq);
 	verb_end(&within);
-	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(cq));
+	CHECK(!ibv_destroy_qp(two.a) && !ibv_destroy_cq(two.cq) &&
+	      !ibv_destroy_cq(cq) && !close_other());
 }
 
 int main(void)
