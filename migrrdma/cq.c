@@ -353,6 +353,9 @@ int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 		cancel = cancel_off(); /* it may be a write(2) */
 		pthread_mutex_lock(&s->lock);
 		err = notify(s, solicited_only);
+		/* devices have an event for what is not polled yet */
+		if (!err && s->n_taken)
+			swap_wake(s);
 		pthread_mutex_unlock(&s->lock);
 		cancel_back(cancel);
 	} else {

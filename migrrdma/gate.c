@@ -9,6 +9,7 @@
 #include "section.h"
 
 #define SOON 5000000		   /* ns */
+#define FIRST 500000000		   /* in which who closes comes first */
 #define PATIENCE 1000000000	   /* ns */
 #define MORE_PATIENCE 10000000000L /* a part of what migr-layer waits for us */
 #define FOREVER (UINT64_MAX / 2)   /* of a deadline */
@@ -21,7 +22,8 @@ static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int within, kept; /* out, as it was closed */
+	unsigned int within, kept; /* out, as it was closed, or is to be */
+	unsigned int closing;	   /* who waits for that, and comes first */
 	bool closed;
 	enum {
 		TO_NOBODY,
@@ -116,6 +118,13 @@ static bool yields_to_us(void)
 	       (gate.yields == TO_WAITED_FOR && is_waited_for());
 }
 
+/* Who is waited for may have what those within wait for. */
+static bool is_kept(void)
+{
+	return gate.closed ||
+	       (gate.closing && !is_waited_for() && gate.yields != TO_ALL);
+}
+
 void gate_enter_with(const bool *suspended)
 {
 	/* a child that was forked within still leaves it */
@@ -124,8 +133,8 @@ void gate_enter_with(const bool *suspended)
 	if (!own.depth++)
 		own.cancel = cancel_off();
 	pthread_mutex_lock(&gate.lock);
-	while (gate.closed || (*suspended && !yields_to_us())) {
-		bool kept = gate.closed;
+	while (is_kept() || (*suspended && !yields_to_us())) {
+		bool kept = is_kept();
 
 		gate.kept += kept;
 		pthread_cond_wait(&gate.changed, &gate.lock);
@@ -161,19 +170,40 @@ static struct timespec timespec_of(uint64_t ns)
 				  .tv_nsec = (long)(ns % 1000000000) };
 }
 
-bool gate_close(uint64_t deadline)
+/* with the lock; false if it does not come to be so */
+static bool wait_for_none(uint64_t deadline)
 {
 	const struct timespec until = timespec_of(deadline);
 	int err = 0;
 
-	pthread_mutex_lock(&gate.lock);
 	while ((gate.within || gate.closed) && !err)
 		err = pthread_cond_clockwait(&gate.changed, &gate.lock,
 					     CLOCK_MONOTONIC, &until);
-	if (!err)
-		gate.closed = true;
-	pthread_mutex_unlock(&gate.lock);
 	return !err;
+}
+
+/*
+ * Verbs of several threads may leave no moment in which there is none. But one that is
+ * within may wait for another: so they are kept out for some time only.
+ */
+bool gate_close(uint64_t deadline)
+{
+	uint64_t first = clock_ns() + FIRST;
+	bool good;
+
+	pthread_mutex_lock(&gate.lock);
+	gate.closing++;
+	good = wait_for_none(first < deadline ? first : deadline);
+	gate.closing--;
+	gate.closed |= good;
+	if (!good) {
+		pthread_cond_broadcast(&gate.changed);
+		if (first < deadline)
+			good = wait_for_none(deadline);
+		gate.closed |= good;
+	}
+	pthread_mutex_unlock(&gate.lock);
+	return good;
 }
 
 void gate_open(void)
@@ -227,7 +257,7 @@ void gate_in_child(void)
 	pthread_mutex_init(&gate.lock, NULL);
 	pthread_cond_init(&gate.changed, NULL);
 	gate.within = own.depth;
-	gate.kept = 0;
+	gate.kept = gate.closing = 0;
 	gate.closed = false;
 	pthread_mutex_init(&contexts_lock, NULL);
 	TAILQ_FOREACH (c, &put_away, entry)

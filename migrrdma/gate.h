@@ -76,7 +76,8 @@ void gate_end_batch(void);
 #define GATED_WITH(obj, verb) GATED_BY(gate_enter_with(&(obj)->suspended), verb)
 
 /**
- * gate_close - wait until no verb is under way, and let none begin
+ * gate_close - wait until no verb is under way, and let none begin; at first not even
+ *		while it waits
  * @deadline: in ns of CLOCK_MONOTONIC
  *
  * Return: true, or false if one does not end

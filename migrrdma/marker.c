@@ -233,7 +233,7 @@ int suspend_post_recv_marker(struct shadow_qp *qp)
 	return err;
 }
 
-/* none of its completions is to come on this CQ, when those are taken that have */
+/* none of its completions is to come on this CQ, nor does one go to the application */
 static void forget(struct shadow_cq *cq, struct shadow_qp *qp)
 {
 	bool sends = to_cq(qp->qp.send_cq) == cq;
@@ -247,6 +247,7 @@ static void forget(struct shadow_cq *cq, struct shadow_qp *qp)
 		unmark(qp);
 	if (recvs && qp->swap.marked)
 		unmark_recv(qp);
+	taken_forget(cq, qp->qp.qp_num);
 	pthread_mutex_unlock(&cq->lock);
 }
 

@@ -237,6 +237,8 @@ static struct ibv_qp *create_qp(struct ibv_context *ctx,
 		s->unqueueable = attr->send_ops_flags &
 				 (IBV_QP_EX_WITH_TSO | IBV_QP_EX_WITH_FLUSH |
 				  IBV_QP_EX_WITH_ATOMIC_WRITE);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
+		s->unqueueable |= attr->max_tso_header;
 	*cap = attr->cap;
 	qp = make(s, cap);
 	s->cap = *cap;

@@ -219,7 +219,6 @@ static int hold_posts(bool all, uint64_t deadline, struct swap *s)
 		qp->swap.was_err &= qp->swap.moved;
 		/* or has replaced it by one that is not what it was */
 		qp->swap.dead &= qp->swap.moved || qp->swap.apart;
-		qp->swap.alive = false;
 	}
 	if (all)
 		hold_events(true);
@@ -299,6 +298,8 @@ static int stop_all(bool all, uint64_t deadline, struct swap *s)
 		taken_fill(cq);
 	empty = stop_find_empty(s->qps, &n);
 	unlock_cqs(all_cqs());
+	if (!empty)
+		return swap_refuse(s, ENOMEM, "no memory to ask QPs");
 	err = stop_ask(empty, n, &bad);
 	free(empty);
 	if (err)
@@ -331,6 +332,8 @@ static bool is_begun(void)
 
 static void undo_stop(bool all)
 {
+	struct shadow_context *c;
+	struct shadow_srq *srq;
 	struct swap undone = {};
 
 	if (is_begun()) {
@@ -339,6 +342,8 @@ static void undo_stop(bool all)
 	}
 	rebind_all(&undone);
 	swap_post_held(&undone);
+	EACH (c, srq, srqs)
+		srq->limit = 0; /* it is armed as it was */
 }
 
 static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)

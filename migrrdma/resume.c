@@ -23,8 +23,11 @@ static int fail(struct shadow_qp *qp)
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
 	};
-	int err = qp->post_send(qp->real, &wr, &bad);
+	int err;
 
+	if (qp->qp.qp_type == IBV_QPT_UD) /* to itself, if it went anywhere */
+		wr.wr.ud.ah = qp->to_self;
+	err = qp->post_send(qp->real, &wr, &bad);
 	if (!err)
 		sendq_drop(qp);
 	return err;

@@ -308,7 +308,7 @@ struct shadow_qp {
 		atomic_bool last_wqe; /* that event has come */
 		bool marked; /* the flush of a RECV that is a marker is to come */
 		bool stopped; /* all is flushed */
-		bool alive; /* the device has said so of the real one: stop.c */
+		bool asked;   /* the device, for the real one's state: stop.c */
 		bool apart; /* the real one is not in the application's state */
 		bool spent; /* @other is what was replaced, not what is to come */
 		unsigned int turn; /* in which it was made: ahead.h */
@@ -353,6 +353,12 @@ static inline bool qp_has_peer(const struct shadow_qp *qp)
 static inline bool qp_has_sends(const struct shadow_qp *qp)
 {
 	return qp_has_peer(qp) || qp->qp.qp_type == IBV_QPT_UD;
+}
+
+/* the same, as it was made: who has no send queue is drained */
+static inline bool qp_can_send(const struct shadow_qp *qp)
+{
+	return qp_has_sends(qp) && qp->cap.max_send_wr;
 }
 
 /* context.c: what a shadow context's ops.poll_cq is, and no other's */

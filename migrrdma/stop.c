@@ -136,7 +136,7 @@ static void end(struct shadow_qp *qp)
 /* Is all completed that was ever posted to it? Before RTS nothing can be sent. */
 static bool is_empty(const struct shadow_qp *qp)
 {
-	bool sent = qp->real->state < IBV_QPS_RTS ||
+	bool sent = !qp_can_send(qp) || qp->real->state < IBV_QPS_RTS ||
 		    (qp->real->state == IBV_QPS_RTS && qp->was_marked &&
 		     !qp->is_marked && qp->marker_status == IBV_WC_SUCCESS);
 
@@ -144,15 +144,13 @@ static bool is_empty(const struct shadow_qp *qp)
 	       (!qp->recvq || recvq_is_unused(qp->recvq));
 }
 
-static int ask_state(const struct shadow_qp *qp, enum ibv_qp_state *state)
+/* libibverbs notes it */
+static int ask_state(const struct shadow_qp *qp)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	int err = real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
 
-	if (!err)
-		*state = attr.qp_state;
-	return err;
+	return real()->ibv_query_qp(qp->real, &attr, IBV_QP_STATE, &init);
 }
 
 /*
@@ -161,19 +159,18 @@ static int ask_state(const struct shadow_qp *qp, enum ibv_qp_state *state)
  */
 static int begin(struct shadow_qp *qp)
 {
-	enum ibv_qp_state state;
 	int err;
 
-	if (qp->swap.alive && is_empty(qp)) {
+	if (qp->swap.asked && is_empty(qp)) {
 		end(qp);
 		return 0;
 	}
 	if (!has_room(send_cq(qp), qp) || !has_room(recv_cq(qp), qp))
 		return EINPROGRESS;
-	err = ask_state(qp, &state);
+	err = ask_state(qp);
 	if (err)
 		return err;
-	qp->swap.was_err = state == IBV_QPS_ERR;
+	qp->swap.was_err = qp->real->state == IBV_QPS_ERR;
 	qp->swap.dead |= qp->swap.was_err;
 	if (is_empty(qp)) {
 		end(qp);
@@ -199,10 +196,12 @@ struct shadow_qp **stop_find_empty(size_t most, size_t *n)
 	struct shadow_qp *qp;
 
 	*n = 0;
-	EACH_CHOSEN (c, qp)
+	EACH_CHOSEN (c, qp) {
+		qp->swap.asked = false;
 		if (all && *n < most && !qp->swap.moved && !qp->swap.stopped &&
 		    qp->real->state != IBV_QPS_RESET && is_empty(qp))
 			all[(*n)++] = qp;
+	}
 	return all;
 }
 
@@ -216,10 +215,9 @@ static bool ask_one(size_t i, void *arg)
 {
 	struct asking *a = arg;
 	struct shadow_qp *qp = a->qps[i];
-	enum ibv_qp_state state;
-	int err = ask_state(qp, &state), none = 0;
+	int err = ask_state(qp), none = 0;
 
-	qp->swap.alive = !err && state != IBV_QPS_ERR;
+	qp->swap.asked = !err;
 	if (err && atomic_compare_exchange_strong(&a->err, &none, err))
 		a->bad = qp;
 	return !err;
@@ -316,10 +314,10 @@ int stop_qps(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
 	int err = 0, all;
 
 	for (unsigned int i = 0; i < n; i++)
-		jobs[i] = (struct job){ qps[i],
-					qp_has_sends(qps[i]) &&
-						qps[i]->qp.send_cq,
-					qps[i]->recvq };
+		jobs[i] =
+			(struct job){ qps[i],
+				      qp_can_send(qps[i]) && qps[i]->qp.send_cq,
+				      qps[i]->recvq };
 	for (unsigned int round = 1; !err; round++) {
 		all = 0;
 		for (unsigned int i = 0; i < n; i++) {

@@ -18,8 +18,8 @@
 struct shadow_qp **stop_find_empty(size_t most, size_t *n);
 
 /**
- * stop_ask - ask devices, of several of them at a time, whether they are alive: of those
- *	      stop_qps() need not ask any more
+ * stop_ask - ask devices, of several of them at a time, whether they have died: of those
+ *	      that are empty still stop_qps() need not ask any more
  * @bad: receives one that cannot be asked
  *
  * Context: without the locks

@@ -30,7 +30,7 @@ static enum {
 static void let_verbs(void)
 {
 	if (suspended == SOME)
-		gate_open();
+		gate_let_in();
 }
 
 static void keep_verbs(void)
@@ -226,7 +226,8 @@ static bool drain_some(struct suspension *s)
 
 	s->taken = 0;
 	EACH (c, qp, qps)
-		if (qp->slow & SLOW_SUSPENDED && !qp->was_marked)
+		if (qp->slow & SLOW_SUSPENDED && qp_can_send(qp) &&
+		    !qp->was_marked)
 			more |= mark(qp, s);
 	EACH (c, cq, cqs) {
 		if (!cq->draining)

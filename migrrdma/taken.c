@@ -180,6 +180,17 @@ bool taken_flush(struct shadow_cq *cq, uint32_t qp_num, uint64_t wr_id)
 	return true;
 }
 
+void taken_forget(struct shadow_cq *cq, uint32_t qp_num)
+{
+	struct taken *t = cq->taken + cq->first_taken;
+	size_t left = 0;
+
+	for (size_t i = 0; i < cq->n_taken; i++)
+		if (t[i].wc.qp_num != qp_num)
+			t[left++] = t[i];
+	cq->n_taken = left;
+}
+
 void taken_clear(struct shadow_cq *cq)
 {
 	free(cq->flushed);

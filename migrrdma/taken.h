@@ -43,6 +43,11 @@ bool taken_flush(struct shadow_cq *cq, uint32_t qp_num, uint64_t wr_id);
 /** taken_settle - back to the real CQ, if nothing of the layer's is to come */
 void taken_settle(struct shadow_cq *cq);
 
+/** taken_forget - the same of a QP that is destroyed, or in RESET, as providers do; of the
+ * number that the application knows
+ */
+void taken_forget(struct shadow_cq *cq, uint32_t qp_num);
+
 /** taken_clear - forget all of them */
 void taken_clear(struct shadow_cq *cq);
 

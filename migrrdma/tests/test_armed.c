@@ -74,11 +74,36 @@ static void test_armed(void)
 	}
 }
 
+/* What the layer has taken is still there to wake up who arms, as on a device. */
+static void test_unpolled(void)
+{
+	struct ibv_wc wc;
+
+	puts("armed with completions that the layer has taken");
+	CHECK(!ibv_req_notify_cq(w.cq, 0));
+	fake_received(w.real, 1, 8);
+	fake_received(w.real, 2, 8);
+	suspend();
+	resume();
+	while (readable(w.channel->fd)) {
+		struct ibv_cq *cq;
+		void *context;
+
+		MUST(!ibv_get_cq_event(w.channel, &cq, &context));
+		ibv_ack_cq_events(cq, 1);
+	}
+	CHECK(!ibv_req_notify_cq(w.cq, 0));
+	CHECK(ibv_poll_cq(w.cq, 1, &wc) == 1 && wc.wr_id == 1);
+	CHECK(readable(w.channel->fd));
+	CHECK(woken());
+}
+
 int main(void)
 {
 	rig_open();
 	fake_work();
 	world_make();
+	test_unpolled();
 	suspend();
 	woken();
 	CHECK(!woken());

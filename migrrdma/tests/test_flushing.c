@@ -174,6 +174,34 @@ static void test_not_empty(void)
 	world_destroy();
 }
 
+/* It can never have sent anything, and there is no place for a marker. */
+static void test_no_sends(void)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
+					 .cap.max_recv_wr = 4,
+					 .cap.max_recv_sge = 1 };
+	struct ibv_qp *qp;
+
+	puts("who has no send queue");
+	world_make();
+	init.send_cq = init.recv_cq = w.cq;
+	fake_exact = true;
+	qp = ibv_create_qp(pd, &init);
+	fake_exact = false;
+	MUST(qp && !init.cap.max_send_wr);
+	to_rts(qp);
+	CHECK(!recv_one(qp, 1));
+	suspend();
+	replace_all();
+	CHECK(!layer_set_peer(qp->qp_num, 0x6000, &(union ibv_gid){}, "peer",
+			      &swapped));
+	connect_all();
+	resume();
+	RECVS(to_qp(qp)->real, 1);
+	CHECK(!ibv_destroy_qp(qp));
+	world_destroy();
+}
+
 enum {
 	MANY = 40,
 };
@@ -484,6 +512,7 @@ int main(void)
 	test_empty();
 	test_rtr();
 	test_not_empty();
+	test_no_sends();
 	test_many();
 	test_several(400, 0x3f);
 	test_several(110, 3);

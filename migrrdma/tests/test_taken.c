@@ -208,10 +208,66 @@ static void test_taken_ex(void)
 	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
 }
 
+/* Others poll meanwhile, and take the last one: the batch is the layer's until its end. */
+static void test_last(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_cq *cq, *real_cq;
+	struct ibv_cq_ex *ex;
+	struct ibv_wc wc;
+
+	puts("a batch that goes on when all are taken");
+	ex = new_cq_ex(0, &real_cq);
+	cq = ibv_cq_ex_to_cq(ex);
+	complete(real_cq, 1, true);
+	complete(real_cq, 2, true);
+	suspend();
+	CHECK(!ibv_start_poll(ex, &attr) && ex->wr_id == 1);
+	resume();
+	CHECK(ibv_poll_cq(cq, 1, &wc) == 1 && wc.wr_id == 2);
+	CHECK(to_cq(cq)->slow & CQ_SLOW);
+	CHECK(ibv_next_poll(ex) == ENOENT);
+	ibv_end_poll(ex);
+	CHECK(!(to_cq(cq)->slow & CQ_SLOW));
+	complete(real_cq, 3, true);
+	CHECK(!ibv_start_poll(ex, &attr) && ex->wr_id == 3);
+	ibv_end_poll(ex);
+	CHECK(!ibv_destroy_cq(cq));
+}
+
+/* A provider forgets them, and so does the layer. */
+static void test_gone(bool destroy)
+{
+	struct ibv_qp *a, *b, *real_a, *real_b;
+	struct ibv_cq *cq, *real_cq;
+
+	puts(destroy ? "completions of a QP that is destroyed" : "or reset");
+	cq = new_cq(16, &real_cq);
+	a = new_qp(IBV_QPT_RC, cq, &real_a);
+	b = new_qp(IBV_QPT_RC, cq, &real_b);
+	for (unsigned int i = 1; i <= 3; i++)
+		CHECK(!send_one(i == 2 ? b : a, i, IBV_SEND_SIGNALED));
+	suspend();
+	CHECK(found.taken == 3);
+	resume();
+	if (destroy)
+		CHECK(!ibv_destroy_qp(a));
+	else
+		set_state(a, IBV_QPS_RESET);
+	POLLED(cq, 4, 2);
+	check_nothing(cq);
+	if (!destroy)
+		CHECK(!ibv_destroy_qp(a));
+	CHECK(!ibv_destroy_qp(b) && !ibv_destroy_cq(cq));
+}
+
 int main(void)
 {
 	rig_open();
 	test_taken();
 	test_taken_ex();
+	test_last();
+	test_gone(true);
+	test_gone(false);
 	return rig_close();
 }

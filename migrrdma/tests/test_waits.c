@@ -376,11 +376,60 @@ static void test_traffic(void)
 	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(traffic.ex)));
 }
 
+/* --- verbs of many --- */
+
+enum {
+	ASKING = 4 /* threads */
+};
+
+static atomic_bool asks;
+
+static void *ask(void *arg)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	while (asks)
+		CHECK(!ibv_query_qp(arg, &attr, IBV_QP_STATE, &init));
+	return NULL;
+}
+
+/* There may be no moment in which no thread has a verb. */
+static void test_many(void)
+{
+	struct ibv_qp *qp, *other, *real;
+	pthread_t threads[ASKING];
+	struct ibv_cq *cq, *real_cq;
+
+	puts("threads that never leave off");
+	cq = new_cq(16, &real_cq);
+	qp = new_qp(IBV_QPT_RC, cq, &real);
+	other = new_qp(IBV_QPT_RC, cq, &real);
+	asks = fake_slow = true;
+	for (int i = 0; i < ASKING; i++)
+		MUST(!pthread_create(&threads[i], NULL, ask, qp));
+	for (int i = 0; i < 20; i++) {
+		suspend();
+		resume();
+		CHECK(!layer_suspend_some(&other->qp_num, 1, LONG, &found));
+		fake_last.queries = 0;
+		WAIT(fake_last.queries > 2 * ASKING); /* they go on */
+		resume();
+	}
+	asks = false;
+	for (int i = 0; i < ASKING; i++)
+		MUST(!pthread_join(threads[i], NULL));
+	fake_slow = false;
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_qp(other));
+	CHECK(!ibv_destroy_cq(cq));
+}
+
 int main(void)
 {
 	rig_open();
 	test_waiting();
 	test_batch_is_waited_for();
 	test_traffic();
+	test_many();
 	return rig_close();
 }
