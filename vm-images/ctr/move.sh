@@ -136,7 +136,7 @@ move_ends()
 		wait "$peer" || code=$?
 		if [ $code = 0 ] || [ $code = $runs_there ]; then
 			has_arrived $code
-		elif [ $code -lt 128 ]; then
+		elif [ $code -lt 128 ] || [ -z "$packed" ]; then
 			[ -z "$why" ] || echo "migr-ctr: $why" >&2
 			comes_back
 			after_dump
