@@ -91,7 +91,7 @@ struct layer_proc {
 
 enum {
 	LAYER_HOSTS = 16,
-	LAYER_SPARE = 8,
+	LAYER_SPARE = MOST_PROCS,
 };
 
 /* connections to daemons that are not bound to a process */
@@ -121,6 +121,7 @@ struct layer {
 	struct layer *others;	  /* that may send datagrams to it, or NULL */
 	struct layer_port *ports; /* where its own are sent to */
 	struct layer_hosts hosts;
+	bool is_busy;	   /* somebody else had one of them open */
 	char reason[1024]; /* why something has failed: the first reason */
 	double check, suspend, replace_partners, hold, restore, exchange,
 		connect, resume; /* ms */
@@ -138,6 +139,9 @@ double layer_clock(void); /* ms */
 /* a line for the process, which layer_round() sends */
 __attribute__((format(printf, 2, 3))) void layer_tell(struct layer_proc *p,
 						      const char *fmt, ...);
+
+/* how many of its QPs lead to somebody who is replaced, too */
+unsigned int layer_replaced(const struct layer_proc *p);
 
 /* ms for a word that does something to each of its queue pairs */
 unsigned int layer_limit(const struct layer *l, const struct layer_proc *p);
@@ -199,10 +203,10 @@ json_t *layer_ask_host(struct layer *l, const char *name, bool by_gid,
 		       const char *line, long long deadline, char *reason,
 		       size_t bytes);
 
-/* As many connections to the container's next host as it has processes, and not too many:
- * to open one takes longer than all that is said there.
+/* As many connections to the container's next host as it has processes: to open one takes
+ * longer than all that is said there, and its daemon may have no place for them later.
  */
-void layer_open_spare(struct layer *l);
+bool layer_open_spare(struct layer *l);
 bool layer_take_spare(struct layer *l, const char *host, struct conn *c);
 
 void layer_hosts_end(struct layer *l);
@@ -241,9 +245,6 @@ bool layer_check(struct layer *l);
 
 /* whose the peers are of QPs that are connected by now; finds nobody new */
 bool layer_match(struct layer *l);
-/* how many of its QPs lead to somebody who is replaced, too */
-unsigned int layer_replaced(const struct layer_proc *p);
-
 /* layer_datagrams.c */
 
 /*
@@ -253,6 +254,9 @@ unsigned int layer_replaced(const struct layer_proc *p);
  * named.
  */
 bool layer_prove_datagrams(struct layer *l);
+
+/* When all is suspended: are what the movers have still theirs? */
+bool layer_prove_datagrams_still(struct layer *l);
 
 /* All of them learn where datagrams to the container's QPs are to go, as it does itself. */
 void layer_tell_datagrams(struct layer *l);

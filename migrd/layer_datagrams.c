@@ -264,6 +264,20 @@ static bool prove_all(struct layer *l, bool *some)
 	return true;
 }
 
+/* The program may have made others since, and somebody else have got their numbers. */
+bool layer_prove_datagrams_still(struct layer *l)
+{
+	layer_check_owners(l, false);
+	for (size_t i = 0; i < l->movers; i++)
+		for (size_t j = 0; j < l->procs[i]->names.n_qps; j++) {
+			struct layer_qp *qp = &l->procs[i]->names.qps[j];
+
+			if (qp->is_datagram && qp->was)
+				qp->was = qp->real;
+		}
+	return !*l->reason;
+}
+
 bool layer_prove_datagrams(struct layer *l)
 {
 	bool some;

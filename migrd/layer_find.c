@@ -252,15 +252,6 @@ static bool match_all(struct layer *l)
 	return true;
 }
 
-unsigned int layer_replaced(const struct layer_proc *p)
-{
-	unsigned int n = 0;
-
-	for (size_t i = 0; i < p->names.n_qps; i++)
-		n += p->names.qps[i].to != NULL;
-	return n;
-}
-
 bool layer_match(struct layer *l)
 {
 	if (!match_all(l))
@@ -300,10 +291,9 @@ bool layer_check(struct layer *l)
 {
 	double begin = layer_clock();
 	bool good = ask_target(l) && add_movers(l) && find_peers(l) &&
-		    layer_match(l) && own_them(l) && layer_prove_datagrams(l);
+		    layer_match(l) && own_them(l) && layer_prove_datagrams(l) &&
+		    layer_open_spare(l);
 
-	if (good)
-		layer_open_spare(l);
 	l->check = layer_clock() - begin;
 	return good;
 }

@@ -86,17 +86,20 @@ json_t *layer_ask_host(struct layer *l, const char *name, bool by_gid,
 	return answer;
 }
 
-void layer_open_spare(struct layer *l)
+bool layer_open_spare(struct layer *l)
 {
 	struct layer_hosts *hosts = &l->hosts;
 	char reason[512];
 
-	while (l->target && hosts->spares < l->movers &&
-	       hosts->spares < LAYER_SPARE &&
-	       client_open(&hosts->spare[hosts->spares], l->ctx, l->target,
-			   l->port, l->target, now_ms() + PATIENCE_MS, reason,
-			   sizeof(reason)))
-		hosts->spares++;
+	for (; l->target && hosts->spares < l->movers; hosts->spares++)
+		if (!client_open(&hosts->spare[hosts->spares], l->ctx,
+				 l->target, l->port, l->target,
+				 now_ms() + PATIENCE_MS, reason,
+				 sizeof(reason)))
+			return layer_fail(l,
+					  "%s: no place for %zu processes: %s",
+					  l->target, l->movers, reason);
+	return true;
 }
 
 bool layer_take_spare(struct layer *l, const char *host, struct conn *c)

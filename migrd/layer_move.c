@@ -201,6 +201,7 @@ bool layer_stop(struct layer *l)
 			tell_of_qps(l->procs[i], "suspend", l->budget);
 	/* after this partners are replaced, and there is no way back to what was */
 	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l) ||
+	    !layer_prove_datagrams_still(l) ||
 	    !layer_word_for(l, 0, l->movers, "check")) {
 		close_all(l);
 		return false;

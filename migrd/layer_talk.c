@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "layer.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,9 +47,20 @@ double layer_clock(void)
 	return (double)t.tv_sec * 1000 + (double)t.tv_nsec / 1000000;
 }
 
+unsigned int layer_replaced(const struct layer_proc *p)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < p->names.n_qps; i++)
+		n += p->names.qps[i].to != NULL;
+	return n;
+}
+
+/* A partner's other queue pairs are not meant, and their number is what it says. */
 unsigned int layer_limit(const struct layer *l, const struct layer_proc *p)
 {
-	size_t ms = l->budget + p->names.n_qps / QPS_A_SECOND * 1000;
+	size_t n = p->is_mover ? p->names.n_qps : layer_replaced(p);
+	size_t ms = l->budget + n / QPS_A_SECOND * 1000;
 
 	return ms < MOST_BUDGET_MS ? (unsigned int)ms : MOST_BUDGET_MS;
 }
@@ -83,7 +95,9 @@ void layer_tell(struct layer_proc *p, const char *fmt, ...)
 	p->lines++;
 }
 
-json_t *layer_parse(const char *line, size_t length, char *reason, size_t bytes)
+/* *@err: of a refusal, or 0 */
+static json_t *parse(const char *line, size_t length, int *err, char *reason,
+		     size_t bytes)
 {
 	json_error_t error;
 	json_t *all = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
@@ -92,37 +106,57 @@ json_t *layer_parse(const char *line, size_t length, char *reason, size_t bytes)
 
 	if (json_is_true(ok))
 		return all;
-	if (json_is_false(ok))
+	if (json_is_false(ok)) {
+		*err = (int)json_integer_value(json_object_get(all, "errno"));
 		snprintf(reason, bytes, "%s", why ? why : "without a reason");
-	else
+	} else {
 		snprintf(reason, bytes, "an answer that is none");
+	}
 	json_decref(all);
+	return NULL;
+}
+
+json_t *layer_parse(const char *line, size_t length, char *reason, size_t bytes)
+{
+	int err;
+
+	return parse(line, length, &err, reason, bytes);
+}
+
+static json_t *ask(struct conn *c, const char *line, long long deadline,
+		   int *err, char *reason, size_t bytes)
+{
+	char *answer = NULL;
+	size_t length;
+
+	*err = 0;
+	if (conn_send(c, line, strlen(line), deadline) &&
+	    conn_send(c, "\n", 1, deadline))
+		answer = client_hear(c, &length, deadline);
+	if (answer)
+		return parse(answer, length, err, reason, bytes);
+	snprintf(reason, bytes, "%s", c->reason);
 	return NULL;
 }
 
 json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 		  char *reason, size_t bytes)
 {
-	char *answer = NULL;
-	size_t length;
+	int err;
 
-	if (conn_send(c, line, strlen(line), deadline) &&
-	    conn_send(c, "\n", 1, deadline))
-		answer = client_hear(c, &length, deadline);
-	if (answer)
-		return layer_parse(answer, length, reason, bytes);
-	snprintf(reason, bytes, "%s", c->reason);
-	return NULL;
+	return ask(c, line, deadline, &err, reason, bytes);
 }
 
-static bool bind_to(struct layer_proc *p, long long deadline, char *reason,
-		    size_t bytes)
+static bool bind_to(struct layer *l, struct layer_proc *p, long long deadline,
+		    char *reason, size_t bytes)
 {
 	char line[MOST_ID + 8];
 	json_t *answer;
+	int err;
 
 	snprintf(line, sizeof(line), "open %s", p->id);
-	answer = layer_ask(&p->conn, line, deadline, reason, bytes);
+	answer = ask(&p->conn, line, deadline, &err, reason, bytes);
+	l->is_busy |= err == EBUSY;
 	p->open = answer;
 	if (!answer)
 		conn_free(&p->conn);
@@ -135,12 +169,12 @@ bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
 {
 	/* the daemon may be another one since */
 	if (!p->by_gid && layer_take_spare(l, p->host, &p->conn) &&
-	    bind_to(p, deadline, reason, bytes))
+	    bind_to(l, p, deadline, reason, bytes))
 		return true;
 	return client_open(&p->conn, l->ctx, p->host, l->port,
 			   p->by_gid ? NULL : p->host, deadline, reason,
 			   bytes) &&
-	       bind_to(p, deadline, reason, bytes);
+	       bind_to(l, p, deadline, reason, bytes);
 }
 
 void layer_close(struct layer_proc *p)

@@ -3,6 +3,7 @@
  * Standard input says what becomes of the container, and standard output how far it is.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 enum {
 	BUDGET_MS = 20000,
 	ARRIVE_MS = 30000, /* in which a process listens that was restored */
+	BUSY_MS = 120000,  /* in which another move may have what we need */
 };
 
 static void say(const char *word)
@@ -76,13 +78,61 @@ static bool start(struct layer *l, bool timing)
 	return true;
 }
 
+static void end(struct layer *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct layer_proc *p = l->procs[i];
+
+		layer_close(p);
+		layer_names_free(&p->names);
+		json_decref(p->answer);
+		free(p->text);
+		free(p);
+	}
+	layer_free_others(l);
+	layer_hosts_end(l);
+}
+
+/* false if nobody waits for us any more */
+static bool wait_some_time(void)
+{
+	struct pollfd p = { .fd = STDIN_FILENO };
+	int ms = 200 + (int)((long long)(layer_clock() * 1000) % 800);
+
+	return poll(&p, 1, ms) <= 0;
+}
+
+/*
+ * Another move may have one of them, even both ends at once of each other: who lets go, and
+ * comes again after some time of its own, gets them in the end.
+ */
+static bool check(struct layer *l)
+{
+	const struct layer empty = *l;
+	long long until = now_ms() + BUSY_MS;
+	bool waits = false;
+
+	while (!layer_check(l)) {
+		if (!l->is_busy || now_ms() >= until)
+			return false;
+		if (!waits)
+			fprintf(stderr, "migr-layer: waits: %s\n", l->reason);
+		waits = true;
+		end(l);
+		*l = empty;
+		if (!wait_some_time())
+			return layer_fail(l, "nobody waits for it");
+	}
+	return true;
+}
+
 /* Nothing has been stopped if the first line does not come. */
 static bool run(struct layer *l, bool timing)
 {
 	const char *line;
 	char text[64];
 
-	if (!layer_check(l))
+	if (!check(l))
 		return false;
 	say("checked");
 	line = hear(text, sizeof(text));
@@ -109,22 +159,6 @@ static bool run(struct layer *l, bool timing)
 		layer_tell_ahead(l, true, stdout);
 	say("stopped");
 	return start(l, timing);
-}
-
-static void end(struct layer *l)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		struct layer_proc *p = l->procs[i];
-
-		layer_close(p);
-		layer_names_free(&p->names);
-		json_decref(p->answer);
-		free(p->text);
-		free(p);
-	}
-	layer_free_others(l);
-	layer_hosts_end(l);
-	SSL_CTX_free(l->ctx);
 }
 
 static int usage(FILE *f, int code)
@@ -192,5 +226,6 @@ int main(int argc, char **argv)
 	if (!good)
 		fprintf(stderr, "failed %s\n", l.reason);
 	end(&l);
+	SSL_CTX_free(l.ctx);
 	return !good;
 }

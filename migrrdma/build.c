@@ -2,6 +2,8 @@
 #include "build.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "ahead.h"
 #include "arena.h"
@@ -43,6 +45,28 @@ static int check_pd(const struct shadow_pd *pd, struct swap *s)
 		   : 0;
 }
 
+/*
+ * Is there memory where it was registered? Its pages may have been pinned longer, but it
+ * cannot be registered again. What is mapped there now nobody compares, nor how.
+ */
+static bool is_mapped(const struct shadow_mr *mr)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)mr->mr.addr & ~(page - 1);
+	const uintptr_t end = (uintptr_t)mr->mr.addr + mr->mr.length;
+	unsigned char pages[4096];
+	size_t bytes;
+
+	for (; at < end; at += bytes) {
+		bytes = sizeof(pages) * page;
+		if (bytes > end - at)
+			bytes = end - at;
+		if (mincore((void *)at, bytes, pages) && errno == ENOMEM)
+			return false;
+	}
+	return true;
+}
+
 static int check_mr(const struct shadow_mr *mr, struct swap *s)
 {
 	static const char *const why[] = {
@@ -52,9 +76,15 @@ static int check_mr(const struct shadow_mr *mr, struct swap *s)
 		[MR_IMPORTED] = "is imported",
 	};
 
-	return why[mr->kind] ? swap_refuse(s, EOPNOTSUPP, "MR 0x%08x %s",
-					   mr->mr.lkey, why[mr->kind])
-			     : 0;
+	if (why[mr->kind])
+		return swap_refuse(s, EOPNOTSUPP, "MR 0x%08x %s", mr->mr.lkey,
+				   why[mr->kind]);
+	if (mr->kind == MR_MEMORY && !(mr->access & IBV_ACCESS_ON_DEMAND) &&
+	    !is_mapped(mr))
+		return swap_refuse(s, EFAULT,
+				   "MR 0x%08x is of memory that is gone",
+				   mr->mr.lkey);
+	return 0;
 }
 
 static int check_srq(const struct shadow_srq *srq, struct swap *s)

@@ -21,6 +21,7 @@
 
 enum {
 	ADDRESSES = 48,
+	MORE = 11, /* processes */
 };
 
 static struct fake mover, partner;
@@ -135,6 +136,94 @@ static void test_crowd(void)
 		fake_kill(&crowd[i]);
 	check_ended();
 	check_start();
+}
+
+/* Another move has one of them, or both ends move at once: who comes first is waited for. */
+static void test_busy(void)
+{
+	const struct fake *const all[] = { &mover, &partner };
+	struct client c;
+	char line[128];
+
+	for (int i = 0; i < 2; i++) {
+		puts(i ? "somebody has the partner" : "somebody has it");
+		client_open(&c);
+		snprintf(line, sizeof(line), "open %s", all[i]->id);
+		CHECK(said(&c, line, "{\"ok\":true"));
+		begin();
+		CHECK(layer_says("migr-layer: waits: ") &&
+			      strstr(heard, "somebody has it open"),
+		      "%s", heard);
+		client_close(&c);
+		CHECK(layer_says("checked"), "%s", heard);
+		layer_hang_up();
+		CHECK(!layer_ends());
+	}
+	puts("nobody waits any more");
+	client_open(&c);
+	snprintf(line, sizeof(line), "open %s", mover.id);
+	CHECK(said(&c, line, "{\"ok\":true"));
+	begin();
+	CHECK(layer_says("migr-layer: waits: "), "%s", heard);
+	layer_hang_up();
+	CHECK(layer_says("failed nobody waits for it"), "%s", heard);
+	CHECK(layer_ends() == 1);
+	client_close(&c);
+	/* nobody knows how often it has looked */
+	fake_kill(&mover);
+	fake_kill(&partner);
+	start_both();
+}
+
+/* It could be none of the container's. */
+static void test_places(void)
+{
+	static struct fake more[MORE];
+
+	puts("as many connections as processes before anybody stops");
+	for (int i = 0; i < MORE; i++) {
+		fake_start(&more[i], LAYER, "ctr/box/run/migrrdma");
+		answers(&more[i], "names", NAMES("", ""));
+	}
+	layer_begin("n2");
+	CHECK(layer_says("checked"), "%s", heard);
+	CHECK(daemon_children() > 2 * (MORE + 1), "%d", daemon_children());
+	layer_hang_up();
+	CHECK(!layer_ends());
+	for (int i = 0; i < MORE; i++)
+		fake_kill(&more[i]);
+	check_ended();
+}
+
+/* A partner's other QPs give it no time: how many it has nobody knows but itself. */
+static void test_claims(void)
+{
+	static char text[8192];
+	size_t n = 0;
+	const char *told;
+
+	puts("a partner that says to have many");
+	n = (size_t)sprintf(text, "{\"ok\": true, \"keys\": [], \"qps\": [" QP(
+					  "27", "127", "17", AT("117")));
+	for (int i = 0; i < 100; i++)
+		n += (size_t)sprintf(
+			text + n,
+			", {\"qpn\": %d, \"real\": 1, \"state\": \"RESET\"}",
+			1000 + i);
+	strcpy(text + n, "]}\n");
+	answers(&partner, "names", text);
+	begin();
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	CHECK(fake_ended(&mover) == 'r');
+	told = was_told(&partner);
+	CHECK(strstr(told, "\nreplace 1000 27\n"), "%s", told);
+	layer_tell("aborted\n");
+	CHECK(layer_says("{\"check_ms\": ") && layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	check_ended();
+	answers(&partner, "names", PARTNER);
 }
 
 /* A partner does what it must not. What was suspended goes on by the end. */
@@ -345,6 +434,9 @@ int main(void)
 	test_garbage();
 	test_move("restored n2\n");
 	test_crowd();
+	test_busy();
+	test_places();
+	test_claims();
 	test_addresses();
 	fake_kill(&mover);
 	fake_kill(&partner);

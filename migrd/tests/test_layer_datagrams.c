@@ -226,6 +226,28 @@ static void test_not_its_own(void)
 	ended(&partner);
 }
 
+/* It makes others, and somebody else gets its number: datagrams to that stay there. */
+static void test_number_of_another(void)
+{
+	puts("a number that somebody else has when all are suspended");
+	begin();
+	CHECK(layer_says_some("checked"));
+	whose(partner.pid);
+	answers(&mover, "names",
+		NAMES(QP("17", "117", "27", AT("127")) ", " UD("30", "130",
+							       HERE),
+		      DESTINATIONS_HERE));
+	layer_tell("stop\n");
+	CHECK(layer_says_some("failed ") && strstr(heard, "another process'"),
+	      "%s", heard);
+	CHECK(layer_ends() == 1);
+	CHECK(!strstr(was_told(&mover), "hold"));
+	whose(mover.pid);
+	ended(&mover);
+	ended(&partner);
+	ended(&other);
+}
+
 static void test_garbage(void)
 {
 	static const char *const all[] = {
@@ -261,6 +283,7 @@ int main(void)
 	test_refuses();
 	test_slow();
 	test_not_its_own();
+	test_number_of_another();
 	test_garbage();
 	fake_kill(&mover);
 	fake_kill(&partner);

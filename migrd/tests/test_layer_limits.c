@@ -64,7 +64,7 @@ static bool few_keys(size_t n)
 /* of a word that does something to each of so many */
 static unsigned int limit(unsigned int budget, size_t qps)
 {
-	struct layer_proc p = { .names = { .n_qps = qps } };
+	struct layer_proc p = { .is_mover = true, .names = { .n_qps = qps } };
 	struct layer l = { .budget = budget };
 
 	return layer_limit(&l, &p);

@@ -2,6 +2,8 @@
 /*
  * What cannot be replaced is named, and nothing has changed.
  */
+#include <sys/mman.h>
+
 #include "replace_rig.h"
 
 static void refused(const char *what)
@@ -72,8 +74,11 @@ static void test_qps(void)
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
+#define MANY (40U << 20)
+
 static void test_memory(void)
 {
+	char *many;
 	struct ibv_alloc_dm_attr dm_attr = { .length = 8 };
 	struct ibv_mr *mr;
 	struct ibv_pd *other;
@@ -97,6 +102,29 @@ static void test_memory(void)
 	MUST(other);
 	refused("PD 6 is imported");
 	ibv_unimport_pd(other);
+
+	/* as far as its last page */
+	MUST((many = mmap(NULL, MANY, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0)) != MAP_FAILED);
+	for (int odp = 0; odp < 2; odp++) {
+		mr = ibv_reg_mr(pd, many + 7, MANY - 7,
+				odp ? IBV_ACCESS_ON_DEMAND : 0);
+		MUST(mr);
+		suspend();
+		CHECK(!layer_check(&swapped), "%s", swapped.reason);
+		resume();
+		MUST(!munmap(many + MANY - 4096, 4096));
+		if (!odp)
+			refused("memory that is gone");
+		suspend();
+		CHECK(layer_check(&swapped) == (odp ? 0 : EOPNOTSUPP));
+		resume();
+		CHECK(!ibv_dereg_mr(mr));
+		MUST(mmap(many + MANY - 4096, 4096, PROT_READ,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			  0) != MAP_FAILED);
+	}
+	MUST(!munmap(many, MANY));
 
 	/* that is the device's, in contexts that had it once */
 	dm = ibv_alloc_dm(ctx, &dm_attr);
