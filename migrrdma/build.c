@@ -81,7 +81,7 @@ static int check_mr(const struct shadow_mr *mr, struct swap *s)
 				   why[mr->kind]);
 	if (mr->kind == MR_MEMORY && !(mr->access & IBV_ACCESS_ON_DEMAND) &&
 	    !is_mapped(mr))
-		return swap_refuse(s, EFAULT,
+		return swap_refuse(s, EOPNOTSUPP,
 				   "MR 0x%08x is of memory that is gone",
 				   mr->mr.lkey);
 	return 0;
