@@ -116,6 +116,7 @@ struct layer {
 	bool ahead;	 /* somebody makes things where the container will be */
 	bool told_ahead; /* and knows whom these will be connected to */
 	long long taped; /* commands of movers that were so spared */
+	long long late; /* queue pairs that partners made when all was suspended */
 	struct layer_proc *procs[MOST_PROCS]; /* the container's come first */
 	size_t n, movers;
 	struct layer *others;	  /* that may send datagrams to it, or NULL */

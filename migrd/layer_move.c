@@ -35,6 +35,14 @@ static void replace_qps(const struct layer *l, struct layer_proc *p)
 	tell_of_qps(p, "replace", layer_limit(l, p));
 }
 
+/* What they had made ahead is not among it. */
+static void note_late(struct layer *l)
+{
+	for (size_t i = l->movers; i < l->n; i++)
+		l->late += json_integer_value(
+			json_object_get(l->procs[i]->answer, "objects"));
+}
+
 bool layer_prepare(struct layer *l)
 {
 	for (size_t i = l->movers; i < l->n; i++)
@@ -84,8 +92,10 @@ bool layer_led_astray(struct layer *l)
 		for (size_t j = 0; j < p->names.n_qps; j++)
 			p->names.qps[j].led = 0;
 	}
-	if (any)
+	if (any) {
 		layer_round(l);
+		note_late(l);
+	}
 	layer_go_on(l);
 	return any;
 }
@@ -99,6 +109,7 @@ static bool replace_partners(struct layer *l)
 		if (!l->procs[i]->is_replaced)
 			replace_qps(l, l->procs[i]);
 	good = layer_round(l);
+	note_late(l);
 	for (size_t i = l->movers; i < l->n; i++)
 		l->procs[i]->is_replaced |=
 			!l->procs[i]->failed || !l->procs[i]->open;

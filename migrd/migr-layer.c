@@ -38,9 +38,10 @@ static void tell_timing(const struct layer *l)
 	printf("{\"check_ms\": %.1f, \"suspend_ms\": %.1f, "
 	       "\"replace_partners_ms\": %.1f, \"hold_ms\": %.1f, "
 	       "\"restore_replace_ms\": %.1f, \"exchange_ms\": %.1f, "
-	       "\"connect_ms\": %.1f, \"resume_ms\": %.1f, \"taped\": %lld}\n",
+	       "\"connect_ms\": %.1f, \"resume_ms\": %.1f, \"taped\": %lld, "
+	       "\"late\": %lld}\n",
 	       l->check, l->suspend, l->replace_partners, l->hold, l->restore,
-	       l->exchange, l->connect, l->resume, l->taped);
+	       l->exchange, l->connect, l->resume, l->taped, l->late);
 }
 
 /* One of its processes has done there what it was told. */

@@ -324,7 +324,11 @@ static bool is_held(const struct shadow_cq *s)
 			     : layer_is_held();
 }
 
-static int notify(struct shadow_cq *s, int solicited_only)
+/*
+ * @taken: the layer has some that are not polled. Devices have an event for such; it is the
+ * one that the application has armed it for.
+ */
+static int notify(struct shadow_cq *s, int solicited_only, bool taken)
 {
 	struct ibv_cq *r = s->real;
 
@@ -339,6 +343,10 @@ static int notify(struct shadow_cq *s, int solicited_only)
 		if (is_held(s) || !atomic_exchange(&s->unarmed, false))
 			return 0;
 	}
+	if (taken && s->cq.channel) {
+		swap_wake(s);
+		return 0;
+	}
 	return r->context->ops.req_notify_cq(r, solicited_only);
 }
 
@@ -352,14 +360,11 @@ int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 		section_end();
 		cancel = cancel_off(); /* it may be a write(2) */
 		pthread_mutex_lock(&s->lock);
-		err = notify(s, solicited_only);
-		/* devices have an event for what is not polled yet */
-		if (!err && s->n_taken)
-			swap_wake(s);
+		err = notify(s, solicited_only, s->n_taken);
 		pthread_mutex_unlock(&s->lock);
 		cancel_back(cancel);
 	} else {
-		err = notify(s, solicited_only);
+		err = notify(s, solicited_only, false);
 		section_end();
 	}
 	return err;

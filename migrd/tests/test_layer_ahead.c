@@ -151,7 +151,7 @@ static void test_proven(const char *records, const char *early)
 	made = "117";
 	answers(&partner, "replace.names", NEW27);
 	stop_when(RECORD, records, early, true);
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
 	asked_of("117 127 227 ");
 
 	puts("if it is, and else nobody is led there");
@@ -172,7 +172,7 @@ static void test_proven(const char *records, const char *early)
 	target = "N2";
 	stop_early(RECORD, records, early, true);
 	layer_tell("aborted\n");
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
 	asked_of("117 127 227 117 127 ");
 	target = "n2";
 }
@@ -245,25 +245,31 @@ int main(void)
 
 	puts("nothing was spared");
 	stop(RECORD, records, peers);
-	done("\"taped\": 0}");
+	done("\"taped\": 0,");
 	puts("something was");
 	answers(&mover, "replace", TAPED);
 	answers(&mover, "connect", TAPED);
 	stop(RECORD, records, peers);
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
+
+	puts("a partner makes them when all is suspended");
+	answers(&partner, "replace", "{\"ok\": true, \"objects\": 5}\n");
+	stop(RECORD, records, peers);
+	done("\"late\": 5}");
+	answers(&partner, "replace", NULL);
 
 	puts("partners have made what is to come, before anybody stops");
 	answers(&partner, "names",
 		NAMES(QP("27", "127, \"next\": 227", "17", AT("117")), ""));
 	sprintf(strstr(early, "127"), "227%s", strstr(peers, "127") + 3);
 	stop_when(RECORD, records, early, true);
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
 
 	puts("and are led to where the container's will be, or will not");
 	was_asked();
 	made = "117";
 	stop_when(RECORD, records, early, true);
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
 	told = was_told(&partner);
 	CHECK(strstr(told, "names\nkeys ") && !strstr(told, "replace"), "%s",
 	      told);
@@ -272,7 +278,7 @@ int main(void)
 	CHECK(!strcmp(told, "117 127 227 127 "), "%s", told);
 	made = "317";
 	stop_when(RECORD, records, early, true);
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
 	told = was_told(&partner);
 	CHECK(strstr(told, "names\nreplace 1000 27\nnames\nkeys "), "%s", told);
 	told = was_asked();
@@ -324,13 +330,13 @@ int main(void)
 	puts("partners who cannot prepare, or do not know how");
 	answers(&partner, "prepare", REFUSAL("full"));
 	stop(RECORD, records, peers);
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
 	answers(&partner, "prepare", NULL);
 
 	puts("who leads to himself has no peers that are known before");
 	answers(&mover, "names", NAMES(QP17 ", " PAIR, ""));
 	stop(RECORD, records, "[]");
-	done("\"taped\": 6}");
+	done("\"taped\": 6,");
 	answers(&mover, "names", NAMES(QP17, ""));
 
 	puts("who cannot is left out, and says why");
@@ -341,7 +347,7 @@ int main(void)
 	CHECK(layer_says("migr-layer: ") &&
 		      strstr(heard, "of no use: command 5"),
 	      "%s", heard);
-	done("\"taped\": 0}");
+	done("\"taped\": 0,");
 	answers(&mover, "replace", NULL);
 
 	puts("who does not answer at all is not spoken to any more");

@@ -245,7 +245,6 @@ static void test_number_of_another(void)
 	whose(mover.pid);
 	ended(&mover);
 	ended(&partner);
-	ended(&other);
 }
 
 static void test_garbage(void)

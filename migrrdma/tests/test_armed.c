@@ -96,6 +96,9 @@ static void test_unpolled(void)
 	CHECK(ibv_poll_cq(w.cq, 1, &wc) == 1 && wc.wr_id == 1);
 	CHECK(readable(w.channel->fd));
 	CHECK(woken());
+	fake_received(w.real, 3, 8);
+	CHECK(!readable(w.channel->fd)); /* it was armed once */
+	CHECK(!woken());
 }
 
 int main(void)
