@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * datapath [ROUNDS]
+ * datapath [-l FILE] [ROUNDS]
  *
  * What a post and a poll cost under libmigrrdma, without any provider's work: lines of
  * results for compare.awk. The provider is the one of the library's tests, but while
  * something is measured its posts and polls only return. Instructions are counted by
  * single steps. Nanoseconds are those of the fastest of many short loops, ROUNDS times
  * (15), in turn with calls of the provider alone. Before the objects were replaced, as a
- * migration does it, and after.
+ * migration does it, and after. With -l FILE has each instruction, and no time is taken: see
+ * listing.
  */
 #include <time.h>
 
@@ -281,14 +282,35 @@ static int run(void *arg)
 	return check_result();
 }
 
+static int usage(void)
+{
+	fputs("usage: datapath [-l FILE] [ROUNDS]\n", stderr);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 15;
+	int rounds = 15, option;
 
-	if (argc > 2 || rounds <= 0) {
-		fputs("usage: datapath [ROUNDS]\n", stderr);
-		return 2;
+	while ((option = getopt(argc, argv, "l:")) != -1) {
+		if (option != 'l')
+			return usage();
+		rounds = 0;
+		steps_list = fopen(optarg, "we");
+		if (!steps_list) {
+			perror(optarg);
+			return 1;
+		}
+	}
+	if (argc - optind > 1)
+		return usage();
+	if (argc > optind) {
+		rounds = atoi(argv[optind]);
+		if (rounds <= 0)
+			return usage();
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	return steps_of(run, &rounds, told) != 3 * N_OPS;
+	if (steps_of(run, &rounds, told) != 3 * N_OPS)
+		return 1;
+	return steps_list && fclose(steps_list);
 }

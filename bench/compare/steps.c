@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE /* dladdr() */
 #include "steps.h"
 
+#include <dlfcn.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +40,21 @@ static bool next_stop(pid_t child, int how, int *status)
 	return true;
 }
 
+FILE *steps_list;
+
+/* What comes next: the child has the libraries where we have them. */
+static void list(pid_t child, unsigned int number)
+{
+	struct user_regs_struct regs;
+	Dl_info info;
+
+	MUST(!ptrace(PTRACE_GETREGS, child, NULL, &regs));
+	if (dladdr((void *)(uintptr_t)regs.rip, &info) && info.dli_fname)
+		fprintf(steps_list, "%u %#jx %s\n", number,
+			(uintmax_t)(regs.rip - (uintptr_t)info.dli_fbase),
+			info.dli_fname);
+}
+
 int steps_of(int (*run)(void *arg), void *arg,
 	     void (*told)(unsigned int number, unsigned int instructions))
 {
@@ -51,10 +70,13 @@ int steps_of(int (*run)(void *arg), void *arg,
 	MUST(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
 	while (next_stop(child, PTRACE_CONT, &status)) {
 		MUST(at_mark(child));
-		for (n = 0; next_stop(child, PTRACE_SINGLESTEP, &status) &&
-			    !at_mark(child);
-		     n++)
-			;
+		for (n = 0;; n++) {
+			if (steps_list)
+				list(child, number);
+			if (!next_stop(child, PTRACE_SINGLESTEP, &status) ||
+			    at_mark(child))
+				break;
+		}
 		MUST(WIFSTOPPED(status));
 		told(number++, n);
 	}

@@ -7,11 +7,18 @@
 #ifndef COMPARE_STEPS_H
 #define COMPARE_STEPS_H
 
+#include <stdio.h>
+
 /** mark - the next count begins here, or the last one ends */
 static inline void mark(void)
 {
 	__asm__ volatile("int3" ::: "memory");
 }
+
+/** steps_list - if it is not NULL each instruction is written there: the number of the count,
+ * where it is in its file, and that file; set before steps_of()
+ */
+extern FILE *steps_list;
 
 /**
  * steps_of - fork a child that runs a function, and count
