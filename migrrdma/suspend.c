@@ -168,24 +168,14 @@ static int choose(const uint32_t *qpns, unsigned int n, struct suspension *s)
 	return err;
 }
 
-#define TURN 5000000 /* ns */
-
-/*
- * before it is tried again. Verbs have turns: each may take as long as many tries.
- * Return: false if that is in vain
- */
+/* before it is tried again. Return: false if that is in vain */
 static bool breathe(uint64_t deadline)
 {
-	static uint64_t last; /* one suspends at a time */
-
 	if (is_in_vain(deadline))
 		return false;
+	let_verbs();
 	pause_us(20);
-	if (clock_ns() - last > TURN) {
-		let_verbs();
-		keep_verbs();
-		last = clock_ns();
-	}
+	keep_verbs();
 	return true;
 }
 
