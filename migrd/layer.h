@@ -91,7 +91,6 @@ struct layer_proc {
 
 enum {
 	LAYER_HOSTS = 16,
-	LAYER_SPARE = MOST_PROCS,
 };
 
 /* connections to daemons that are not bound to a process */
@@ -101,7 +100,7 @@ struct layer_hosts {
 		struct conn conn;
 	} all[LAYER_HOSTS];
 	size_t n;
-	struct conn spare[LAYER_SPARE]; /* to the container's next host */
+	struct conn spare[MOST_PROCS]; /* to the container's next host */
 	size_t spares;
 };
 
@@ -246,6 +245,7 @@ bool layer_check(struct layer *l);
 
 /* whose the peers are of QPs that are connected by now; finds nobody new */
 bool layer_match(struct layer *l);
+
 /* layer_datagrams.c */
 
 /*

@@ -272,8 +272,12 @@ bool layer_prove_datagrams_still(struct layer *l)
 		for (size_t j = 0; j < l->procs[i]->names.n_qps; j++) {
 			struct layer_qp *qp = &l->procs[i]->names.qps[j];
 
+			/* at another GID it is none that was proven */
 			if (qp->is_datagram && qp->was)
-				qp->was = qp->real;
+				qp->was = memcmp(&qp->gid, &qp->was_gid,
+						 sizeof(qp->gid))
+						  ? 0
+						  : qp->real;
 		}
 	return !*l->reason;
 }
