@@ -247,6 +247,36 @@ static void test_number_of_another(void)
 	ended(&partner);
 }
 
+/* Its own, but where nothing was proven before: nobody's datagrams follow that. */
+static void test_another_gid(void)
+{
+	const char *told;
+
+	puts("another one at another GID when all are suspended");
+	begin();
+	CHECK(layer_says_some("checked"));
+	answers(&mover, "names",
+		NAMES(QP("17", "117", "27",
+			 AT("127")) ", " UD("30", "33",
+					    THERE) ", " UD("31", "31", HERE),
+		      DESTINATIONS_HERE));
+	layer_tell("stop\n");
+	CHECK(layer_says_some("stopped"), "%s", heard);
+	ended(&mover);
+	answers(&mover, "names", MOVED);
+	gids(true);
+	layer_tell("restored n2\n");
+	CHECK(layer_says_some("done"));
+	CHECK(!layer_ends());
+	told = was_told(&partner);
+	CHECK(strstr(told, " 31 31\n") && !strstr(told, " 130"), "%s", told);
+	was_told(&mover);
+	was_told(&other);
+	ended(&mover);
+	ended(&partner);
+	ended(&other);
+}
+
 static void test_garbage(void)
 {
 	static const char *const all[] = {
@@ -283,6 +313,7 @@ int main(void)
 	test_slow();
 	test_not_its_own();
 	test_number_of_another();
+	test_another_gid();
 	test_garbage();
 	fake_kill(&mover);
 	fake_kill(&partner);
