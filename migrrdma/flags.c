@@ -4,36 +4,32 @@
 #include "gate.h"
 #include "suspend.h"
 
-static bool flag_cq(struct ibv_cq *cq)
+static void flag_cq(struct ibv_cq *cq)
 {
 	struct shadow_cq *s = cq ? to_cq(cq) : NULL;
 
 	if (!s || s->draining)
-		return true;
-	if (pthread_mutex_trylock(&s->lock))
-		return false;
+		return;
+	pthread_mutex_lock(&s->lock);
 	s->draining = true;
 	atomic_fetch_or(&s->slow, CQ_SLOW);
 	pthread_mutex_unlock(&s->lock);
-	return true;
 }
 
-bool flags_set_cqs(void)
+void flags_set_cqs(void)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 	struct shadow_cq *cq;
-	bool all = true;
 
 	EACH (c, cq, cqs)
 		if (suspend_is_whole())
-			all &= flag_cq(&cq->cq);
+			flag_cq(&cq->cq);
 	EACH (c, qp, qps)
 		if (qp->suspended) {
-			all &= flag_cq(qp->qp.send_cq);
-			all &= flag_cq(qp->qp.recv_cq);
+			flag_cq(qp->qp.send_cq);
+			flag_cq(qp->qp.recv_cq);
 		}
-	return all;
 }
 
 unsigned int flags_set_qps(void)

@@ -5,17 +5,8 @@
 #ifndef MIGRRDMA_FLAGS_H
 #define MIGRRDMA_FLAGS_H
 
-#include <stdbool.h>
-
-/**
- * flags_set_cqs - polls look at what the layer has from now on
- *
- * An application may hold a CQ between ibv_start_poll() and its end, if it was flagged
- * before, and may wait for us there.
- *
- * Return: are all flagged? If not, it may be tried again.
- */
-bool flags_set_cqs(void);
+/** flags_set_cqs - polls look at what the layer has from now on */
+void flags_set_cqs(void);
 
 /** flags_set_qps - posts wait. Return: how many are connected and can send */
 unsigned int flags_set_qps(void);

@@ -73,16 +73,14 @@ static bool resume_qp(struct shadow_qp *qp)
 	return !err;
 }
 
-static bool resume_cq(struct shadow_cq *cq, bool ends)
+static void resume_cq(struct shadow_cq *cq, bool ends)
 {
-	if (pthread_mutex_trylock(&cq->lock))
-		return false;
+	pthread_mutex_lock(&cq->lock);
 	while (cq->n_stopping)
 		taken_end_flush(cq, cq->stopping[0], true);
 	taken_fill(cq); /* which makes room in send queues */
 	cq->draining = !ends;
 	pthread_mutex_unlock(&cq->lock);
-	return true;
 }
 
 bool resume_some(void)
@@ -96,8 +94,8 @@ bool resume_some(void)
 		if (qp->slow & SLOW_SUSPENDED)
 			all &= resume_qp(qp);
 	EACH (c, cq, cqs)
-		if (cq->draining && !resume_cq(cq, all))
-			all = false;
+		if (cq->draining)
+			resume_cq(cq, all);
 	return all;
 }
 

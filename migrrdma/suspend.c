@@ -181,9 +181,7 @@ static bool breathe(uint64_t deadline)
 
 static bool set_flags(uint64_t deadline, struct suspension *s)
 {
-	while (!flags_set_cqs())
-		if (!breathe(deadline))
-			return false;
+	flags_set_cqs();
 	s->qps = flags_set_qps();
 	sections_begin_wait();
 	while (!sections_have_ended())
@@ -197,8 +195,7 @@ static bool mark(struct shadow_qp *qp, struct suspension *s)
 {
 	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
 
-	if (pthread_mutex_trylock(&cq->lock))
-		return true;
+	pthread_mutex_lock(&cq->lock);
 	qp->was_marked = !suspend_post_marker(qp);
 	s->markers += qp->was_marked;
 	pthread_mutex_unlock(&cq->lock);
@@ -232,10 +229,7 @@ static bool drain_some(struct suspension *s)
 	EACH (c, cq, cqs) {
 		if (!cq->draining)
 			continue;
-		if (pthread_mutex_trylock(&cq->lock)) {
-			more = true;
-			continue;
-		}
+		pthread_mutex_lock(&cq->lock);
 		taken_fill(cq);
 		more |= is_awaited(cq);
 		s->taken += (unsigned int)cq->n_taken;
@@ -244,12 +238,37 @@ static bool drain_some(struct suspension *s)
 	return more;
 }
 
+/* which of them is not, and why; NULL if that has just changed */
+static const struct shadow_qp *undrained(const char **why)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	EACH (c, qp, qps) {
+		if (!(qp->slow & SLOW_SUSPENDED) || !qp_can_send(qp))
+			continue;
+		*why = qp->was_marked ? "what it has sent is not completed"
+				      : "its queue or CQ stays full";
+		if (!qp->was_marked || qp->is_marked)
+			return qp;
+	}
+	return NULL;
+}
+
 static int drain(uint64_t deadline, struct suspension *s)
 {
+	const struct shadow_qp *qp;
+	const char *why;
+
 	while (drain_some(s))
-		if (!breathe(deadline))
-			return refuse(s, ETIMEDOUT,
-				      "send queues are not drained");
+		if (!breathe(deadline)) {
+			qp = undrained(&why);
+			return qp ? refuse(s, ETIMEDOUT,
+					   "send queues are not drained: QP 0x%06x: %s",
+					   qp->qp.qp_num, why)
+				  : refuse(s, ETIMEDOUT,
+					   "send queues are not drained");
+		}
 	return 0;
 }
 

@@ -17,15 +17,12 @@
 
 #define FOREVER (UINT64_MAX / 2) /* of a deadline */
 
-/* Locks may be those of a batch, in a thread that waits for us. */
-
 static bool flush_recvs(struct shadow_qp *qp)
 {
 	struct shadow_cq *cq = to_cq(qp->qp.recv_cq);
 	bool all;
 
-	if (pthread_mutex_trylock(&cq->lock))
-		return false;
+	pthread_mutex_lock(&cq->lock);
 	all = recvq_flush(qp);
 	pthread_mutex_unlock(&cq->lock);
 	return all;
@@ -34,27 +31,25 @@ static bool flush_recvs(struct shadow_qp *qp)
 static bool flush_sends(struct shadow_qp *qp)
 {
 	struct shadow_cq *cq = to_cq(qp->qp.send_cq);
-	bool all = false;
+	bool all;
 
+	/* a batch may have it, in a thread that waits for us */
 	if (pthread_mutex_trylock(&qp->lock))
 		return false;
-	if (!pthread_mutex_trylock(&cq->lock)) {
-		all = sendq_flush(qp);
-		pthread_mutex_unlock(&cq->lock);
-	}
+	pthread_mutex_lock(&cq->lock);
+	all = sendq_flush(qp);
+	pthread_mutex_unlock(&cq->lock);
 	pthread_mutex_unlock(&qp->lock);
 	return all;
 }
 
 /* of a QP that was not stopped again in the end: it had these before */
-static bool drop_flushed(struct shadow_cq *cq)
+static void drop_flushed(struct shadow_cq *cq)
 {
-	if (pthread_mutex_trylock(&cq->lock))
-		return false;
+	pthread_mutex_lock(&cq->lock);
 	while (cq->n_stopping)
 		taken_end_flush(cq, cq->stopping[0], false);
 	pthread_mutex_unlock(&cq->lock);
-	return true;
 }
 
 /* Return: is all done? */
@@ -65,7 +60,7 @@ static bool flush(struct shadow_context *c)
 	bool all = true;
 
 	TAILQ_FOREACH (cq, &c->cqs, entry)
-		all &= drop_flushed(cq);
+		drop_flushed(cq);
 
 	TAILQ_FOREACH (qp, &c->qps, entry) {
 		if (qp->recvq)

@@ -97,7 +97,9 @@ static void test_timeout(void)
 	SENT(two.real_b, 3);
 	fake_finish(two.real_b, 1, IBV_WC_SUCCESS);
 	CHECK(end_suspend() == ETIMEDOUT);
-	CHECK(strstr(found.reason, "not drained"), "%s", found.reason);
+	CHECK(strstr(found.reason, "not drained: QP 0x") &&
+		      strstr(found.reason, "is not completed"),
+	      "%s", found.reason);
 	SENT(two.real_a, 1, 2);
 	CHECK(!markers_of(two.real_b));
 	set_state(two.a, IBV_QPS_RTS); /* does not wait */
