@@ -5,9 +5,11 @@
 #include "cancel.h"
 #include "control.h"
 #include "events.h"
+#include "flags.h"
 #include "gate.h"
 #include "section.h"
 #include "slots.h"
+#include "suspend.h"
 #include "swap.h"
 #include "taken.h"
 
@@ -188,6 +190,8 @@ static struct ibv_cq *made_cq(struct shadow_cq *s, struct ibv_cq *cq)
 		atomic_init(&s->slow, CQ_NAMES);
 	if (control_is_on() && !TAILQ_EMPTY(&c->mws))
 		atomic_fetch_or(&s->slow, CQ_WINDOWS);
+	if (suspend_is_whole())
+		flags_of_new_cq(s);
 	s->number = ++c->cqs_made;
 	TAILQ_INSERT_TAIL(&c->cqs, s, entry);
 	pthread_mutex_unlock(&c->lock);

@@ -16,6 +16,12 @@ static void flag_cq(struct ibv_cq *cq)
 	pthread_mutex_unlock(&s->lock);
 }
 
+void flags_of_new_cq(struct shadow_cq *cq)
+{
+	cq->draining = true;
+	atomic_fetch_or(&cq->slow, CQ_SLOW | CQ_BATCHES);
+}
+
 void flags_set_cqs(void)
 {
 	struct shadow_context *c;

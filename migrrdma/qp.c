@@ -48,6 +48,8 @@ static int list_qp(struct shadow_qp *s)
 		mind_mws(s, !TAILQ_EMPTY(&c->mws));
 		if (c->keys)
 			atomic_fetch_or(&s->slow, SLOW_NAMES);
+		if (suspend_is_whole())
+			s->suspended = c->suspended = true;
 		TAILQ_INSERT_TAIL(&c->qps, s, entry);
 		pthread_mutex_unlock(&c->lock);
 	}

@@ -21,21 +21,26 @@
 
 /* one suspension or resumption, or what is done between them, at a time */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static enum {
-	NOTHING,
-	SOME, /* the gate is closed only while somebody looks at the lists */
-	ALL
-} suspended;
+/*
+ * The gate is closed only while somebody looks at the lists, until all is settled: a peer
+ * that is suspended, too, may wait for a RECV, and that for a verb.
+ */
+static enum { NOTHING, SOME, ALL, ALL_SETTLED } suspended;
+
+static bool is_gate_open(void)
+{
+	return suspended == SOME || suspended == ALL;
+}
 
 static void let_verbs(void)
 {
-	if (suspended == SOME)
+	if (is_gate_open())
 		gate_let_in();
 }
 
 static void keep_verbs(void)
 {
-	if (suspended == SOME)
+	if (is_gate_open())
 		gate_close_surely();
 }
 
@@ -43,6 +48,8 @@ bool suspend_hold(void)
 {
 	pthread_mutex_lock(&turn);
 	keep_verbs();
+	if (suspended == ALL)
+		suspended = ALL_SETTLED;
 	if (suspended)
 		return true;
 	pthread_mutex_unlock(&turn);
@@ -57,7 +64,7 @@ void suspend_release(void)
 
 bool suspend_is_whole(void)
 {
-	return suspended == ALL;
+	return suspended >= ALL;
 }
 
 /* --- suspend --- */
@@ -277,6 +284,7 @@ static int drain(uint64_t deadline, struct suspension *s)
 /* with the gate closed; it is open in the end, and from time to time */
 static void resume_all(void)
 {
+	suspended = NOTHING;
 	suspend_let_verbs();
 	while (!resume_some()) {
 		gate_open();
@@ -284,7 +292,6 @@ static void resume_all(void)
 		gate_close(FOREVER);
 	}
 	gate_open();
-	suspended = NOTHING;
 }
 
 static int do_suspend(const uint32_t *qpns, unsigned int n, uint64_t deadline,

@@ -24,7 +24,8 @@ struct suspension {
  *	who has asked for that by the socket goes away
  * @s: receives what was found
  *
- * Until layer_resume(), verbs that create, destroy or modify QPs and CQs wait.
+ * Until layer_resume(), verbs of QPs wait; those of other objects until somebody asks for
+ * anything else: peers may wait for what needs them.
  * Their peers must be under the layer, too: a marker is a WRITE of no bytes.
  *
  * Return: 0; EBUSY if they are suspended, EOPNOTSUPP if one of them cannot be,
@@ -73,7 +74,7 @@ void suspend_release(void);
 /* with it: from now on verbs of suspended QPs, too, wait for the gate only */
 void suspend_let_verbs(void);
 
-/* with it: all QPs, or some? */
+/* with it, or within the gate: all QPs, or some? */
 bool suspend_is_whole(void);
 
 /* marker.c: before there is one */

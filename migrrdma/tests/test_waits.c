@@ -95,6 +95,14 @@ static bool sleeps(int tid)
 	return state == 'S';
 }
 
+/* that all is settled is known when something else is asked for */
+static void suspend_and_settle(void)
+{
+	suspend();
+	CHECK(suspend_hold());
+	suspend_release();
+}
+
 static void test_waiting(void)
 {
 	void (*const calls[])(void) = { do_modify_qp, do_destroy_qp,
@@ -112,7 +120,7 @@ static void test_waiting(void)
 	waits.cq_destroyed = new_cq(1, &real_cq);
 	waits.mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
 	MUST(waits.mw);
-	suspend();
+	suspend_and_settle();
 	for (int i = 0; i < 8; i++) {
 		v[i].call = calls[i];
 		MUST(!pthread_create(&v[i].thread, NULL, call_verb, &v[i]));
@@ -136,6 +144,52 @@ static void test_waiting(void)
 	CHECK(!ibv_destroy_cq(waits.cq_made) && !ibv_destroy_cq(cq));
 	CHECK(!ibv_dealloc_mw(waits.mw) && !ibv_dealloc_mw(waits.mw_made));
 	CHECK(!ibv_close_device(waits.opened));
+}
+
+/* The peer may wait for a RECV, for which a verb is needed. */
+static void test_until_settled(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { 8, 1, 0 } };
+	struct ibv_srq_attr limit = { .srq_limit = 1 };
+	struct ibv_cq *cq, *real_cq, *new, *real_new;
+	struct verb v = { .call = do_modify_qp };
+	struct ibv_qp *qp, *real, *new_real;
+	struct ibv_srq *srq;
+
+	puts("verbs that do not wait until all is settled");
+	cq = new_cq(8, &real_cq);
+	qp = new_qp(IBV_QPT_RC, cq, &real);
+	srq = ibv_create_srq(pd, &init);
+	MUST(srq);
+	prompt = resumed = false;
+	begin_suspend(LONG);
+	WAIT(markers_of(real));
+	CHECK(!ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT));
+	new = new_cq(8, &real_new);
+	waits.modified = ibv_create_qp(
+		pd, &(struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC,
+						.send_cq = new,
+						.recv_cq = new });
+	MUST(waits.modified);
+	new_real = fake_newest(FAKE_QP);
+	MUST(!pthread_create(&v.thread, NULL, call_verb, &v));
+	WAIT(v.tid && sleeps(v.tid));
+	fake_complete(real_new, &(struct ibv_wc){ .wr_id = 1 });
+	WAIT(!fake_completions(real_new));
+	fake_finish(real, 1, IBV_WC_SUCCESS);
+	CHECK(!end_suspend());
+	CHECK(!ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT));
+	CHECK(!v.done && new_real->state == IBV_QPS_RESET);
+	resumed = true;
+	resume();
+	MUST(!pthread_join(v.thread, NULL));
+	CHECK(v.late && new_real->state == IBV_QPS_ERR);
+	POLLED(new, 1, 1);
+	check_direct(new, real_new);
+	CHECK(!ibv_destroy_qp(waits.modified) && !ibv_destroy_cq(new));
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+	CHECK(!ibv_destroy_srq(srq));
+	prompt = true;
 }
 
 /* a thread in the midst of a batch is waited for */
@@ -428,6 +482,7 @@ int main(void)
 {
 	rig_open();
 	test_waiting();
+	test_until_settled();
 	test_batch_is_waited_for();
 	test_traffic();
 	test_many();
