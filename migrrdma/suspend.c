@@ -25,7 +25,12 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
  * The gate is closed only while somebody looks at the lists, until all is settled: a peer
  * that is suspended, too, may wait for a RECV, and that for a verb.
  */
-static enum { NOTHING, SOME, ALL, ALL_SETTLED } suspended;
+static enum {
+	NOTHING,
+	SOME,
+	ALL,
+	ALL_SETTLED
+} suspended;
 
 static bool is_gate_open(void)
 {

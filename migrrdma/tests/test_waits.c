@@ -166,10 +166,11 @@ static void test_until_settled(void)
 	WAIT(markers_of(real));
 	CHECK(!ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT));
 	new = new_cq(8, &real_new);
-	waits.modified = ibv_create_qp(
-		pd, &(struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC,
-						.send_cq = new,
-						.recv_cq = new });
+	waits.modified =
+		ibv_create_qp(pd,
+			      &(struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC,
+							  .send_cq = new,
+							  .recv_cq = new });
 	MUST(waits.modified);
 	new_real = fake_newest(FAKE_QP);
 	MUST(!pthread_create(&v.thread, NULL, call_verb, &v));
