@@ -187,7 +187,7 @@ CLASSES ?= SA
 bench-npb: npb tried
 	@bench/npb/bench 3 $(CLASSES)
 
-bench-compare: tried
+bench-compare: npb tried
 	@bench/compare/bench
 
 lint: toolbox

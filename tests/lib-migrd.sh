@@ -5,6 +5,7 @@
 
 keys=/opt/migr/migrd
 daemons=()
+migrd_env='' # of those that start, as words for env(1)
 
 # shellcheck disable=SC2016 # expanded there
 daemons_end() # NODE...
@@ -26,7 +27,7 @@ daemon()
 {
 	daemons+=("$1")
 	on "$1" "mkdir -p /run/migrrdma
-		setsid migrd -k $keys/$1.key -c $keys/$1.crt -a $keys/ca.crt \
+		setsid env $migrd_env migrd -k $keys/$1.key -c $keys/$1.crt -a $keys/ca.crt \
 			/run/migrrdma '/var/lib/migr-ctr/*/run/migrrdma' \
 			</dev/null >>/run/migrd.log 2>&1 &"
 	poll_until 20 listening "$1" 18620

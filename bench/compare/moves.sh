@@ -63,8 +63,17 @@ had_pre_setup()
 	grep -q "\"taped\": $taped" <<<"$1"
 }
 
+# moves NAME [OPTION...]: a container, from n1 to n3, with $timing. Options are migr-ctr move's.
+moves()
+{
+	timing=$(on n1 "timeout $(seconds 300) \
+		migr-ctr move --timing --by $by ${*:2} $1 n3 2>&1" | tee -a /dev/fd/2)
+	had_pre_setup "$timing" "${@:2}" || fail "something else was measured: $timing"
+	timing=$(tail -n 1 <<<"$timing")
+}
+
 # move_once MOVER QPS BYTES DEPTH [OPTION...]: from the first packet to the account, with
-# $timing, what was seen of it, and what the plug-in took. Options are migr-ctr move's.
+# what moves() and the partner say of it, and what the plug-in took
 move_once()
 {
 	local to=n2
@@ -73,10 +82,7 @@ move_once()
 	mkdir -p "$tmp"
 	"$lab" pcap start "$tmp/pcapng" -s 128
 	pair_begins "${@:1:4}"
-	timing=$(on n1 "timeout $(seconds 300) \
-		migr-ctr move --timing --by $by ${*:5} moved n3 2>&1" | tee -a /dev/fd/2)
-	had_pre_setup "$timing" "${@:5}" || fail "something else was measured: $timing"
-	timing=$(tail -n 1 <<<"$timing")
+	moves moved "${@:5}"
 	[ "$1" = sender ] || to=n3
 	flows $to
 	"$lab" pcap stop

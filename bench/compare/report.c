@@ -46,6 +46,8 @@ int main(int argc, char **argv)
 		   datapath_parts, NULL) ||
 	      bars(r, argv[2], "stop", "from the stop to the first packet, ms",
 		   stop_parts, NULL) ||
+	      bars(r, argv[2], "jobs", "a job, and what its move adds, ms",
+		   jobs_parts, NULL) ||
 	      write_text(r, argv[2]);
 	json_decref(r);
 	return err ? 1 : 0;

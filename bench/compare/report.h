@@ -93,9 +93,11 @@ struct figure {
 		*x; /* what these columns are called; "": there is none */
 	const char *parts[10]; /* the columns, and NULL */
 	const char *judged; /* the part by which ways are compared, or NULL */
+	const char *apart;  /* one that is not in that, or NULL */
 	/* writes what is made of a row, or if that is NULL what that is called */
 	void (*extra)(FILE *out, const struct row *row);
 	const char *shows, *not;
+	const char *why; /* if the parts tell why one is slower: what they are */
 };
 
 struct row {
@@ -117,9 +119,14 @@ void times_protocol(FILE *out, const struct row *row);
 int write_table(FILE *out, const json_t *report, const struct figure *g,
 		const struct axes *a);
 
+/** write_why - how much longer than by the protocol, and which parts that is most of all */
+void write_why(FILE *out, const json_t *report, const struct figure *g,
+	       const struct axes *a);
+
 /* --- text.c --- */
 
-extern const struct part blackout_parts[], stop_parts[], datapath_parts[];
+extern const struct part blackout_parts[], stop_parts[], datapath_parts[],
+	jobs_parts[];
 
 /** write_page - 0, or -1 if there is no memory */
 int write_page(FILE *out, const json_t *report);

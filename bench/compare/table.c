@@ -191,3 +191,73 @@ int write_table(FILE *out, const json_t *r, const struct figure *g,
 							      a->x[i] });
 	return 0;
 }
+
+/* --- why --- */
+
+enum {
+	MOST_NAMED = 2 /* parts */
+};
+
+static double more_than(const struct row *row, const struct row *protocol,
+			const char *part)
+{
+	return number_of(part_of(row, part), "value") -
+	       number_of(part_of(protocol, part), "value");
+}
+
+/* the part that has most of a difference, of those that were not named; NULL if none has */
+static const char *most_of(const struct row *row, const struct row *protocol,
+			   double sign, const char *const *named)
+{
+	const struct figure *g = row->figure;
+	const char *most = NULL;
+	double more, best = 0;
+
+	for (const char *const *p = g->parts; *p; p++) {
+		if (!strcmp(*p, g->judged) || !strcmp(*p, g->apart) ||
+		    *p == named[0])
+			continue;
+		more = sign * more_than(row, protocol, *p);
+		if (more > best) {
+			best = more;
+			most = *p;
+		}
+	}
+	return most;
+}
+
+static void why_row(FILE *out, const struct row *row)
+{
+	struct row protocol = *row;
+	const char *named[MOST_NAMED] = { NULL };
+	double more, sign;
+
+	protocol.way = &ways[0];
+	if (row->way == &ways[0] || !part_of(row, row->figure->judged) ||
+	    !part_of(&protocol, row->figure->judged))
+		return;
+	more = more_than(row, &protocol, row->figure->judged);
+	sign = more < 0 ? -1 : 1;
+	fprintf(out, "- %s, %g QPs: %s takes %.0f ms %s", row->series, row->x,
+		row->way->label, sign * more, more < 0 ? "less" : "more");
+	for (int i = 0; i < MOST_NAMED; i++) {
+		named[i] = most_of(row, &protocol, sign, named);
+		if (!named[i])
+			break;
+		fprintf(out, "%s%s %+.0f", i ? ", " : "; most of all by ",
+			named[i], more_than(row, &protocol, named[i]));
+	}
+	fputs("\n", out);
+}
+
+void write_why(FILE *out, const json_t *r, const struct figure *g,
+	       const struct axes *a)
+{
+	fprintf(out, "\n*Which is faster, and why*: %s\n\n", g->why);
+	for (unsigned int s = 0; s < a->n_series; s++)
+		for (unsigned int i = 0; i < a->n_x; i++)
+			for (unsigned int w = 0; w < n_ways; w++)
+				why_row(out,
+					&(struct row){ r, g, &ways[w],
+						       a->series[s], a->x[i] });
+}

@@ -27,6 +27,12 @@ const struct part datapath_parts[] = {
 	{ NULL, NULL, NULL },
 };
 
+const struct part jobs_parts[] = {
+	{ "without", "the job as it is", "#bbbbbb" },
+	{ "added", "more with a move", "#c0504d" },
+	{ NULL, NULL, NULL },
+};
+
 static const struct figure figures[] = {
 	{ "blackout",
 	  "1. Blackout by part",
@@ -35,6 +41,7 @@ static const struct figure figures[] = {
 	  { "suspend", "dump_rdma", "dump_others", "transfer", "restore_others",
 	    "restore_rdma", "connect_resume", "partner" },
 	  "partner",
+	  "suspend",
 	  times_protocol,
 	  "A container with perftest's `ib_write_bw` (messages of 4 KiB, 64 of each QP in "
 	  "flight, and of all no more than 4096) moves while its partner stays; the paper's "
@@ -53,12 +60,16 @@ static const struct figure figures[] = {
 	  "packet, and words between programs are in no part. CRIU's own part is the same "
 	  "for both ways; it is stop-and-copy, without pre-copy. "
 	  "It runs in an emulated processor: its share is far larger than on a "
-	  "real machine." },
+	  "real machine.",
+	  "by the protocol partners make no QPs (*dump_rdma*), and nobody is told names "
+	  "(*restore_rdma*); for that each QP's state travels. Differences of parts that are "
+	  "CRIU's own are those of the images, and of how busy this machine was." },
 	{ "wait",
 	  "2. Wait before stop",
 	  "varied",
 	  "number",
 	  { "waited", "queues_had", "device_had" },
+	  NULL,
 	  NULL,
 	  times_link,
 	  "How long it takes to suspend a sender and its partners at once (nothing moves), "
@@ -69,13 +80,15 @@ static const struct figure figures[] = {
 	  "hold when they are full (`queues_had`); `device_had` is what mlx5soft said it "
 	  "had sent and not seen acknowledged just before. The protocol does not wait.",
 	  "The daemons' and the processes' own time is in it, in an emulated processor: few "
-	  "bytes in flight show only that. Queues are not always full." },
+	  "bytes in flight show only that. Queues are not always full.",
+	  NULL },
 	{ "throughput",
 	  "3. Throughput at the partner",
 	  "who moves",
 	  "QPs",
 	  { "before", "after", "silence" },
 	  "silence",
+	  NULL,
 	  times_protocol,
 	  "16 QPs with messages of 64 KiB, 8 of each in flight; the paper's figure 5. Bytes "
 	  "on the wire between partner and old or new host, both directions, in slots of 5 ms, "
@@ -84,12 +97,14 @@ static const struct figure figures[] = {
 	  "the last QP has gone on.",
 	  "For the layer *before* has the time in it in which only what is in flight is sent. "
 	  "What is below the limit while traffic "
-	  "flows is the emulated guest, not the way." },
+	  "flows is the emulated guest, not the way.",
+	  NULL },
 	{ "datapath",
 	  "4. Data path",
 	  "operation",
 	  "",
 	  { "instructions", "ns" },
+	  NULL,
 	  NULL,
 	  more_instructions,
 	  "Instructions of user space of one call, counted by single steps: on this machine "
@@ -100,13 +115,15 @@ static const struct figure figures[] = {
 	  "medians of what the fastest of 50 short loops took.",
 	  "librxe's post ends in a system call, which is one instruction here, so its percentages "
 	  "are far too high. libmlx5 on mlx5soft rings the doorbell without BlueFlame. Nothing "
-	  "says what cache misses cost when keys are many." },
+	  "says what cache misses cost when keys are many.",
+	  NULL },
 	{ "stop",
 	  "5. From the stop to the first packet",
 	  "queues",
 	  "QPs",
 	  { "wait", "first", "total", "all" },
 	  "total",
+	  "all",
 	  times_protocol,
 	  "What the paper argues in words (section 6): the sender moves; messages of 64 KiB, "
 	  "1 or 64 of each QP in flight, and 64 while 1 % of the packets are lost. *wait* is "
@@ -116,7 +133,25 @@ static const struct figure figures[] = {
 	  "what it then takes until each QP had one.",
 	  "CRIU's share is in *first*, and is most of it. That nothing is to be read out of a "
 	  "NIC, which the paper counts for the layer, cannot be shown with a software NIC: its "
-	  "state is memory here and there." },
+	  "state is memory here and there.",
+	  "what is in flight has to arrive for the layer (*wait*), and by the protocol is sent "
+	  "again behind the first packet. With loss the wait is that for retries." },
+	{ "jobs",
+	  "6. Added time of a job",
+	  "job",
+	  "QPs",
+	  { "without", "added" },
+	  "added",
+	  NULL,
+	  times_protocol,
+	  "A job as it is, and how much longer it takes when one of its processes moves in its "
+	  "midst; the role of the paper's figure 6. *storage*: 6000 blocks of 64 KiB are read "
+	  "by `ib_read_bw`, by four QPs with eight READs in flight each, from the server that "
+	  "moves. *npb_is*: 20 times the integer sort of NPB, class S, by two ranks of Open "
+	  "MPI over UCX, of which one moves.",
+	  "What is added has the preparation in it, which keeps emulated processors busy while "
+	  "the job runs. How long a job takes as it is tells of the device, not of the way.",
+	  NULL },
 };
 
 enum {
@@ -198,6 +233,8 @@ int write_page(FILE *out, const json_t *r)
 			g->title, g->name, g->shows, g->not);
 		if (write_table(out, r, g, &a))
 			return -1;
+		if (g->why)
+			write_why(out, r, g, &a);
 		left_out(out, r, g->name);
 	}
 	return 0;

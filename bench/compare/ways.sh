@@ -91,6 +91,8 @@ way_cleans()
 	# shellcheck disable=SC2016 # expanded there
 	for n in n1 n2 n3; do
 		ask $n 'pkill -KILL "^ib_"
+			pkill -TERM -x mpi-run # it takes its containers along
+			while pgrep -x mpi-run; do sleep 0.1; done
 			for c in moved partner; do
 				[ ! -e /var/lib/migr-ctr/$c ] || migr-ctr delete $c
 			done' >/dev/null || true
