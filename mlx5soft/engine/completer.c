@@ -59,7 +59,7 @@ void comp_retire(struct roce_qp *qp)
 static void advance(struct roce_qp *qp, uint32_t una)
 {
 	struct requester *req = &qp->req;
-	uint32_t at = req->psn;
+	uint32_t at = req->psn, i = req->cur;
 
 	if (una == req->una)
 		return;
@@ -67,9 +67,14 @@ static void advance(struct roce_qp *qp, uint32_t una)
 	req->retries = qp->attr.retry_cnt;
 	req->rnr_retries = qp->attr.rnr_retry;
 	req_arm(qp);
-	/* While it sends again, a late ACK may be ahead of it. */
-	if (req->cur != req->tail && qp_slot(qp, req->cur)->started)
-		at = psn_add(qp_slot(qp, req->cur)->psn, req->pkt);
+	/*
+	 * While it sends again, a late ACK may be ahead of it, and of the local
+	 * operations that it has come to: those have no PSN.
+	 */
+	while (i != req->tail && qp_slot(qp, i)->done)
+		i++;
+	if (i != req->tail && qp_slot(qp, i)->started)
+		at = psn_add(qp_slot(qp, i)->psn, req->pkt);
 	if (psn_before(at, una))
 		req_go_back(qp, una);
 	comp_retire(qp);

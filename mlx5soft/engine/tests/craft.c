@@ -42,6 +42,7 @@ enum parse_result parse(struct packet *pkt, const uint8_t *data, size_t len)
 }
 
 struct sim *sim;
+struct roce_config config;
 struct sim_qp *a, *b;
 uint8_t last[2][8192];
 size_t last_len[2];
@@ -65,7 +66,7 @@ void setup(enum roce_qp_type type, bool ipv6)
 {
 	struct roce_qp_attr attr;
 
-	sim = sim_create(1 << 20, NULL);
+	sim = sim_create(1 << 20, &config);
 	sim->ipv6 = ipv6;
 	sim->filter = capture;
 	a = sim_qp(&sim->nodes[0], type, NULL);

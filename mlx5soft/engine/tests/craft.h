@@ -25,6 +25,7 @@ struct crafted {
 #define RETH(a, n) .addr = (a), .rkey = 1000, .len = (n)
 
 extern struct sim *sim;
+extern struct roce_config config; /* of the engines that setup() makes */
 extern struct sim_qp *a, *b;
 /* by the node that sent it */
 extern uint8_t last[2][8192];

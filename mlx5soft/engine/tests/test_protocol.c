@@ -539,6 +539,38 @@ static void test_steps_back(void)
 	sim_destroy(sim);
 }
 
+/*
+ * It sends again, and its turn ends in front of a NOP, when the late ACK of all
+ * comes: what is behind the NOP is done as well.
+ */
+static void test_late_ack_at_nop(void)
+{
+	const struct crafted nak = { .opcode = OP_ACKNOWLEDGE,
+				     .psn = PSN,
+				     .syndrome = AETH_NAK_SEQUENCE };
+	uint8_t frame[8192];
+	size_t len;
+
+	config.budget = 16;
+	setup(ROCE_QPT_RC, false);
+	config.budget = 0;
+	swallow[0] = true;
+	post(ROCE_WR_RDMA_WRITE, 16 * MTU, 0);
+	post(ROCE_WR_LOCAL, 0, 0);
+	post(ROCE_WR_RDMA_WRITE, 8, 0);
+	len = craft(frame, 0, &nak);
+	roce_rx(sim->nodes[0].engine, sim->now, frame, len);
+	roce_tick(sim->nodes[0].engine, sim->now);
+	CHECK(count[0] == 17 + 16, "%u packets", count[0]);
+	acknowledge(31, PSN + 16);
+	CHECK(a->num_send_wcs == 3, "%u completions", a->num_send_wcs);
+	post(ROCE_WR_RDMA_WRITE, 8, 0);
+	CHECK(count[0] == 17 + 16 + 1, "%u packets", count[0]);
+	acknowledge(31, PSN + 17);
+	CHECK(a->num_send_wcs == 4, "%u completions", a->num_send_wcs);
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	test_invalid();
@@ -550,5 +582,6 @@ int main(void)
 	test_answers();
 	test_limits();
 	test_steps_back();
+	test_late_ack_at_nop();
 	return check_result();
 }
