@@ -266,8 +266,8 @@ static uint64_t work_due(const struct nic *nic, uint64_t t)
 		due = nic->cq_due;
 	if (nic->flush_due && nic->flush_due < due)
 		due = nic->flush_due;
-	if (nic->cmd_slots && nic->cmd_due < due)
-		due = nic->cmd_due;
+	if (nic->cmd_slots && nic->cmd_began + nic->cmd_time < due)
+		due = nic->cmd_began + nic->cmd_time;
 	if (!TAILQ_EMPTY(&nic->tx_run) && !nic->tx_blocked)
 		return 0;
 	if (!TAILQ_EMPTY(&nic->holding) && t + HELD_RETRY_NS < due)

@@ -46,7 +46,7 @@ struct nic {
 	uint64_t cmd_time;     /* ns that each takes; 0: as long as it takes */
 	uint32_t cmd_slots;    /* that wait for that */
 	unsigned int cmd_next; /* of them that has its turn */
-	uint64_t cmd_due;
+	uint64_t cmd_began;    /* ns: since when it has */
 	uint32_t health;
 	uint8_t *cmd_in, *cmd_out;
 	uint16_t issi;

@@ -200,10 +200,9 @@ static enum delivery write_out(struct nic *nic, const struct slot *s)
 	return DELIVERY_OK;
 }
 
-static enum delivery deliver(struct nic *nic, struct slot *s)
+static enum delivery deliver(struct nic *nic, struct slot *s, uint64_t began)
 {
 	struct cmd cmd = { .in = nic->cmd_in, .out = nic->cmd_out };
-	uint64_t began = nic_now();
 	enum delivery ret;
 	int status;
 
@@ -241,7 +240,8 @@ static enum delivery deliver(struct nic *nic, struct slot *s)
 	return ret;
 }
 
-static void run_slot(struct nic *nic, unsigned int index)
+/* @began: since when it is this one's turn, ns */
+static void run_slot(struct nic *nic, unsigned int index, uint64_t began)
 {
 	uint64_t at = nic->cmdq + SLOT * index;
 	uint8_t data[EQE_DATA] = { 0 };
@@ -255,7 +255,7 @@ static void run_slot(struct nic *nic, unsigned int index)
 	}
 	if (!(s.raw[63] & 1))
 		return;
-	result = deliver(nic, &s);
+	result = deliver(nic, &s, began);
 	if (result)
 		nic_log(nic, "command slot %u: delivery status 0x%x", index,
 			result);
@@ -286,13 +286,13 @@ void cmd_doorbell(struct nic *nic, uint32_t slots)
 	}
 	if (nic->cmd_time || nic->cmd_slots) {
 		if (!nic->cmd_slots)
-			nic->cmd_due = nic_now() + nic->cmd_time;
+			nic->cmd_began = nic_now();
 		nic->cmd_slots |= slots;
 		return;
 	}
 	for (i = 0; i < 32; i++)
 		if (slots >> i & 1)
-			run_slot(nic, i);
+			run_slot(nic, i, nic_now());
 }
 
 /*
@@ -304,11 +304,11 @@ void cmd_tick(struct nic *nic, uint64_t now)
 	uint32_t later = nic->cmd_slots & ~((1U << nic->cmd_next) - 1);
 	unsigned int i;
 
-	if (!nic->cmd_slots || now < nic->cmd_due)
+	if (!nic->cmd_slots || now < nic->cmd_began + nic->cmd_time)
 		return;
 	i = __builtin_ctz(later ? later : nic->cmd_slots);
 	nic->cmd_next = (i + 1) % 32;
 	nic->cmd_slots &= ~(1U << i);
-	nic->cmd_due = now + nic->cmd_time;
-	run_slot(nic, i);
+	run_slot(nic, i, nic->cmd_began);
+	nic->cmd_began = nic_now();
 }

@@ -189,7 +189,7 @@ static bool tick_until_done(unsigned int commands)
 /* Each takes its time, and the others wait. */
 static void test_command_time(void)
 {
-	uint64_t begin;
+	uint64_t begin, ns;
 	unsigned int n;
 
 	r = rig_up();
@@ -200,6 +200,7 @@ static void test_command_time(void)
 	      "%s", answer);
 	ask("commands 20ms");
 	CHECK(number("{\"command_ns\": ") == 20000000, "%s", answer);
+	ask("counters reset");
 	n = r->nic->cmds;
 	begin = nic_now();
 	rig_begin(r, MLX5_CMD_OP_NOP, 16, 16);
@@ -218,6 +219,9 @@ static void test_command_time(void)
 	CHECK(rig_result(r, 0) == RIG_PENDING && !rig_result(r, 1), "%s",
 	      r->log);
 	CHECK(tick_until_done(n + 3), "third");
+	ask("counters");
+	ns = number("\"NOP\": {\"count\": 3, \"ns\": ");
+	CHECK(ns >= 60000000 && ns < number("{\"ns\": "), "%s", answer);
 	ask("commands off");
 	CHECK(!rig_run(r), "not at once: %s", r->log);
 	rig_stop(r);
