@@ -74,13 +74,14 @@ static void add_load(struct text *t, const struct nic *nic)
 
 static void add_limit(struct text *t, const struct nic *nic)
 {
-	static const struct limit none;
-	const struct limit *l = nic->wire.limit ? nic->wire.limit : &none;
+	const struct limit *l = nic->wire.limit;
 
+	/* A struct limit of zeros to look at would be 32 MiB of them. */
 	add(t,
 	    "\"rate\": %" PRIu64 ", \"delay_ns\": %" PRIu64
 	    ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64,
-	    l->link.rate, l->link.delay, l->packets, l->bytes);
+	    l ? l->link.rate : 0, l ? l->link.delay : 0, l ? l->packets : 0,
+	    l ? l->bytes : 0);
 }
 
 /* ---- requests ---- */

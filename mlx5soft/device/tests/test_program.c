@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -164,12 +165,22 @@ static void test_refused(char *program, const char *option, const char *value)
 	      "%s %s: status 0x%x", option, value, status);
 }
 
+/* What a limit needs is made with it, and no part of the program. */
+static void test_size(const char *program)
+{
+	struct stat st;
+
+	CHECK(!stat(program, &st) && st.st_size < 16 << 20, "%ld MiB",
+	      (long)st.st_size >> 20);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 3) {
 		fprintf(stderr, "usage: %s MLX5SOFT MLX5SOFT_CTL\n", argv[0]);
 		return 2;
 	}
+	test_size(argv[1]);
 	test_wire_closed(argv[1], CLOSE);
 	test_wire_closed(argv[1], RESET);
 	test_wire_closed(argv[1], SHUT);
