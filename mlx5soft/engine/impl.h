@@ -72,6 +72,7 @@ struct responder {
 	uint32_t msn;
 	uint32_t message; /* PKT_SEND or PKT_WRITE while within one */
 	bool nak_sent;	  /* for this expected PSN */
+	uint32_t dropped; /* from psn on, to behind the last one that was */
 	bool dropping;	  /* UC: until the next message starts */
 	bool fatal;	  /* QP goes to ERR when the NAK is sent */
 	enum roce_event fatal_event; /* or 0 */

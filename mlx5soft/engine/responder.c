@@ -222,6 +222,11 @@ static bool receive_write(struct roce_qp *qp, const struct packet *pkt)
 	return true;
 }
 
+static bool nak_pending(const struct responder *resp)
+{
+	return resp->ack_pending && resp->ack_syndrome != AETH_ACK;
+}
+
 static void receive_data(struct roce_qp *qp, const struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
@@ -248,10 +253,9 @@ static void receive_data(struct roce_qp *qp, const struct packet *pkt)
 	}
 	if (qp->attr.state == ROCE_QPS_ERR || !is_reliable(qp))
 		return;
-	if (pkt->ack_req)
+	/* a NAK of what came now is none any more */
+	if (pkt->ack_req || nak_pending(resp))
 		resp_acknowledge(qp, AETH_ACK, pkt->psn);
-	else if (resp->ack_pending && resp->ack_syndrome != AETH_ACK)
-		resp->ack_pending = false; /* NAK of what came now */
 	if (!ok) {
 		resp_acknowledge(qp, AETH_ACK, pkt->psn);
 		resp->fatal = true;
@@ -287,6 +291,24 @@ static bool find_srq(struct roce_qp *qp, const struct packet *pkt)
 	return true;
 }
 
+/*
+ * The packet that was missing at @psn came before the NAK had left. If others
+ * behind it were dropped, the peer has to hear that all the same: nothing else
+ * but its time-out may tell it.
+ */
+static void renew_nak(struct roce_qp *qp, uint32_t psn)
+{
+	struct responder *resp = &qp->resp;
+	uint32_t n = psn_sub(resp->psn, psn);
+
+	resp->dropped -= n < resp->dropped ? n : resp->dropped;
+	if (!n || !resp->dropped || resp->fatal ||
+	    qp->attr.state == ROCE_QPS_ERR)
+		return;
+	resp_acknowledge(qp, AETH_NAK_SEQUENCE, resp->psn);
+	resp->nak_sent = true;
+}
+
 static void receive_rc(struct roce_qp *qp, const struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
@@ -306,8 +328,12 @@ static void receive_rc(struct roce_qp *qp, const struct packet *pkt)
 		if (!resp->nak_sent)
 			resp_acknowledge(qp, AETH_NAK_SEQUENCE, resp->psn);
 		resp->nak_sent = true;
+		if (resp->dropped <= ahead)
+			resp->dropped = ahead + 1;
 		return;
 	}
+	if (!nak_pending(resp)) /* it has left, or there was none */
+		resp->dropped = 0;
 	resp->nak_sent = false;
 	if (!sequence_fits(qp, pkt) || (is_xrc(qp) && !find_srq(qp, pkt)))
 		invalid_request(qp);
@@ -317,6 +343,8 @@ static void receive_rc(struct roce_qp *qp, const struct packet *pkt)
 		reply_atomic(qp, pkt);
 	else
 		receive_data(qp, pkt);
+	if (resp->dropped)
+		renew_nak(qp, pkt->psn);
 }
 
 /* IBA 9.8.2.2: a message with a gap is as if it never was */

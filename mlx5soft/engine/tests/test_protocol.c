@@ -283,16 +283,83 @@ static void test_pending(void)
 	sim_run(sim, 1000);
 	CHECK(count[1] == 4 && answered(OP_ACKNOWLEDGE, AETH_ACK, PSN + 7),
 	      "%u answers", count[1]);
-	/* What was missing comes before the NAK is away. */
+	sim_destroy(sim);
+}
+
+/*
+ * What was missing comes before the NAK is away. The peer hears of what was
+ * dropped behind it all the same; when that has come as well, of an ACK.
+ */
+static void test_missing_comes(void)
+{
+	static const struct {
+		const char *psns; /* which come, in this order */
+		uint8_t syndrome;
+		uint32_t psn;
+	} rows[] = {
+		{ "10", AETH_NAK_SEQUENCE, 1 },
+		{ "3210", AETH_NAK_SEQUENCE, 1 },
+		{ "201", AETH_NAK_SEQUENCE, 2 },
+		{ "1021", AETH_NAK_SEQUENCE, 2 },
+		{ "101", AETH_ACK, 1 },
+		{ "21012", AETH_ACK, 2 },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		struct crafted write = { .opcode = OP_WRITE_ONLY,
+					 RETH(0, 8),
+					 .payload = 8,
+					 .quiet = i & 1 };
+
+		setup(ROCE_QPT_RC, false);
+		sim->nodes[1].room = 0;
+		for (const char *n = rows[i / 2].psns; *n; n++) {
+			write.psn = PSN + *n - '0';
+			inject(1, &write);
+		}
+		sim->nodes[1].room = -1;
+		sim_run(sim, 1000);
+		CHECK(count[1] == 1 &&
+			      answered(OP_ACKNOWLEDGE, rows[i / 2].syndrome,
+				       PSN + rows[i / 2].psn),
+		      "%s, quiet %d: %u answers", rows[i / 2].psns, write.quiet,
+		      count[1]);
+		sim_destroy(sim);
+	}
+}
+
+/* ...and so it is when it was a READ, or what had found no receive WQE. */
+static void test_missing_read(void)
+{
+	struct crafted read = { .opcode = OP_READ_REQUEST,
+				.psn = PSN,
+				RETH(0, 2 * MTU) };
+	struct crafted send = { .opcode = OP_SEND_ONLY,
+				.psn = PSN + 2,
+				.payload = 8 };
+
+	setup(ROCE_QPT_RC, false);
 	sim->nodes[1].room = 0;
-	write.psn = PSN + 9;
-	inject(1, &write);
-	write.psn = PSN + 8;
-	write.quiet = true;
-	inject(1, &write);
+	inject(1, &send);
+	inject(1, &read);
+	sim->nodes[1].room = 2;
+	sim_run(sim, 1000);
+	CHECK(answered(OP_READ_RESPONSE_LAST, AETH_ACK, PSN + 1), "READ");
 	sim->nodes[1].room = -1;
 	sim_run(sim, 1000);
-	CHECK(count[1] == 4, "%u answers", count[1]);
+	CHECK(answered(OP_ACKNOWLEDGE, AETH_NAK_SEQUENCE, PSN + 2), "READ");
+	sim->nodes[1].room = 0;
+	inject(1, &send);
+	send.psn++;
+	inject(1, &send);
+	sim_post_recv(b, 0, 0, 64, 1000);
+	send.psn--;
+	inject(1, &send);
+	sim->nodes[1].room = -1;
+	sim_run(sim, 1000);
+	CHECK(answered(OP_ACKNOWLEDGE, AETH_NAK_SEQUENCE, PSN + 3) &&
+		      count[1] == 4,
+	      "RNR: %u answers", count[1]);
 	sim_destroy(sim);
 }
 
@@ -577,6 +644,8 @@ int main(void)
 	test_sequence();
 	test_duplicates();
 	test_pending();
+	test_missing_comes();
+	test_missing_read();
 	test_order(4);
 	test_order(ROCE_MAX_RD_ATOMIC);
 	test_answers();
