@@ -34,6 +34,7 @@ int roce_engine_create(const struct roce_config *config,
 	e->port_mtu = 128U << e->config.port_mtu;
 	e->run.tail = &e->run.head;
 	e->waiting.tail = &e->waiting.head;
+	TAILQ_INIT(&e->acks);
 	e->loopback.size = default_to(config->loopback_frames, 256);
 	e->loopback.lengths = calloc(e->loopback.size, sizeof(uint32_t));
 	e->loopback.frames = malloc((size_t)e->loopback.size * LOOPBACK_BYTES);
@@ -410,6 +411,49 @@ void engine_remove_runnable(struct roce_qp *qp)
 	qp->run_prev = NULL;
 }
 
+/* One to the engine itself needs no room at the wire: it has the QP's turn. */
+void engine_queue_ack(struct roce_qp *qp)
+{
+	if (to_itself(qp, &qp->attr.av)) {
+		engine_make_runnable(qp);
+	} else if (!qp->ack_waits) {
+		qp->ack_waits = true;
+		TAILQ_INSERT_TAIL(&qp->engine->acks, qp, ack_next);
+	}
+}
+
+void engine_remove_ack(struct roce_qp *qp)
+{
+	if (qp->ack_waits)
+		TAILQ_REMOVE(&qp->engine->acks, qp, ack_next);
+	qp->ack_waits = false;
+}
+
+/*
+ * ACKs and NAKs go before the turns of QPs: when the wire is full, they would
+ * wait for what all others send. A burst of them at most: then somebody who
+ * wants one has a turn. If its response to a READ is due first, the ACK of a QP
+ * has its turn behind that. Returns how many it sent.
+ */
+static uint32_t send_acks(struct roce_engine *e, uint32_t max)
+{
+	struct roce_qp *qp;
+	uint32_t n = 0;
+
+	while (n < max && (qp = TAILQ_FIRST(&e->acks)) && has_room(e) &&
+	       (e->acks_ahead < e->config.burst ||
+		!(e->run.head || e->waiting.head))) {
+		enum step step = reply_ack(qp);
+
+		if (step == STEP_BLOCKED)
+			break;
+		engine_remove_ack(qp);
+		n += step == STEP_SENT;
+		e->acks_ahead += step == STEP_SENT;
+	}
+	return n;
+}
+
 /* Those who have waited for room come first. */
 static struct roce_qp *next_runnable(struct roce_engine *e)
 {
@@ -484,10 +528,16 @@ bool roce_tick(struct roce_engine *e, uint64_t now)
 	loopback_run(e);
 	for (uint32_t n = 0; n < budget && (qp = timer_expired(e)); n++)
 		comp_timeout(qp);
-	while (budget && !e->full && (qp = next_runnable(e))) {
+	while (budget && !e->full) {
 		uint32_t burst = e->config.burst, used;
 
+		budget -= send_acks(e, budget);
+		qp = budget ? next_runnable(e) : NULL;
+		if (!qp)
+			break;
 		used = run(qp, burst < budget ? burst : budget);
+		if (used)
+			e->acks_ahead = 0;
 		used += !used; /* idle ones cost as well */
 		budget -= used < budget ? used : budget;
 	}
@@ -496,8 +546,10 @@ bool roce_tick(struct roce_engine *e, uint64_t now)
 
 uint64_t roce_next_deadline(const struct roce_engine *e)
 {
+	bool acks = !TAILQ_EMPTY(&e->acks) && !e->full;
+
 	if (e->loopback.count || (e->run.head && !e->full) ||
-	    (e->waiting.head && has_room(e)))
+	    ((e->waiting.head || acks) && has_room(e)))
 		return 0;
 	return e->heap_count ? e->heap[0]->deadline : NEVER;
 }

@@ -6,6 +6,7 @@
 #define IMPL_H
 
 #include <errno.h>
+#include <sys/queue.h>
 
 #include "packet.h"
 #include "roce.h"
@@ -104,6 +105,8 @@ struct roce_qp {
 	struct roce_qp *hash_next;
 	struct roce_qp *run_next, **run_prev; /* run_prev NULL: not on it... */
 	struct run_list *run_list;	      /* ...and on this one otherwise */
+	TAILQ_ENTRY(roce_qp) ack_next;
+	bool ack_waits; /* on the list of them, perhaps without one by now */
 	struct roce_qp *all_next, **all_prev;
 	struct roce_qp_init init;
 	uint32_t wire_qpn;
@@ -153,8 +156,10 @@ struct roce_engine {
 	uint32_t bucket_mask;
 	struct roce_qp *all;
 	struct run_list run;
-	struct run_list waiting; /* for room at the wire */
-	bool full;		 /* the loopback is, or transmit says so */
+	struct run_list waiting;    /* for room at the wire */
+	bool full;		    /* the loopback is, or transmit says so */
+	TAILQ_HEAD(, roce_qp) acks; /* who has one to send, or a NAK */
+	uint32_t acks_ahead; /* so many were sent since a QP had its turn */
 	struct roce_qp **heap;
 	uint32_t heap_count, heap_size, qps;
 	uint16_t ip_id; /* IPv4 identification, counts packets */
@@ -239,6 +244,9 @@ static inline bool is_atomic(const struct slot *slot)
 /* engine.c */
 void engine_make_runnable(struct roce_qp *qp);
 void engine_remove_runnable(struct roce_qp *qp);
+/* It has an ACK or a NAK to send. */
+void engine_queue_ack(struct roce_qp *qp);
+void engine_remove_ack(struct roce_qp *qp);
 struct roce_qp *engine_find_qp(struct roce_engine *engine, uint32_t qpn);
 /* Is it of use to make a packet for this address? */
 bool engine_has_room(struct roce_qp *qp, const struct roce_av *av);
@@ -331,6 +339,8 @@ void reply_read(struct roce_qp *qp, const struct packet *pkt);
 void reply_atomic(struct roce_qp *qp, const struct packet *pkt);
 void reply_duplicate(struct roce_qp *qp, const struct packet *pkt);
 enum step reply_step(struct roce_qp *qp);
+/* ...of the list of ACKs: none is sent if another response is due first */
+enum step reply_ack(struct roce_qp *qp);
 
 /* ud.c */
 enum step ud_send(struct roce_qp *qp, struct slot *slot);

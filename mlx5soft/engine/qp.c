@@ -123,6 +123,7 @@ void roce_qp_destroy(struct roce_qp *qp)
 	group_leave_all(qp);
 	timer_remove(qp);
 	engine_remove_runnable(qp);
+	engine_remove_ack(qp);
 	e->qps--;
 	free_qp(qp);
 }
@@ -136,6 +137,7 @@ void qp_reset(struct roce_qp *qp)
 
 	timer_remove(qp);
 	engine_remove_runnable(qp);
+	engine_remove_ack(qp);
 	slots_drop(qp);
 	free(resp->resources);
 	memset(resp, 0, sizeof(*resp));

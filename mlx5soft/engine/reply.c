@@ -310,14 +310,22 @@ static enum step send_response(struct roce_qp *qp, struct resource *r)
 	return STEP_SENT;
 }
 
+enum step reply_ack(struct roce_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+
+	return resp->ack_pending && !first_pending(resp) ? send_ack(qp)
+							 : STEP_IDLE;
+}
+
 enum step reply_step(struct roce_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 	struct resource *r = first_pending(resp);
 
-	if ((r || resp->ack_pending) && !engine_has_room(qp, &qp->attr.av))
+	if (!r && (!resp->ack_pending || qp->ack_waits))
+		return STEP_IDLE;
+	if (!engine_has_room(qp, &qp->attr.av))
 		return STEP_BLOCKED;
-	if (r)
-		return send_response(qp, r);
-	return resp->ack_pending ? send_ack(qp) : STEP_IDLE;
+	return r ? send_response(qp, r) : send_ack(qp);
 }

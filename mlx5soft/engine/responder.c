@@ -12,7 +12,7 @@ void resp_acknowledge(struct roce_qp *qp, uint8_t syndrome, uint32_t psn)
 	resp->ack_pending = true;
 	resp->ack_syndrome = syndrome;
 	resp->ack_psn = psn;
-	engine_make_runnable(qp);
+	engine_queue_ack(qp);
 }
 
 /*

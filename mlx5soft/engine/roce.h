@@ -340,7 +340,7 @@ struct roce_config {
 	void *ctx;
 	enum roce_mtu port_mtu; /* 0: 4096; the largest path MTU, and UD's */
 	uint32_t max_unacked;	/* packets per QP; 0: 128, as rdma_rxe has it */
-	uint32_t burst;		/* packets per QP in its turn; 0: 16 */
+	uint32_t burst;		/* packets of a QP, or ACKs, in a turn; 0: 16 */
 	uint32_t budget;	/* packets per roce_tick(); 0: 256 */
 	uint32_t loopback_frames; /* packets to itself under way; 0: 256 */
 };

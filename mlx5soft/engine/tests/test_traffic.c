@@ -551,6 +551,93 @@ static void run_shares_ud(void)
 	sim_destroy(sim);
 }
 
+/*
+ * At a full wire an ACK does not wait behind what other QPs have to send; it does
+ * behind its own QP's response to a READ.
+ */
+static void run_acks(void)
+{
+	enum {
+		QPS = 9
+	};
+	struct sim *sim = sim_create(SMALL, NULL);
+	struct sim_node *node = &sim->nodes[0];
+	const struct roce_qp_counters *c;
+	struct sim_qp *q[QPS], *peer[QPS];
+	struct roce_send_wqe wqe;
+	struct roce_qp_attr attr;
+
+	sim_attributes(sim, &attr, 0, 0);
+	attr.timeout = 0;
+	node->room = 0;
+	for (int i = 0; i < QPS; i++) {
+		q[i] = sim_qp(node, ROCE_QPT_RC, NULL);
+		peer[i] = sim_qp(&sim->nodes[1], ROCE_QPT_RC, NULL);
+		sim_connect(q[i], peer[i], &attr);
+		wqe = sim_wqe(q[i], ROCE_WR_RDMA_WRITE, 0, SMALL, 0);
+		sim_post_send(q[i], &wqe);
+	}
+	sim_run(sim, 1000);
+	wqe = sim_wqe(peer[QPS - 1], ROCE_WR_RDMA_WRITE, 0, 8, 0);
+	sim_post_send(peer[QPS - 1], &wqe);
+	sim_run(sim, 100000);
+	node->room = 1;
+	sim_run(sim, 100000);
+	CHECK(peer[QPS - 1]->num_send_wcs == 1, "the ACK waits");
+	wqe.opcode = ROCE_WR_RDMA_READ;
+	sim_post_send(peer[QPS - 1], &wqe);
+	wqe.opcode = ROCE_WR_RDMA_WRITE;
+	sim_post_send(peer[QPS - 1], &wqe);
+	for (int i = 0; i < 2 * QPS; i++) {
+		sim_run(sim, 100000);
+		node->room = 1;
+	}
+	sim_run(sim, 100000);
+	c = roce_qp_counters(peer[QPS - 1]->qp);
+	CHECK(peer[QPS - 1]->num_send_wcs == 3 && !c->implied_nak_seq_err,
+	      "%u completions", peer[QPS - 1]->num_send_wcs);
+	sim_destroy(sim);
+}
+
+/* However many ACKs there are, there is a share for others. */
+static void run_acks_shares(void)
+{
+	enum {
+		QPS = 5,
+		FRAMES = 60
+	};
+	struct roce_config config = { .burst = QPS - 1 };
+	struct sim *sim = sim_create(SMALL, &config);
+	struct sim_node *node = &sim->nodes[0];
+	struct sim_qp *q[QPS], *peer[QPS];
+	struct roce_send_wqe wqe;
+	struct roce_qp_attr attr;
+	uint64_t sent;
+
+	sim_attributes(sim, &attr, 0, 0);
+	attr.timeout = 0;
+	node->room = 0;
+	for (int i = 0; i < QPS; i++) {
+		q[i] = sim_qp(node, ROCE_QPT_RC, NULL);
+		peer[i] = sim_qp(&sim->nodes[1], ROCE_QPT_RC, NULL);
+		sim_connect(q[i], peer[i], &attr);
+	}
+	wqe = sim_wqe(q[0], ROCE_WR_RDMA_WRITE, 0, SMALL, 0);
+	sim_post_send(q[0], &wqe);
+	for (int i = 0; i < FRAMES; i++) {
+		for (int j = 1; j < QPS; j++) {
+			wqe = sim_wqe(peer[j], ROCE_WR_RDMA_WRITE, 0, 8, 0);
+			sim_post_send(peer[j], &wqe);
+		}
+		sim_run(sim, 100000);
+		node->room = 1;
+		sim_run(sim, 100000);
+	}
+	sent = roce_qp_counters(q[0]->qp)->tx_bytes / 1024;
+	CHECK(sent >= FRAMES / QPS, "%lu of %d packets", sent, FRAMES);
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	run_local();
@@ -562,6 +649,8 @@ int main(void)
 	run_shares(9, 1);
 	run_shares(9, 70);
 	run_shares_ud();
+	run_acks();
+	run_acks_shares();
 	run_clean();
 	run_scattered();
 	run(0, 10, 88172645463325252ULL, false, 4);
