@@ -21,6 +21,7 @@ struct nic;
  *	limit				{"rate": 0, "delay_ns": 0, ...}
  *	limit [rate RATE] [delay TIME]	...as it is then; what is not said is none
  *	limit off
+ *	commands [TIME] | commands off	{"command_ns": 0}, what each takes
  *	counters [reset]		since the start, or the last reset
  *	anything else			{"error": "what is wrong"}
  */
