@@ -97,7 +97,7 @@ static void free_qp(struct shadow_qp *s)
 	free(s);
 }
 
-/* *@cap is what is asked for, and receives what it has become */
+/* *@cap is what the application asks for, and receives what it has become */
 static struct ibv_qp *make(struct shadow_qp *s, struct ibv_qp_cap *cap)
 {
 	struct ibv_context *ctx = coming_context(s->qp.context);
@@ -106,6 +106,7 @@ static struct ibv_qp *make(struct shadow_qp *s, struct ibv_qp_cap *cap)
 	struct ibv_qp *qp;
 
 	a.cap = *cap;
+	a.cap.max_send_wr += s->spare;
 	a.qp_context = s;
 	a.send_cq = coming_cq(a.send_cq);
 	a.recv_cq = coming_cq(a.recv_cq);
@@ -117,6 +118,7 @@ static struct ibv_qp *make(struct shadow_qp *s, struct ibv_qp_cap *cap)
 	else
 		qp = real()->ibv_create_qp(a.pd, plain);
 	*cap = a.cap;
+	cap->max_send_wr -= s->spare;
 	return qp;
 }
 
@@ -242,7 +244,16 @@ static struct ibv_qp *create_qp(struct ibv_context *ctx,
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
 		s->unqueueable |= attr->max_tso_header;
 	*cap = attr->cap;
+	/* a marker of a suspension that has failed is in the queue for a while */
+	s->qp.qp_type = attr->qp_type;
+	s->spare =
+		control_is_on() && qp_has_sends(s) && (int)cap->max_send_wr > 0;
 	qp = make(s, cap);
+	if (!qp && s->spare) { /* a device may be at its limit */
+		s->spare = 0;
+		*cap = s->init.cap;
+		qp = make(s, cap);
+	}
 	s->cap = *cap;
 	return made_qp(s, qp);
 }

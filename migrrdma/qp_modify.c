@@ -95,6 +95,13 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	return err;
 }
 
+/* not every provider says it of both */
+static void hide_spare(const struct shadow_qp *s, struct ibv_qp_cap *cap)
+{
+	if (cap->max_send_wr)
+		cap->max_send_wr -= s->spare;
+}
+
 static int query_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask,
 		    struct ibv_qp_init_attr *init_attr)
 {
@@ -110,6 +117,8 @@ static int query_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask,
 	if (takes_markers(s) &&
 	    !(s->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
 		attr->qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_WRITE;
+	hide_spare(s, &attr->cap);
+	hide_spare(s, &init_attr->cap);
 	init_attr->qp_context = s->qp.qp_context;
 	init_attr->send_cq = s->qp.send_cq;
 	init_attr->recv_cq = s->qp.recv_cq;

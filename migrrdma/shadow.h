@@ -286,8 +286,9 @@ struct shadow_qp {
 
 	uint32_t real_num;     /* also when the real one is destroyed */
 	struct ibv_qp_cap cap; /* as the application knows it */
-	bool unqueueable;      /* it may post what cannot be collected */
-	bool suspended;	       /* its verbs wait, and, in RTS, its requests */
+	unsigned int spare; /* requests that it has not asked for: for a marker */
+	bool unqueueable;   /* it may post what cannot be collected */
+	bool suspended;	    /* its verbs wait, and, in RTS, its requests */
 
 	struct ibv_qp_init_attr_ex init;
 	bool extended;

@@ -170,8 +170,9 @@ static void tell_qp(FILE *f, struct shadow_context *c, struct shadow_qp *qp)
 		"\"inline\": %u, \"extended\": %d",
 		qp->qp.qp_num, a->qp_type, PLACE(c, pd, pds, a->pd),
 		PLACE(c, cq, cqs, a->send_cq), PLACE(c, cq, cqs, a->recv_cq),
-		PLACE(c, srq, srqs, a->srq), a->sq_sig_all, a->cap.max_send_wr,
-		a->cap.max_recv_wr, a->cap.max_send_sge, a->cap.max_recv_sge,
+		PLACE(c, srq, srqs, a->srq), a->sq_sig_all,
+		a->cap.max_send_wr + qp->spare, a->cap.max_recv_wr,
+		a->cap.max_send_sge, a->cap.max_recv_sge,
 		a->cap.max_inline_data, qp->extended);
 	if (qp->extended)
 		fprintf(f,

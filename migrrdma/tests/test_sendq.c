@@ -181,6 +181,7 @@ static void test_capacity(void)
 	resume();
 	CHECK(real->state == IBV_QPS_RTS);
 	SENT(real, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+	CHECK(!send_one(qp, 98, 0));	      /* where a marker may be */
 	CHECK(send_one(qp, 99, 0) == ENOMEM); /* now it is the provider's */
 	fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
 	suspend();

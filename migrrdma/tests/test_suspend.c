@@ -71,19 +71,23 @@ static void check_access(enum ibv_qp_type type, struct ibv_cq *cq, bool added)
 {
 	const unsigned int write = IBV_ACCESS_REMOTE_WRITE,
 			   read = IBV_ACCESS_REMOTE_READ;
-	struct ibv_qp_attr attr = { .qp_access_flags = read }, before = attr;
+	struct ibv_qp_attr attr = { .qp_access_flags = read }, before = attr,
+			   got;
 	struct ibv_qp_init_attr init = { .send_cq = cq,
 					 .recv_cq = cq,
 					 .cap = { 1, 2, 3, 4, 5 },
 					 .qp_type = type };
-	const struct ibv_qp_cap asked = init.cap;
+	struct ibv_qp_cap asked = init.cap;
 	struct ibv_qp *qp;
 
 	qp = ibv_create_qp(pd, &init);
 	MUST(qp);
-	/* there is no slot for a marker: of that, applications would notice */
-	CHECK(!memcmp(&fake_last.qp.cap, &asked, sizeof(asked)));
 	CHECK(init.cap.max_send_wr == asked.max_send_wr + GROWN);
+	asked.max_send_wr += type != IBV_QPT_XRC_SEND;
+	CHECK(!memcmp(&fake_last.qp.cap, &asked, sizeof(asked)));
+
+	CHECK(!ibv_query_qp(qp, &got, IBV_QP_CAP, &init));
+	CHECK(init.cap.max_send_wr == 123u - (type != IBV_QPT_XRC_SEND));
 
 	CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS));
 	CHECK(fake_last.modify.qp_access_flags ==
@@ -110,7 +114,9 @@ static void check_access(enum ibv_qp_type type, struct ibv_cq *cq, bool added)
 static void test_qp_made(void)
 {
 	struct ibv_qp_init_attr init = { .cap.max_send_wr = 1 };
+	struct ibv_qp_attr attr;
 	struct ibv_cq *cq, *real;
+	struct ibv_qp *qp;
 
 	puts("QPs allow markers");
 	cq = new_cq(8, &real);
@@ -121,9 +127,29 @@ static void test_qp_made(void)
 	init.send_cq = init.recv_cq = cq;
 	init.qp_type = IBV_QPT_RC;
 	fake_last.qps = 0;
-	fake_fail("ibv_create_qp", ENOMEM);
+	fake_fail_times("ibv_create_qp", ENOMEM, 2);
 	FAILS_WITH(ENOMEM, ibv_create_qp(pd, &init));
-	CHECK(fake_last.qps == 1);
+	CHECK(fake_last.qps == 2);
+
+	/* at the device's limit */
+	init.cap.max_send_wr = 1;
+	fake_fail("ibv_create_qp", EINVAL);
+	qp = ibv_create_qp(pd, &init);
+	MUST(qp);
+	CHECK(fake_last.qp.cap.max_send_wr == 1);
+	CHECK(init.cap.max_send_wr == 1 + GROWN);
+	CHECK(!ibv_query_qp(qp, &attr, IBV_QP_CAP, &init));
+	CHECK(init.cap.max_send_wr == 123);
+	CHECK(!ibv_destroy_qp(qp));
+
+	/* without a send queue there is none */
+	init = (struct ibv_qp_init_attr){ .send_cq = cq,
+					  .recv_cq = cq,
+					  .qp_type = IBV_QPT_RC };
+	qp = ibv_create_qp(pd, &init);
+	MUST(qp);
+	CHECK(!fake_last.qp.cap.max_send_wr);
+	CHECK(!ibv_destroy_qp(qp));
 	CHECK(!ibv_destroy_cq(cq));
 }
 
@@ -365,7 +391,8 @@ static void test_full(void)
 	cq = new_cq(8, &real_cq);
 	qp = new_qp(IBV_QPT_RC, cq, &real);
 	prompt = false;
-	for (unsigned int i = 0; i < cap.max_send_wr; i++)
+	/* who asks for no room finds that for a marker, too */
+	for (unsigned int i = 0; i <= cap.max_send_wr; i++)
 		CHECK(!send_one(qp, i, i == 5 ? IBV_SEND_SIGNALED : 0));
 	CHECK(send_one(qp, 99, 0) == ENOMEM);
 	begin_suspend(LONG);
@@ -470,6 +497,19 @@ static void test_stale(void)
 	POLLED(cq, 4, 1);
 	CHECK(!ibv_destroy_qp(qp));
 
+	puts("has a place of its own in the queue");
+	qp = marked_qp(cq, &real);
+	for (unsigned int i = 0; i < cap.max_send_wr; i++)
+		CHECK(!send_one(qp, i, IBV_SEND_SIGNALED * !i));
+	begin_suspend(LONG); /* and so has that of the next one */
+	fake_finish(real, 1, IBV_WC_SUCCESS);
+	WAIT(markers_of(real) == 2);
+	fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
+	CHECK(!end_suspend());
+	resume();
+	POLLED(cq, 4, 0);
+	CHECK(!ibv_destroy_qp(qp));
+
 	puts("in RESET there is none any more");
 	qp = marked_qp(cq, &real);
 	set_state(qp, IBV_QPS_RESET);
@@ -498,16 +538,17 @@ static void test_no_room(void)
 	cq = new_cq(32, &real_cq);
 	qp = new_qp(IBV_QPT_RC, cq, &real);
 	prompt = false;
+	CHECK(!send_one(qp, 99, 0));
 	begin_suspend(200);
 	WAIT(markers_of(real) == 1);
 	for (unsigned int i = 0; i < cap.max_send_wr; i++)
 		CHECK(!send_one(qp, i, IBV_SEND_SIGNALED));
-	WAIT(fake_sends(real) == cap.max_send_wr); /* and a marker */
+	WAIT(fake_sends(real) == cap.max_send_wr + 1); /* and a marker */
 	fake_finish(real, 1, IBV_WC_SUCCESS);
 	CHECK(end_suspend() == ETIMEDOUT);
 	CHECK(real->state == IBV_QPS_RTS);
-	CHECK(fake_sends(real) == cap.max_send_wr + 1);
-	fake_finish(real, cap.max_send_wr, IBV_WC_SUCCESS);
+	CHECK(fake_sends(real) == cap.max_send_wr + 2);
+	fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
 	for (uint64_t i = 0; i < cap.max_send_wr; i++) {
 		struct ibv_wc wc;
 
