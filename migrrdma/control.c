@@ -48,7 +48,8 @@ static bool may_ask(int fd)
 
 /*
  * A lease is of so many seconds in which the process runs, whatever its clients do
- * meanwhile. Return: how long the next one takes at most, in ms for poll(2).
+ * meanwhile. Nor does what is left of a resumption wait for them. Return: how long the next
+ * one takes at most, in ms for poll(2).
  */
 static int tick(void)
 {
@@ -59,7 +60,7 @@ static int tick(void)
 
 	if (!layer_is_held()) {
 		next = 0;
-		return -1;
+		return suspend_go_on() ? -1 : 1;
 	}
 	if (next && now >= next) {
 		layer_tick();
@@ -214,7 +215,7 @@ static void *listener(void *arg)
 		else if (errno != EAGAIN) /* who has called is gone */
 			nanosleep(&pause, NULL);
 	}
-	while (layer_is_held())
+	while (layer_is_held() || !suspend_go_on())
 		is_ready(-1, 0, -1);
 	return NULL;
 }

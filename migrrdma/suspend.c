@@ -32,6 +32,9 @@ static enum {
 	ALL_SETTLED
 } suspended;
 
+/* since the last one something that was collected has no room in a send queue */
+static atomic_bool unfinished;
+
 static bool is_gate_open(void)
 {
 	return suspended == SOME || suspended == ALL;
@@ -286,17 +289,44 @@ static int drain(uint64_t deadline, struct suspension *s)
 
 /* --- resume --- */
 
-/* with the gate closed; it is open in the end, and from time to time */
+static void resume_more(uint64_t deadline)
+{
+	if (!gate_close(round_of(deadline)))
+		return;
+	unfinished = !resume_some();
+	gate_open();
+}
+
+static bool resume_rest(uint64_t deadline)
+{
+	while (unfinished && !is_in_vain(deadline)) {
+		pause_us(1000);
+		resume_more(deadline);
+	}
+	return !unfinished;
+}
+
+/*
+ * With the gate closed; it is open in the end. Full send queues are not waited for for long:
+ * who resumes has more to say, and not only to this process.
+ */
 static void resume_all(void)
 {
 	suspended = NOTHING;
 	suspend_let_verbs();
-	while (!resume_some()) {
-		gate_open();
-		pause_us(1000);
-		gate_close(FOREVER);
-	}
+	unfinished = !resume_some();
 	gate_open();
+	resume_rest(clock_ns() + ROUND);
+}
+
+bool suspend_go_on(void)
+{
+	if (unfinished && !pthread_mutex_trylock(&turn)) {
+		if (unfinished)
+			resume_more(FOREVER);
+		pthread_mutex_unlock(&turn);
+	}
+	return !unfinished;
 }
 
 static int do_suspend(const uint32_t *qpns, unsigned int n, uint64_t deadline,
@@ -343,8 +373,13 @@ static int suspend(const uint32_t *qpns, unsigned int n,
 
 	*s = (struct suspension){};
 	pthread_mutex_lock(&turn);
-	err = suspended ? refuse(s, EBUSY, "it is suspended")
-			: do_suspend(qpns, n, deadline, s);
+	if (suspended)
+		err = refuse(s, EBUSY, "it is suspended");
+	else if (!resume_rest(deadline))
+		err = refuse(s, ETIMEDOUT,
+			     "what was collected before is not posted yet");
+	else
+		err = do_suspend(qpns, n, deadline, s);
 	pthread_mutex_unlock(&turn);
 	return err;
 }
@@ -393,6 +428,7 @@ void suspend_in_child(void)
 	gate_in_child();
 	unlock_in_child(&turn);
 	suspended = NOTHING;
+	unfinished = false;
 	slots_all_in_child();
 	TAILQ_FOREACH (c, &contexts, entry)
 		resume_in_child(c);

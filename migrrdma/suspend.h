@@ -51,6 +51,9 @@ int layer_suspend_some(const uint32_t *qpns, unsigned int n,
  * layer_resume - post what has been collected, and let posts through again
  * @s: receives the reason why not
  *
+ * A send queue may be full of what was posted before. Then posts of that QP are collected
+ * until suspend_go_on() has found room, and the next suspension waits for that.
+ *
  * Return: 0, EINVAL if nothing is suspended, EBUSY if a QP has no peer yet
  */
 int layer_resume(struct suspension *s);
@@ -62,6 +65,13 @@ int layer_resume(struct suspension *s);
  * completions.
  */
 void layer_give_up(void);
+
+/**
+ * suspend_go_on - post more of what was collected; to be called again if there is a rest
+ *
+ * Return: was that all?
+ */
+bool suspend_go_on(void);
 
 /**
  * suspend_hold - keep the process suspended, as it is

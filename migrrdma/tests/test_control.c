@@ -146,6 +146,44 @@ static void test_left(void)
 
 /* --- some QPs --- */
 
+static void test_full(void)
+{
+	struct ibv_qp *qp, *real, *other_qp, *real_other;
+	struct ibv_cq *cq, *real_cq;
+	struct ibv_wc wc[32];
+	int f = dial();
+
+	puts("nobody waits for a send queue that stays full");
+	cq = new_cq(64, &real_cq);
+	qp = new_qp(IBV_QPT_RC, cq, &real);
+	other_qp = new_qp(IBV_QPT_RC, cq, &real_other);
+	prompt = false;
+	for (unsigned int i = 0; i <= cap.max_send_wr; i++)
+		CHECK(!send_one(qp, i, IBV_SEND_SIGNALED));
+	put(f, "suspend 500\n");
+	WAIT(markers_of(real_other) == 1);
+	CHECK(!send_one(qp, 50, 0) && !send_one(other_qp, 51, 0));
+	hear(f);
+	CHECK(strstr(answer, "\"errno\": 110"), "%s", answer);
+	CHECK(fake_sends(real) == cap.max_send_wr + 1);
+	SENT(real_other, 51);
+	CHECK(said(f, "suspend 10\n", "{\"ok\": false, \"errno\": 110, "));
+	CHECK(strstr(answer, "not posted yet"), "%s", answer);
+	CHECK(!send_one(qp, 52, 0) && !send_one(other_qp, 53, 0));
+	SENT(real_other, 51, 53);
+	fake_finish(real, 2, IBV_WC_SUCCESS);
+	WAIT(fake_sends(real) == cap.max_send_wr + 3);
+	prompt = true;
+	fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
+	fake_finish(real_other, UINT_MAX, IBV_WC_SUCCESS);
+	CHECK(does(f, "suspend 20000\n") && does(f, "resume\n"));
+	CHECK(ibv_poll_cq(cq, 32, wc) == (int)cap.max_send_wr + 1);
+	check_direct(cq, real_cq);
+	CHECK(!close(f));
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_qp(other_qp));
+	CHECK(!ibv_destroy_cq(cq));
+}
+
 static void test_some(void)
 {
 	struct ibv_qp *qp, *real, *other, *real_other;
@@ -490,6 +528,7 @@ int main(void)
 	rig_open();
 	test_socket();
 	test_left();
+	test_full();
 	test_some();
 	test_words();
 	test_lease();

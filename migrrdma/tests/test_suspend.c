@@ -547,6 +547,7 @@ static void test_no_room(void)
 	fake_finish(real, 1, IBV_WC_SUCCESS);
 	CHECK(end_suspend() == ETIMEDOUT);
 	CHECK(real->state == IBV_QPS_RTS);
+	WAIT(suspend_go_on());
 	CHECK(fake_sends(real) == cap.max_send_wr + 2);
 	fake_finish(real, UINT_MAX, IBV_WC_SUCCESS);
 	for (uint64_t i = 0; i < cap.max_send_wr; i++) {
