@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "gid.h"
 #include "groups.h"
+#include "here.h"
 #include "names.h"
 #include "presetup.h"
 #include "rebind.h"
@@ -473,6 +474,8 @@ int layer_check(struct swap *s)
 	err = choose(NULL, 0, s);
 	if (!err)
 		err = build_check(true, s);
+	if (!err)
+		err = here_check(s);
 	suspend_release();
 	return err;
 }

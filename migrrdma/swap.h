@@ -41,11 +41,11 @@ int layer_replace(const uint32_t *qpns, unsigned int n, unsigned int timeout_ms,
 		  struct swap *s);
 
 /**
- * layer_check - could layer_hold() let go, and layer_replace() make all again?
+ * layer_check - could layer_hold() let go, and layer_replace() make all again, here, too?
  *
  * So it can be known before anybody's QPs are replaced for that.
  *
- * Return: 0, or EINVAL and EOPNOTSUPP as layer_replace()
+ * Return: 0, or EINVAL and EOPNOTSUPP as layer_replace(), and what here_check() says
  */
 int layer_check(struct swap *s);
 

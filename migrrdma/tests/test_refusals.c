@@ -2,7 +2,10 @@
 /*
  * What cannot be replaced is named, and nothing has changed.
  */
+#include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "replace_rig.h"
 
@@ -163,11 +166,72 @@ static void test_srqs(void)
 	CHECK(!ibv_destroy_srq(srq));
 }
 
+static void not_here(int err, const char *what)
+{
+	unsigned int contexts = fake_alive(FAKE_CONTEXT);
+
+	suspend();
+	CHECK(layer_check(&swapped) == err, "%s: %s", what, swapped.reason);
+	CHECK(strstr(swapped.reason, what), "%s: %s", what, swapped.reason);
+	CHECK(fake_alive(FAKE_CONTEXT) == contexts);
+	resume();
+}
+
+static void may_lock(bool may)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	MUST(!syscall(SYS_capget, &header, data));
+	data[0].effective &= ~(1U << CAP_IPC_LOCK);
+	if (may)
+		data[0].effective |= data[0].permitted & 1U << CAP_IPC_LOCK;
+	MUST(!syscall(SYS_capset, &header, data));
+}
+
+/* who does not get away needs all of it twice, here */
+static void test_here(void)
+{
+	struct rlimit before, little;
+	struct ibv_mr *mr, *odp;
+	char *memory;
+
+	puts("what there cannot be twice on this host");
+	MUST(!getrlimit(RLIMIT_MEMLOCK, &before));
+	little = (struct rlimit){ 512 << 10, before.rlim_max };
+	MUST((memory = malloc(1 << 20)));
+	mr = ibv_reg_mr(pd, memory, (512 << 10) - 8192, 0);
+	odp = ibv_reg_mr(pd, memory, 1 << 20, IBV_ACCESS_ON_DEMAND);
+	MUST(mr && odp);
+	MUST(!setrlimit(RLIMIT_MEMLOCK, &little));
+	may_lock(false);
+	suspend();
+	CHECK(!layer_check(&swapped), "%s", swapped.reason);
+	resume();
+	CHECK(!ibv_dereg_mr(mr));
+	mr = ibv_reg_mr(pd, memory, (512 << 10) + 1, 0);
+	MUST(mr);
+	not_here(ENOMEM, "RLIMIT_MEMLOCK is 512 KiB");
+	may_lock(true);
+	MUST(!setrlimit(RLIMIT_MEMLOCK, &before));
+	suspend();
+	CHECK(!layer_check(&swapped), "%s", swapped.reason);
+	resume();
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(odp));
+	free(memory);
+
+	fake_fail("ibv_open_device", EACCES);
+	not_here(EACCES, "fake0 cannot be opened once more");
+}
+
 int main(void)
 {
 	rig_open();
 	test_qps();
 	test_srqs();
+	test_here();
 	test_memory();
 	return rig_close();
 }

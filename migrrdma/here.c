@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "here.h"
+
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bury.h"
+#include "gate.h"
+
+/* --- memory --- */
+
+/* The kernel looks at the thread's, and so for CAP_IPC_LOCK. */
+static bool has_no_limit(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	return !syscall(SYS_capget, &header, data) &&
+	       data[0].effective & 1U << CAP_IPC_LOCK;
+}
+
+static uint64_t pinned(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	uint64_t kib = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmPin: %" SCNu64, &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+static uint64_t kib_of_regions(void)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct shadow_context *c;
+	struct shadow_mr *mr;
+	uint64_t kib = 0, at;
+
+	EACH (c, mr, mrs)
+		if (mr->kind == MR_MEMORY &&
+		    !(mr->access & IBV_ACCESS_ON_DEMAND)) {
+			at = (uintptr_t)mr->mr.addr % page;
+			kib += (at + mr->mr.length + page - 1) / page * page /
+			       1024;
+		}
+	return kib;
+}
+
+/* Queues are pinned, too, where they are the process' memory. */
+static int check_memory(struct swap *s)
+{
+	uint64_t is = pinned(), again = kib_of_regions(), most;
+	struct rlimit limit;
+
+	if (again < is)
+		again = is;
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY || has_no_limit())
+		return 0;
+	most = limit.rlim_cur / 1024;
+	if (is + again <= most)
+		return 0;
+	return swap_refuse(
+		s, ENOMEM,
+		"RLIMIT_MEMLOCK is %" PRIu64 " KiB: %" PRIu64
+		" are pinned, and %" PRIu64
+		" more would be for what takes the place of that here",
+		most, is, again);
+}
+
+/* --- devices --- */
+
+static int check_context(const struct shadow_context *c, struct swap *s)
+{
+	struct ibv_device *device = c->verbs.context.device;
+	struct ibv_context *again;
+	char why[DEVICE_WHY];
+
+	if (bury_is_dead(c->real)) /* it is opened on the next host */
+		return 0;
+	errno = 0;
+	again = device_open_again(device, false, why);
+	if (!again)
+		return swap_refuse(s, errno ? errno : EIO,
+				   "%s cannot be opened once more: %s",
+				   device->name, strerror(errno ? errno : EIO));
+	real()->ibv_close_device(again);
+	return 0;
+}
+
+int here_check(struct swap *s)
+{
+	struct shadow_context *c;
+	int err = check_memory(s);
+
+	TAILQ_FOREACH (c, &contexts, entry)
+		err = err ? err : check_context(c, s);
+	return err;
+}
