@@ -1,16 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "here.h"
 
+#include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "bury.h"
 #include "gate.h"
+
+/* --- files --- */
+
+/*
+ * A rdma_rxe that can migrate by itself is carried by the kernel's protocol, whoever has
+ * opened it. No other driver has the module's parameter, or shows a parent.
+ */
+static bool migrates(int fd)
+{
+	char path[PATH_MAX], name[IBV_SYSFS_NAME_MAX];
+	struct stat st;
+	FILE *f;
+	int n;
+
+	if (access("/sys/module/rdma_rxe/parameters/migr_first", F_OK) ||
+	    fstat(fd, &st))
+		return false;
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/ibdev",
+		 major(st.st_rdev), minor(st.st_rdev));
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fscanf(f, "%63s", name);
+	fclose(f);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", name);
+	return n == 1 && !access(path, F_OK);
+}
+
+static bool is_ours(int fd)
+{
+	struct shadow_context *c;
+
+	TAILQ_FOREACH (c, &contexts, entry)
+		if (c->real->cmd_fd == fd)
+			return true;
+	return gate_is_unplugged(fd);
+}
+
+static int check_file(const char *name, struct swap *s)
+{
+	static const char what[] = "/dev/infiniband/uverbs";
+	char path[64], link[PATH_MAX], *at;
+	int fd = atoi(name);
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return 0;
+	link[n] = 0;
+	at = strstr(link, what);
+	if (!at || is_ours(fd) || migrates(fd))
+		return 0;
+	return swap_refuse(
+		s, EOPNOTSUPP,
+		"descriptor %d is %.64s, which was not opened through the layer",
+		fd, at);
+}
+
+static int check_files(struct swap *s)
+{
+	DIR *d = opendir("/proc/self/fd");
+	const struct dirent *e;
+	int err = 0;
+
+	if (!d)
+		return swap_refuse(s, errno, "/proc/self/fd: %s",
+				   strerror(errno));
+	while (!err && (e = readdir(d)))
+		err = check_file(e->d_name, s);
+	closedir(d);
+	return err;
+}
 
 /* --- memory --- */
 
@@ -102,8 +179,10 @@ static int check_context(const struct shadow_context *c, struct swap *s)
 int here_check(struct swap *s)
 {
 	struct shadow_context *c;
-	int err = check_memory(s);
+	int err = check_files(s);
 
+	if (!err)
+		err = check_memory(s);
 	TAILQ_FOREACH (c, &contexts, entry)
 		err = err ? err : check_context(c, s);
 	return err;

@@ -2,9 +2,11 @@
 /*
  * What cannot be replaced is named, and nothing has changed.
  */
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "replace_rig.h"
@@ -226,12 +228,42 @@ static void test_here(void)
 	not_here(EACCES, "fake0 cannot be opened once more");
 }
 
+static void test_other_files(void)
+{
+	static const char *const dirs[] = { "dev", "dev/infiniband",
+					    "dev/infiniband/uverbs7" };
+	char path[300], what[80];
+	int fd;
+
+	puts("files of devices that the layer does not know of");
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, dirs[i]);
+		MUST(i == 2 || !mkdir(path, 0755));
+	}
+	MUST((fd = open(path, O_RDWR | O_CREAT, 0600)) >= 0);
+	snprintf(what, sizeof(what),
+		 "descriptor %d is /dev/infiniband/uverbs7, which", fd);
+	not_here(EOPNOTSUPP, what);
+	puts("and those that it knows");
+	real_ctx = fake_newest(FAKE_CONTEXT);
+	MUST(dup2(fd, real_ctx->cmd_fd) == real_ctx->cmd_fd && !close(fd));
+	suspend();
+	CHECK(!layer_check(&swapped), "%s", swapped.reason);
+	resume();
+	MUST(!close(real_ctx->cmd_fd));
+	for (int i = 2; i >= 0; i--) {
+		snprintf(path, sizeof(path), "%s/%s", dir, dirs[i]);
+		MUST(!remove(path));
+	}
+}
+
 int main(void)
 {
 	rig_open();
 	test_qps();
 	test_srqs();
 	test_here();
+	test_other_files();
 	test_memory();
 	return rig_close();
 }
