@@ -31,31 +31,52 @@ struct gids *gids_get(struct ibv_context *real_ctx)
 
 /* --- on the host of before --- */
 
-static void note(struct source_gid *source, const struct gids *gids,
-		 uint32_t port)
+/* @port: 0 if it has none. What is not known here has no successor there. */
+static int note(struct source_gid *source, const struct gids *gids,
+		uint32_t port, struct swap *s, const char *what, uint32_t which)
 {
-	source->was.port_num = 0; /* it is not known */
-	for (size_t i = 0; gids && i < gids->n; i++)
+	source->was.port_num = 0;
+	for (size_t i = 0; i < gids->n; i++)
 		if (gids->all[i].port_num == port &&
 		    gids->all[i].gid_index == source->index)
 			source->was = gids->all[i];
+	return source->was.port_num == port
+		       ? 0
+		       : swap_refuse(s, EADDRNOTAVAIL,
+				     "%s 0x%06x: port %u has no GID %u any more",
+				     what, which, port, source->index);
 }
 
-void gids_note(struct shadow_context *c)
+/* What comes to ERR again needs none. */
+static bool is_connected(const struct shadow_qp *qp)
+{
+	return qp->attr_mask & IBV_QP_AV && qp->qp.state != IBV_QPS_ERR;
+}
+
+int gids_note(struct shadow_context *c, struct swap *s)
 {
 	struct gids *gids = gids_get(c->real);
 	struct shadow_ah *ah;
 	struct shadow_qp *qp;
+	int err = 0;
 
+	if (!gids)
+		return swap_refuse(s, errno, "GIDs of %s: %s",
+				   c->verbs.context.device->name,
+				   strerror(errno));
 	TAILQ_FOREACH (qp, &c->qps, entry)
-		note(&qp->source, gids,
-		     qp->attr_mask & IBV_QP_AV ? qp->attr.ah_attr.port_num : 0);
+		err = err ? err
+			  : note(&qp->source, gids,
+				 is_connected(qp) ? qp->attr.ah_attr.port_num
+						  : 0,
+				 s, "QP", qp->qp.qp_num);
 	TAILQ_FOREACH (ah, &c->ahs, entry)
-		note(&ah->source, gids,
-		     ah->attr.is_global ? ah->attr.port_num : 0);
+		err = err ? err
+			  : note(&ah->source, gids,
+				 ah->attr.is_global ? ah->attr.port_num : 0, s,
+				 "AH", ah->ah.handle);
 	free(gids);
-	free(c->gids); /* of the host before */
-	c->gids = NULL;
+	return err;
 }
 
 /* --- on the next one --- */

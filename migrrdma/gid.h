@@ -18,12 +18,12 @@ struct gids {
 struct gids *gids_get(struct ibv_context *real);
 
 /**
- * gids_note - remember the GIDs of a device, and which of them its QPs and AHs have, while
- *	       it is there
+ * gids_note - remember which GIDs of a device its QPs and AHs have, while it is there
  *
- * What cannot be known is not looked for later.
+ * Return: 0, EADDRNOTAVAIL if one of them is there no more, or what the device says; with a
+ * reason
  */
-void gids_note(struct shadow_context *c);
+int gids_note(struct shadow_context *c, struct swap *s);
 
 /** gids_any - one of a port, of RoCE v2 if there is such; or NULL */
 const struct ibv_gid_entry *gids_any(const struct gids *gids, uint32_t port);

@@ -456,12 +456,14 @@ static int stop_and_hold(uint64_t deadline, struct swap *s)
 	return err;
 }
 
-static void note_gids(void)
+static int note_gids(struct swap *s)
 {
 	struct shadow_context *c;
+	int err = 0;
 
 	TAILQ_FOREACH (c, &contexts, entry)
-		gids_note(c);
+		err = err ? err : gids_note(c, s);
+	return err;
 }
 
 int layer_check(struct swap *s)
@@ -476,6 +478,8 @@ int layer_check(struct swap *s)
 		err = build_check(true, s);
 	if (!err)
 		err = here_check(s);
+	if (!err)
+		err = note_gids(s);
 	suspend_release();
 	return err;
 }
@@ -492,7 +496,7 @@ int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 	if (!err)
 		err = build_check(true, s);
 	if (!err)
-		note_gids();
+		err = note_gids(s);
 	if (!err)
 		err = stop_and_hold(deadline, s);
 	if (!err) {

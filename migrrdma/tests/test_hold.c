@@ -421,10 +421,19 @@ static void test_gids(void)
 	comes_to(4);
 
 	puts("nobody knows what it was");
+	suspend();
 	fake_fail("_ibv_query_gid_table", EOPNOTSUPP);
-	hold(100);
-	fake_gids[4].gid_type = IBV_GID_TYPE_ROCE_V1;
-	comes_to(4);
+	CHECK(layer_check(&swapped) == EOPNOTSUPP);
+	CHECK(strstr(swapped.reason, "GIDs of fake0: "), "%s", swapped.reason);
+	fake_gids[4].gid_index = 100;
+	CHECK(layer_check(&swapped) == EADDRNOTAVAIL);
+	CHECK(strstr(swapped.reason, ": port 1 has no GID 4 any more"), "%s",
+	      swapped.reason);
+	CHECK(layer_hold(LONG, 100, &swapped) == EADDRNOTAVAIL);
+	CHECK(!layer_is_held() && w.real->state == IBV_QPS_RTS);
+	memcpy(fake_gids, before, sizeof(before));
+	CHECK(!layer_check(&swapped), "%s", swapped.reason);
+	resume();
 
 	puts("where it was it is not looked for");
 	hold(100);
@@ -433,6 +442,13 @@ static void test_gids(void)
 	replace_all();
 	connect_all();
 	CHECK(gid_index(w.real) == 4);
+	resume();
+	puts("nor has who is in ERR anything of it");
+	set_state(w.qp, IBV_QPS_ERR);
+	set_state(w.of_srq, IBV_QPS_ERR);
+	fake_gids[4].gid_index = 100;
+	suspend();
+	CHECK(!layer_check(&swapped), "%s", swapped.reason);
 	resume();
 	memcpy(fake_gids, before, sizeof(before));
 	world_destroy();
