@@ -136,7 +136,9 @@ static struct ibv_cq *make(struct shadow_cq *s, uint32_t cqe)
 	struct ibv_context *ctx = coming_context(s->cq.context);
 	struct ibv_cq_init_attr_ex a = s->attr;
 
-	if (s->real && ctx->num_comp_vectors > 0) /* another host has fewer */
+	/* another host has fewer than the application knows of */
+	if (a.comp_vector < (uint32_t)s->cq.context->num_comp_vectors &&
+	    ctx->num_comp_vectors > 0)
 		a.comp_vector %= (uint32_t)ctx->num_comp_vectors;
 	a.cqe = cqe + (uint32_t)s->spare;
 	a.cq_context = s;

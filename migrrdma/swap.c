@@ -76,7 +76,6 @@ static void swap_context(struct shadow_context *c)
 	SWAP(c);
 	c->real_verbs = verbs_get_ctx(c->real);
 	pub->cmd_fd = c->real->cmd_fd;
-	pub->num_comp_vectors = c->real->num_comp_vectors;
 	device_is_now(pub->device, c->real);
 }
 

@@ -237,11 +237,41 @@ static void test_caps(void)
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
+static void have_two_vectors(struct verbs_context *v)
+{
+	v->context.num_comp_vectors = 2;
+}
+
+static void test_vectors(void)
+{
+	struct ibv_cq *cq, *other;
+
+	puts("another device has fewer completion vectors");
+	MUST(ctx->num_comp_vectors == 3);
+	MUST(cq = ibv_create_cq(ctx, 5, NULL, NULL, 2));
+	fake_prepare = have_two_vectors;
+	again();
+	fake_prepare = NULL;
+	SAW("ibv_create_cq", real_ctx, 5 + SPARE, NULL, 0);
+	CHECK(ctx->num_comp_vectors == 3);
+	for (int vector = 0; vector < 4; vector++) {
+		MUST(other = ibv_create_cq(ctx, 6, NULL, NULL, vector));
+		/* one that there has never been is the device's to refuse */
+		SAW("ibv_create_cq", real_ctx, 6 + SPARE, NULL,
+		    vector < 3 ? vector % 2 : vector);
+		CHECK(!ibv_destroy_cq(other));
+	}
+	again();
+	SAW("ibv_create_cq", real_ctx, 5 + SPARE, NULL, 2);
+	CHECK(!ibv_destroy_cq(cq));
+}
+
 int main(void)
 {
 	rig_open();
 	test_regions();
 	test_queues();
+	test_vectors();
 	test_domains();
 	test_qps();
 	test_caps();
