@@ -39,15 +39,33 @@ static struct ibv_ah *made_ah(struct shadow_ah *s, struct ibv_ah *ah)
 enum {
 	MOST_NOWHERE = 16
 };
-static union ibv_gid nowhere[MOST_NOWHERE];
+/* from one device, port and GID, that is: another may find him */
+static struct {
+	const struct ibv_context *from;
+	uint8_t port, index;
+	union ibv_gid gid;
+} nowhere[MOST_NOWHERE];
 static unsigned int n_nowhere;
 
-static bool is_nowhere(const union ibv_gid *gid)
+static bool is_nowhere(const struct shadow_ah *s, const union ibv_gid *gid)
 {
 	for (unsigned int i = 0; i < n_nowhere; i++)
-		if (!memcmp(&nowhere[i], gid, sizeof(*gid)))
+		if (nowhere[i].from == s->ah.context &&
+		    nowhere[i].port == s->attr.port_num &&
+		    nowhere[i].index == s->source.index &&
+		    !memcmp(&nowhere[i].gid, gid, sizeof(*gid)))
 			return true;
 	return false;
+}
+
+static void note_nowhere(const struct shadow_ah *s, const union ibv_gid *gid)
+{
+	if (n_nowhere == MOST_NOWHERE)
+		return;
+	nowhere[n_nowhere].from = s->ah.context;
+	nowhere[n_nowhere].port = s->attr.port_num;
+	nowhere[n_nowhere].index = s->source.index;
+	nowhere[n_nowhere++].gid = *gid;
 }
 
 void ah_look_again(void)
@@ -68,13 +86,13 @@ struct ibv_ah *ah_make_if_found(struct shadow_ah *s, const union ibv_gid *gid)
 {
 	struct ibv_ah *ah;
 
-	if (is_nowhere(gid)) {
+	if (is_nowhere(s, gid)) {
 		errno = EHOSTUNREACH;
 		return NULL;
 	}
 	ah = ah_make_at(s, gid);
-	if (!ah && errno != ENOMEM && n_nowhere < MOST_NOWHERE)
-		nowhere[n_nowhere++] = *gid;
+	if (!ah && errno != ENOMEM)
+		note_nowhere(s, gid);
 	return ah;
 }
 

@@ -68,18 +68,23 @@ static union ibv_gid gid_of(int n)
 }
 
 /* a handle of a host, with the GID that has this number */
-static struct ibv_ah *handle_of(int n)
+static struct ibv_ah *handle_from(struct ibv_pd *of, int n, uint8_t index)
 {
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = 1,
 		.dlid = (uint16_t)n,
-		.grh = { .dgid = gid_of(n), .sgid_index = SGID_INDEX },
+		.grh = { .dgid = gid_of(n), .sgid_index = index },
 	};
-	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+	struct ibv_ah *ah = ibv_create_ah(of, &attr);
 
 	MUST(ah);
 	return ah;
+}
+
+static struct ibv_ah *handle_of(int n)
+{
+	return handle_from(pd, n, SGID_INDEX);
 }
 
 static int send_to(struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id)
@@ -282,7 +287,9 @@ static void test_elsewhere(void)
 					{ 70, 70, 0x21, 0x23 },
 					{ 70, 70, 0x22, 0x21 },
 					{ 0 } };
-	struct ibv_ah *ah, *other, *late;
+	struct ibv_ah *ah, *other, *late, *next, *far;
+	struct ibv_context *ctx2;
+	struct ibv_pd *pd2;
 	unsigned int n;
 
 	puts("datagrams follow those who are elsewhere, and no others");
@@ -346,6 +353,22 @@ static void test_elsewhere(void)
 	check_way(other, 0x12, 21, NOBODY);
 	CHECK(!tell(21, 32, 0x12, 0x82), "%s", swapped.reason);
 	check_way(other, 0x12, 32, 0x82);
+
+	puts("who is not found from one GID, or device, may be from another");
+	late = handle_from(pd, 22, SGID_INDEX);
+	next = handle_from(pd, 22, SGID_INDEX + 1);
+	MUST(ctx2 = app_open(1));
+	MUST(pd2 = ibv_alloc_pd(ctx2));
+	far = handle_from(pd2, 22, SGID_INDEX);
+	fake_fail("ibv_create_ah", EHOSTUNREACH);
+	CHECK(tell(22, 33, 0x14, 0x84) == EHOSTUNREACH);
+	CHECK(fake_dgid(fake_newest(FAKE_AH))->raw[15] == 33 &&
+	      ((struct ibv_ah *)fake_newest(FAKE_AH))->context != real_ctx);
+	check_way(late, 0x14, 22, NOBODY);
+	check_way(next, 0x14, 33, 0x84);
+	CHECK(!ibv_destroy_ah(late) && !ibv_destroy_ah(next));
+	CHECK(!ibv_destroy_ah(far) && !ibv_dealloc_pd(pd2));
+	CHECK(!ibv_close_device(ctx2));
 
 	puts("where they were is nobody any more");
 	fake_fail("ibv_create_ah", ETIMEDOUT);
