@@ -241,15 +241,20 @@ void presetup_end(bool swapped)
 		arena_drop();
 }
 
+/* All or nothing: QPs whose doorbells only some memory has would never send. */
 int presetup_let_go(struct swap *s)
 {
+	struct cover *all = NULL;
 	struct shadow_context *c;
 	int err = 0;
 
 	if (!arena_is_used())
 		return 0;
 	TAILQ_FOREACH (c, &contexts, entry)
-		err = err ? err : maps_cover(c->real->cmd_fd);
+		err = err ? err : maps_prepare(c->real->cmd_fd, &all);
+	if (!err)
+		err = maps_cover(&all);
+	maps_drop(&all);
 	return err ? swap_refuse(s, err, "mappings of a device: %s",
 				 strerror(err))
 		   : 0;

@@ -346,6 +346,37 @@ static void test_taken(void)
 	world_destroy();
 }
 
+static void test_let_go(void)
+{
+	int fd = memory(4096, 0), other_fd;
+	struct ibv_context *other;
+	char *doorbell;
+
+	puts("mappings of all devices are let go of, or none");
+	MUST(arena_is_used());
+	world_make();
+	CHECK(!recv_one(w.qp, 1));
+	MUST(write(fd, "x", 1) == 1 && dup2(fd, real_ctx->cmd_fd) >= 0);
+	doorbell = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	MUST(doorbell != MAP_FAILED);
+	other = app_open(1);
+	other_fd = ((struct ibv_context *)fake_newest(FAKE_CONTEXT))->cmd_fd;
+	suspend();
+	CHECK(layer_hold(LONG, 100, &swapped) == EBADF); /* it has no file */
+	CHECK(strstr(swapped.reason, "mappings"), "%s", swapped.reason);
+	CHECK(*doorbell == 'x' && !layer_is_held());
+	MUST(dup2(fd, other_fd) == other_fd && !close(fd));
+	CHECK(!layer_hold(LONG, 100, &swapped), "%s", swapped.reason);
+	CHECK(*doorbell == 0);
+	munmap(doorbell, 4096);
+	replace_all();
+	connect_all();
+	resume();
+	RECVS(w.real, 1);
+	world_destroy();
+	CHECK(!ibv_close_device(other) && !close(other_fd));
+}
+
 static void test_shorter(void)
 {
 	uintptr_t at = arena_next();
@@ -415,6 +446,7 @@ int main(void)
 	test_no_place();
 	test_longer();
 	test_taken();
+	test_let_go();
 	test_shorter();
 	test_fails();
 	return rig_close();
