@@ -21,6 +21,7 @@
 #include "device.h"
 #include "elsewhere.h"
 #include "section.h"
+#include "sign.h"
 #include "suspend.h"
 #include "swap.h"
 #include "words.h"
@@ -33,6 +34,7 @@ enum {
 static int sock = -1;
 static struct sockaddr_un own_name; /* of it */
 static atomic_int client = -1;
+static atomic_int served = -1; /* the same, until it is closed */
 static struct stat connection; /* of the client */
 static atomic_bool is_on; /* written before there is any object, and in a child */
 
@@ -154,10 +156,12 @@ static bool obey_lines(int fd, struct said *s)
 static void serve(int fd)
 {
 	struct said s = {};
-	bool goes_on = may_ask(fd) && !fstat(fd, &connection);
+	bool goes_on = !fstat(fd, &connection);
 
-	if (!goes_on) {
+	served = fd;
+	if (!goes_on || !may_ask(fd)) {
 		close(fd);
+		served = -1;
 		return;
 	}
 	client = fd;
@@ -172,6 +176,7 @@ static void serve(int fd)
 	elsewhere_forget();
 	if (is_connection(fd))
 		close(fd);
+	served = -1;
 }
 
 bool control_is_left(void)
@@ -276,6 +281,7 @@ static int start_thread(void)
 	return err;
 }
 
+/* What it has open of the layer would outlive the parent, and others wait for its end. */
 static void in_child(void)
 {
 	if (!is_on)
@@ -283,6 +289,10 @@ static void in_child(void)
 	is_on = false;
 	if (is_our_socket())
 		close(sock);
+	if (served >= 0 && is_connection(served))
+		close(served);
+	client = served = -1;
+	sign_hide();
 	device_in_child();
 	suspend_in_child();
 }

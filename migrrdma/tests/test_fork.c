@@ -4,10 +4,11 @@
  */
 #include <sys/socket.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 
+#include "client.h"
 #include "gate.h"
-#include "replace_rig.h"
 #include "slots_inner.h"
 #include "tell.h"
 
@@ -209,6 +210,47 @@ static void test_unplugged(void)
 	world_destroy();
 }
 
+static int has_sign(void)
+{
+	char path[64], link[256];
+	ssize_t n;
+
+	for (int fd = 0; fd < 1000; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, link, sizeof(link) - 1);
+		if (n > 0 && (link[n] = 0, strstr(link, "libmigrrdma:")))
+			return 1;
+	}
+	return 0;
+}
+
+/* The daemon learns of the end of a connection, and the plug-in of no sign that is another's. */
+static void test_files(void)
+{
+	int f = dial(), status = -1;
+	pid_t child, other;
+
+	puts("a child has no files of the layer");
+	world_make();
+	CHECK(does(f, "suspend 20000\n"));
+	child = fork();
+	if (!child) {
+		alarm(60);
+		pause();
+		_exit(0);
+	}
+	MUST(child > 0);
+	hold_and_hang_up(f, "hold 20000 5\n");
+	MUST(has_sign());
+	other = fork();
+	if (!other)
+		_exit(has_sign());
+	MUST(other > 0 && waitpid(other, &status, 0) == other);
+	CHECK(status == 0, "%#x", (unsigned int)status);
+	MUST(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
+	check_lease_ends();
+}
+
 int main(void)
 {
 	rig_open();
@@ -217,6 +259,7 @@ int main(void)
 	test_last_taken();
 	test_retired_in_child();
 	test_tell();
+	test_files();
 	test_unplugged();
 	return rig_close();
 }
