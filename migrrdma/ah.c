@@ -6,6 +6,8 @@
 
 #include "elsewhere.h"
 #include "gate.h"
+#include "gid.h"
+#include "sources.h"
 
 static struct shadow_ah *new_ah(struct ibv_pd *pd)
 {
@@ -156,17 +158,40 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	return GATED(made_ah(s, make_first(s)));
 }
 
+/*
+ * What came on the host before was sent to a GID of that: here the answer comes from one of
+ * the same family and type, of which libibverbs knows by the header.
+ */
+static int init_from_wc(const struct shadow_context *c, uint8_t port_num,
+			struct ibv_wc *wc, struct ibv_grh *grh,
+			struct ibv_ah_attr *attr)
+{
+	int err = real()->ibv_init_ah_from_wc(c->real, port_num, wc, grh, attr);
+	struct ibv_grh here;
+
+	if (!err || !c->gids || !(wc->wc_flags & IBV_WC_GRH))
+		return err;
+	for (size_t i = 0; i < c->gids->n && err; i++) {
+		here = *grh;
+		if (c->gids->all[i].port_num == port_num &&
+		    sources_set_destination(&here, &c->gids->all[i].gid))
+			err = real()->ibv_init_ah_from_wc(c->real, port_num, wc,
+							  &here, attr);
+	}
+	return err;
+}
+
 /* what it is made of is asked for first, to be remembered */
 static struct ibv_ah *create_from_wc(struct shadow_ah *s, struct ibv_wc *wc,
 				     struct ibv_grh *grh, uint8_t port_num)
 {
-	int err = real()->ibv_init_ah_from_wc(real_context(s->ah.context),
-					      port_num, wc, grh, &s->attr);
+	int err = init_from_wc(to_context(s->ah.context), port_num, wc, grh,
+			       &s->attr);
 	struct ibv_ah *ah = NULL;
 
 	s->source.index = s->attr.grh.sgid_index;
 	if (err)
-		errno = err;
+		errno = err > 0 ? err : errno;
 	else
 		ah = make_first(s);
 	return made_ah(s, ah);
@@ -214,8 +239,7 @@ int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port_num,
 	if (!is_shadow(ctx))
 		return real()->ibv_init_ah_from_wc(ctx, port_num, wc, grh,
 						   attr);
-	return GATED(real()->ibv_init_ah_from_wc(real_context(ctx), port_num,
-						 wc, grh, attr));
+	return GATED(init_from_wc(to_context(ctx), port_num, wc, grh, attr));
 }
 
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx,

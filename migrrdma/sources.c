@@ -82,10 +82,12 @@ void sources_drop(const union ibv_gid *at, uint32_t real)
 
 enum {
 	IPV6_SOURCE = 8,
+	IPV6_DESTINATION = 24,
 	IPV4 = 20, /* where such a header is */
 	IPV4_BYTES = 20,
 	IPV4_SUM = IPV4 + 10,
 	IPV4_SOURCE = IPV4 + 12,
+	IPV4_DESTINATION = IPV4 + 16,
 };
 
 static uint16_t sum_of(const uint8_t *header)
@@ -114,11 +116,11 @@ static bool is_mapped(const union ibv_gid *gid)
 	return !memcmp(gid->raw, mapped, sizeof(mapped));
 }
 
-static void set_ipv4_source(uint8_t *grh, const union ibv_gid *gid)
+static void set_ipv4(uint8_t *grh, int place, const union ibv_gid *gid)
 {
 	uint16_t sum;
 
-	memcpy(grh + IPV4_SOURCE, gid->raw + 12, 4);
+	memcpy(grh + place, gid->raw + 12, 4);
 	grh[IPV4_SUM] = grh[IPV4_SUM + 1] = 0;
 	sum = (uint16_t)~sum_of(grh + IPV4);
 	grh[IPV4_SUM] = (uint8_t)(sum >> 8);
@@ -151,8 +153,25 @@ uint32_t elsewhere_source_of(const struct ibv_context *ctx, void *grh,
 	if (is_mapped(&gid) != ipv4) /* there is no room for it */
 		return qpn;
 	if (ipv4)
-		set_ipv4_source(bytes, &gid);
+		set_ipv4(bytes, IPV4_SOURCE, &gid);
 	else
 		memcpy(bytes + IPV6_SOURCE, &gid, sizeof(gid));
 	return name;
+}
+
+bool sources_set_destination(void *grh, const union ibv_gid *gid)
+{
+	uint8_t *bytes = grh;
+	bool ipv4 = is_ipv4(bytes);
+
+	if (is_mapped(gid) != ipv4 || (!ipv4 && bytes[0] >> 4 != 6))
+		return false;
+	if (ipv4 ? bytes[IPV4_DESTINATION] >> 4 == 0xe
+		 : bytes[IPV6_DESTINATION] == 0xff)
+		return false;
+	if (ipv4)
+		set_ipv4(bytes, IPV4_DESTINATION, gid);
+	else
+		memcpy(bytes + IPV6_DESTINATION, gid, sizeof(*gid));
+	return true;
 }

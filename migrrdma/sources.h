@@ -22,4 +22,11 @@ int sources_add(const union ibv_gid *at, uint32_t real,
 /** sources_drop - who has this number there is known by that */
 void sources_drop(const union ibv_gid *at, uint32_t real);
 
+/**
+ * sources_set_destination - what came before a datagram says that it was sent to this GID
+ *
+ * Return: false if that is of another family, or it was sent to a multicast group
+ */
+bool sources_set_destination(void *grh, const union ibv_gid *gid);
+
 #endif

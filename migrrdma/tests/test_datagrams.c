@@ -593,6 +593,50 @@ static char *names(void)
 	return text;
 }
 
+/* Return: a handle of whom a datagram is from that had come to this GID, or NULL */
+static struct ibv_ah *answer_to(const union ibv_gid *gid)
+{
+	struct ibv_wc wc = { .wc_flags = IBV_WC_GRH };
+	struct ibv_ah_attr attr;
+	struct ibv_ah *ah;
+
+	memcpy(arrived + 24, gid, sizeof(*gid));
+	ah = ibv_create_ah_from_wc(pd, &wc, (struct ibv_grh *)arrived, 1);
+	CHECK(!memcmp(arrived + 24, gid, sizeof(*gid)));
+	CHECK(!ibv_init_ah_from_wc(ctx, 1, &wc, (struct ibv_grh *)arrived,
+				   &attr) == !!ah);
+	return ah;
+}
+
+static void test_answers(void)
+{
+	static const union ibv_gid group = { .raw = { 0xff, [15] = 1 } };
+	const union ibv_gid was = gid_of(99);
+	struct ibv_wc wc = { .wc_flags = IBV_WC_GRH };
+	struct ibv_ah *ah;
+
+	puts("answers to what had come before, by its completion");
+	header_6(50);
+	MUST(ah = answer_to(&was));
+	CHECK(fake_last.ah.grh.sgid_index == 1, "%u",
+	      fake_last.ah.grh.sgid_index);
+	check_way(ah, 0x11, 50, 0x11);
+	CHECK(!ibv_destroy_ah(ah));
+	FAILS_WITH(ENOENT, answer_to(&group));
+
+	header_4(3);
+	arrived[0] = 0;
+	arrived[39] = 9;
+	MUST(ah = ibv_create_ah_from_wc(pd, &wc, (struct ibv_grh *)arrived, 1));
+	CHECK(fake_last.ah.grh.sgid_index == 5, "%u",
+	      fake_last.ah.grh.sgid_index);
+	CHECK(arrived[39] == 9);
+	CHECK(!ibv_destroy_ah(ah));
+	arrived[36] = (char)0xe1;
+	FAILS_WITH(ENOENT, ibv_create_ah_from_wc(pd, &wc,
+						 (struct ibv_grh *)arrived, 1));
+}
+
 static void test_other_host(void)
 {
 	struct ibv_gid_entry before[FAKE_GIDS];
@@ -611,6 +655,9 @@ static void test_other_host(void)
 	fake_gids[7] = fake_gids[SGID_INDEX];
 	fake_gids[7].gid_index = 7;
 	fake_gids[SGID_INDEX].gid.raw[15] = 0x80;
+	fake_gids[0].port_num = 2;
+	fake_gids[5].gid =
+		(union ibv_gid){ .raw = { [10] = 0xff, 0xff, 10, 10, 0, 7 } };
 	world_leaves_host();
 	fake_fail_later("ibv_create_ah", ETIMEDOUT, 1);
 	CHECK(!layer_replace(NULL, 0, LONG, &swapped), "%s", swapped.reason);
@@ -620,9 +667,11 @@ static void test_other_host(void)
 	CHECK(!layer_connect(&swapped), "%s", swapped.reason);
 	resume();
 	CHECK(fake_last.ah.grh.sgid_index == 7);
+	CHECK(!memcmp(&fake_last.ah.grh.dgid, &fake_gids[7].gid, 16));
+
+	test_answers();
 
 	puts("and what goes to who is nowhere goes to nobody, here");
-	CHECK(!memcmp(&fake_last.ah.grh.dgid, &fake_gids[7].gid, 16));
 	check_way(gone, 0x11, fake_gids[7].gid.raw[15], NOBODY);
 	check_way(too, 0x11, fake_gids[7].gid.raw[15], NOBODY);
 	check_way(ah, 0x11, 50, 0x11);

@@ -249,6 +249,38 @@ const union ibv_gid *fake_dgid(const struct ibv_ah *real)
 	return &((const struct fake_ah *)real)->dgid;
 }
 
+/* in the kernel's table, in which there are no groups */
+static int find_gid(const union ibv_gid *gid)
+{
+	for (int i = 0; i < FAKE_GIDS; i++)
+		if (!memcmp(&fake_gids[i].gid, gid, sizeof(*gid)))
+			return i;
+	errno = ENOENT;
+	return -1;
+}
+
+static int set_way_back(const struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	union ibv_gid to = { .raw = { [10] = 0xff, 0xff } }, from = to;
+	const uint8_t *ipv4 = (const uint8_t *)grh + 20;
+	int index;
+
+	if (*(const uint8_t *)grh >> 4 == 6) {
+		to = grh->dgid;
+		from = grh->sgid;
+	} else {
+		memcpy(from.raw + 12, ipv4 + 12, 4);
+		memcpy(to.raw + 12, ipv4 + 16, 4);
+	}
+	index = find_gid(&to);
+	if (index < 0)
+		return index;
+	attr->is_global = 1;
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.dgid = from;
+	return 0;
+}
+
 int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port_num,
 			struct ibv_wc *wc, struct ibv_grh *grh,
 			struct ibv_ah_attr *attr)
@@ -258,7 +290,7 @@ int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port_num,
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
 	attr->port_num = port_num;
-	return 0;
+	return wc->wc_flags & IBV_WC_GRH ? set_way_back(grh, attr) : 0;
 }
 
 /* libibverbs calls these two by their names, too */
