@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "gid.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
-enum {
-	MOST_GIDS = 1024 /* of all ports: an ioctl takes no more than 64 KiB */
-};
+#include "successor.h"
 
 struct gids *gids_get(struct ibv_context *real_ctx)
 {
@@ -81,15 +78,6 @@ int gids_note(struct shadow_context *c, struct swap *s)
 
 /* --- on the next one --- */
 
-static const char *family(const union ibv_gid *gid)
-{
-	const struct in6_addr *addr = (const struct in6_addr *)gid->raw;
-
-	if (IN6_IS_ADDR_V4MAPPED(addr))
-		return "IPv4";
-	return IN6_IS_ADDR_LINKLOCAL(addr) ? "link-local" : "IPv6";
-}
-
 static const char *type(uint32_t type)
 {
 	switch (type) {
@@ -118,32 +106,6 @@ const struct ibv_gid_entry *gids_any(const struct gids *gids, uint32_t port)
 	return any;
 }
 
-/* how well it takes that one's place; 0: not at all */
-static int rank(const struct ibv_gid_entry *e, const struct ibv_gid_entry *was,
-		uint32_t index)
-{
-	if (e->port_num != was->port_num || e->gid_type != was->gid_type ||
-	    strcmp(family(&e->gid), family(&was->gid)))
-		return 0;
-	if (!memcmp(&e->gid, &was->gid, sizeof(e->gid)))
-		return 3;
-	return e->gid_index == index ? 2 : 1;
-}
-
-static const struct ibv_gid_entry *successor(const struct gids *gids,
-					     const struct ibv_gid_entry *was,
-					     uint32_t index)
-{
-	const struct ibv_gid_entry *best = NULL, *e;
-
-	for (size_t i = 0; i < gids->n; i++) {
-		e = &gids->all[i];
-		if (rank(e, was, index) > (best ? rank(best, was, index) : 0))
-			best = e;
-	}
-	return best;
-}
-
 int gid_find(struct source_gid *source, const struct shadow_context *c,
 	     struct swap *s, const char *what, uint32_t which)
 {
@@ -151,13 +113,13 @@ int gid_find(struct source_gid *source, const struct shadow_context *c,
 
 	if (!was->port_num || !c->gids)
 		return 0;
-	best = successor(c->gids, was, source->index);
+	best = successor_of(c->gids->all, c->gids->n, was, source->index);
 	if (!best)
 		return swap_refuse(
 			s, EADDRNOTAVAIL,
 			"%s 0x%06x: port %u has no GID of type %s, %s", what,
 			which, was->port_num, type(was->gid_type),
-			family(&was->gid));
+			successor_family(&was->gid));
 	source->index = (uint8_t)best->gid_index;
 	return 0;
 }

@@ -3,12 +3,14 @@
  * What a shadow process has to make, in the order and with all that build.c will ask the
  * provider for. Objects that others are made of are called by their places in the lists.
  */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "arena.h"
 #include "build.h"
+#include "gid.h"
 #include "presetup.h"
 #include "record.h"
 #include "tell.h"
@@ -29,7 +31,7 @@
 
 /* --- what cannot be told --- */
 
-static int check_context(const struct shadow_context *c, struct swap *s)
+static int check_context(struct shadow_context *c, struct swap *s)
 {
 	const char *name = c->verbs.context.device->name, *at = name;
 	const struct shadow_pd *pd;
@@ -65,12 +67,12 @@ static int check_context(const struct shadow_context *c, struct swap *s)
 			return swap_refuse(s, EOPNOTSUPP, "QP 0x%06x %s",
 					   qp->qp.qp_num, why);
 	}
-	return 0;
+	return gids_note(c, s);
 }
 
 static int check(struct swap *s)
 {
-	const struct shadow_context *c;
+	struct shadow_context *c;
 	int err = 0;
 
 	if (TAILQ_EMPTY(&contexts))
@@ -118,10 +120,14 @@ static void tell_srq(FILE *f, struct shadow_context *c, struct shadow_srq *srq)
 		srq->extended, a->comp_mask);
 }
 
-static void tell_attr(FILE *f, const struct ibv_qp_attr *a)
+/* @gid: its own one, if it has one */
+static void tell_attr(FILE *f, const struct ibv_qp_attr *a,
+		      const struct ibv_gid_entry *gid)
 {
 	const struct ibv_global_route *grh = &a->ah_attr.grh;
+	char text[INET6_ADDRSTRLEN];
 
+	inet_ntop(AF_INET6, gid->gid.raw, text, sizeof(text));
 	fprintf(f,
 		", \"attr\": {\"pkey_index\": %u, \"port\": %u, \"access\": %u, "
 		"\"qkey\": %u, \"mtu\": %d, \"rq_psn\": %u, \"sq_psn\": %u, "
@@ -130,14 +136,14 @@ static void tell_attr(FILE *f, const struct ibv_qp_attr *a)
 		"\"rnr_retry\": %u, \"sgid_index\": %u, \"hop_limit\": %u, "
 		"\"traffic_class\": %u, \"flow_label\": %u, \"dlid\": %u, "
 		"\"sl\": %u, \"path_bits\": %u, \"static_rate\": %u, "
-		"\"ah_port\": %u}",
+		"\"ah_port\": %u, \"gid\": \"%s\", \"gid_type\": %u}",
 		a->pkey_index, a->port_num, a->qp_access_flags, a->qkey,
 		a->path_mtu, a->rq_psn, a->sq_psn, a->max_dest_rd_atomic,
 		a->max_rd_atomic, a->min_rnr_timer, a->timeout, a->retry_cnt,
 		a->rnr_retry, grh->sgid_index, grh->hop_limit,
 		grh->traffic_class, grh->flow_label, a->ah_attr.dlid,
 		a->ah_attr.sl, a->ah_attr.src_path_bits, a->ah_attr.static_rate,
-		a->ah_attr.port_num);
+		a->ah_attr.port_num, text, gid->gid_type);
 }
 
 /* masks and states: the first one is made with the QP, others when it is connected */
@@ -149,7 +155,7 @@ static void tell_steps(FILE *f, const struct shadow_qp *qp)
 
 	if (!mask)
 		return;
-	tell_attr(f, &a);
+	tell_attr(f, &a, &qp->source.was);
 	fprintf(f, ", \"steps\": [[%d, %d]", mask, a.qp_state);
 	if (state == IBV_QPS_RTR || state == IBV_QPS_RTS)
 		fprintf(f, ", [%d, %d]", record_step(qp, IBV_QPS_RTR, &a),

@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "make.h"
+#include "successor.h"
 
 struct made {
 	struct ibv_context *ctx;
@@ -16,6 +17,8 @@ struct made {
 	struct ibv_cq **cqs;
 	struct ibv_srq **srqs;
 	int n_pds, n_channels, n_cqs, n_srqs;
+	struct ibv_gid_entry gids[MOST_GIDS]; /* of the device */
+	ssize_t n_gids;
 	char *reason;
 	size_t bytes;
 };

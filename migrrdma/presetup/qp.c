@@ -17,6 +17,7 @@ struct shadow {
 	struct ibv_qp *qp;
 	uint32_t qpn; /* that the process knows */
 	struct ibv_qp_attr attr;
+	struct ibv_gid_entry was; /* its GID, on the host where the process is */
 	int steps, mask[MOST_STEPS];
 	enum ibv_qp_state state[MOST_STEPS];
 };
@@ -46,15 +47,19 @@ static bool step_qp(struct shadow *s, int i, int *err)
 	return !*err;
 }
 
-static bool read_attr(struct ibv_qp_attr *a, json_t *json)
+static bool read_attr(struct shadow *s, json_t *json)
 {
-	int pkey, port, qkey, mtu, dest_rd, rd, timer, timeout, retry, rnr;
+	struct ibv_qp_attr *a = &s->attr;
+	const char *gid;
+	int type, pkey, port, qkey, mtu, dest_rd, rd, timer, timeout, retry,
+		rnr;
 	int sgid, hops, class, dlid, sl, bits, rate, ah_port;
 
 	if (json_unpack(
 		    json,
 		    "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
-		    "s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i !}",
+		    "s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
+		    "s:s, s:i !}",
 		    "pkey_index", &pkey, "port", &port, "access",
 		    &a->qp_access_flags, "qkey", &qkey, "mtu", &mtu, "rq_psn",
 		    &a->rq_psn, "sq_psn", &a->sq_psn, "dest_rd_atomic",
@@ -63,8 +68,11 @@ static bool read_attr(struct ibv_qp_attr *a, json_t *json)
 		    "sgid_index", &sgid, "hop_limit", &hops, "traffic_class",
 		    &class, "flow_label", &a->ah_attr.grh.flow_label, "dlid",
 		    &dlid, "sl", &sl, "path_bits", &bits, "static_rate", &rate,
-		    "ah_port", &ah_port))
+		    "ah_port", &ah_port, "gid", &gid, "gid_type", &type) ||
+	    inet_pton(AF_INET6, gid, s->was.gid.raw) != 1)
 		return false;
+	s->was.gid_type = (uint32_t)type;
+	s->was.port_num = (uint32_t)ah_port;
 	a->pkey_index = (uint16_t)pkey;
 	a->port_num = (uint8_t)port;
 	a->qkey = (uint32_t)qkey;
@@ -95,7 +103,7 @@ static bool read_steps(struct shadow *s, json_t *attr, json_t *steps)
 
 	if (!steps)
 		return true;
-	if (!read_attr(&s->attr, attr) || json_array_size(steps) > MOST_STEPS)
+	if (!read_attr(s, attr) || json_array_size(steps) > MOST_STEPS)
 		return false;
 	json_array_foreach (steps, i, step) {
 		if (json_unpack(step, "[i, i !]", &s->mask[i], &state))
@@ -103,6 +111,29 @@ static bool read_steps(struct shadow *s, json_t *attr, json_t *steps)
 		s->state[i] = (enum ibv_qp_state)state;
 		s->steps++;
 	}
+	return true;
+}
+
+/* as the process will, in gid.c */
+static bool find_gid(struct made *m, struct shadow *s)
+{
+	struct ibv_global_route *grh = &s->attr.ah_attr.grh;
+	const struct ibv_gid_entry *best;
+	bool needs_one = false;
+
+	for (int i = 0; i < s->steps; i++)
+		needs_one |= s->mask[i] & IBV_QP_AV;
+	if (!needs_one)
+		return true;
+	if (!m->n_gids)
+		m->n_gids = ibv_query_gid_table(m->ctx, m->gids, MOST_GIDS, 0);
+	if (m->n_gids < 0)
+		return make_failed(m, "GIDs", (int)-m->n_gids);
+	best = successor_of(m->gids, (size_t)m->n_gids, &s->was,
+			    grh->sgid_index);
+	if (!best)
+		return make_fail(m, "no GID for QP %u", s->qpn);
+	grh->sgid_index = (uint8_t)best->gid_index;
 	return true;
 }
 
@@ -131,6 +162,8 @@ bool make_qp(struct made *m, json_t *json)
 	    !IS_PLACE(m, cqs, recv) || !IS_PLACE(m, srqs, srq) ||
 	    !read_steps(s, attr, steps))
 		return make_fail(m, "a QP in the record is none");
+	if (!find_gid(m, s))
+		return false;
 	a.qp_type = (enum ibv_qp_type)type;
 	a.send_cq = AT(m, cqs, send);
 	a.recv_cq = AT(m, cqs, recv);

@@ -68,7 +68,12 @@ static void test_record(void)
 	told("\"send_cq\": 0, \"recv_cq\": 0, \"srq\": 0");
 	told("\"access\": 6, \"qkey\": 0, \"mtu\": 3, \"rq_psn\": 222, "
 	     "\"sq_psn\": 111, ");
-	told("\"steps\": [[57, 1], [");
+	told("\"ah_port\": 1, \"gid\": \"fe00::3\", \"gid_type\": 2}, "
+	     "\"steps\": [[57, 1], [");
+	fake_fail("_ibv_query_gid_table", EOPNOTSUPP);
+	text = record(&err);
+	CHECK(err == EOPNOTSUPP && strstr(swapped.reason, "GIDs of fake0"));
+	free(text);
 	suspend();
 	told("\"pds\": 1");
 	resume();
