@@ -172,7 +172,7 @@ static void test_late(void)
 	puts("of a partner, when time is up");
 	CHECK(!suspend_one(w.qp, LONG));
 	at_once = false;
-	CHECK(layer_replace(&w.qp->qp_num, 1, 10, &swapped) == ETIMEDOUT);
+	CHECK(layer_replace(&w.qp->qp_num, 1, 500, &swapped) == ETIMEDOUT);
 	CHECK(strstr(swapped.reason, "is not unbound"), "%s", swapped.reason);
 	at_once = true;
 	fake_finish(w.real, UINT_MAX, IBV_WC_SUCCESS);
