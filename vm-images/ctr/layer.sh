@@ -91,7 +91,7 @@ has_rdma_files()
 {
 	local pid p
 
-	pid=$(cmd_pid) || return
+	pid=$(first_pid) || return
 	# links go while they are read
 	grep -q ^/dev/infiniband/ < <(
 		for p in /proc/[0-9]*; do

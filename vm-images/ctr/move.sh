@@ -20,8 +20,9 @@ doors_open() # SUBCOMMAND: of runc
 		trap : HUP INT TERM
 		export MIGR_CTR_DOOR=$door MIGR_CTR_LINK=$veth
 		export PATH=/opt/migr/libexec:$PATH
-		# Neither we nor our peer must wait for what runc leaves open.
-		exec {go}>&- {says}>&- {lock}>&-
+		# Neither we nor our peer must wait for what runc leaves open. The lock
+		# stays: if we are killed, nobody takes what is being dumped for what runs.
+		exec {go}>&- {says}>&-
 		layer_is_ours
 		[ -z "$to" ] || exec {to}>&- {from}<&-
 		rc=0
@@ -138,6 +139,7 @@ move_ends()
 			has_arrived $code
 		elif [ $code -lt 128 ] || [ -z "$packed" ]; then
 			[ -z "$why" ] || echo "migr-ctr: $why" >&2
+			rm -f "$dir/whole" # it is nowhere else
 			comes_back
 			after_dump
 			layer_goes_back

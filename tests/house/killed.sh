@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# migr-ctr move is killed: whoever comes then is told that the container is stopped, where
+# its image is, and where it may run instead, and nobody destroys that image.
+
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p "$tmp"/{bin,netns,ctr,at}
+export HOUSE=$tmp HOUSE_PID=$$
+ip=10.20.0.143
+
+tool() # NAME, with its script as stdin
+{
+	cat >"$tmp/bin/$1"
+	chmod +x "$tmp/bin/$1"
+}
+here() # FILE: what it says of a node is of this one
+{
+	sed "s,/run/netns,$tmp/netns,; s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
+		s,/dev/infiniband,$tmp/dev,g
+		s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1)," "$1"
+}
+here "$tree/vm-images/migr-ctr" | tool migr-ctr
+mkdir -p "$tmp/libexec/migr-ctr"
+for t in bundle.sh layer.sh move.sh; do
+	here "$tree/vm-images/ctr/$t" >"$tmp/libexec/migr-ctr/$t"
+done
+for t in mount mountpoint jq arping; do echo '#!/bin/sh' | tool $t; done
+printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount
+tool ip <<'END'
+#!/bin/bash
+case "$*" in
+"netns add "*) ln -s "/proc/$HOUSE_PID/ns/net" "$HOUSE/netns/$3" ;;
+"netns del "*) rm "$HOUSE/netns/$3" ;;
+esac
+END
+
+# Whoever comes to a point says so, and goes on when it may.
+# shellcheck disable=SC2016 # expanded there
+comes='comes() { : >"$HOUSE/at/$1"; while [ -e "$HOUSE/stop_at_$1" ]; do sleep 0.05; done; }'
+tool runc <<END
+#!/bin/bash
+$comes
+$(cat <<'REST'
+name=${*: -1} do=
+while [ $# -gt 0 ]; do
+	case $1 in
+	run | checkpoint | restore) do=$1 ;;
+	--pid-file) pid=$2 ;;
+	--image-path) image=$2 ;;
+	esac
+	shift
+done
+end()
+{
+	local pid
+
+	pid=$(cat "$HOUSE/ctr/$name/pid") || return 0
+	kill -KILL "$pid"
+	while [ -n "$(tr '\0' . <"/proc/$pid/cmdline")" ]; do sleep 0.05; done
+} 2>/dev/null
+if [ -n "${MIGR_CTR_DOOR-}" ]; then
+	echo ready >"$MIGR_CTR_DOOR/says"
+	read -r word <"$MIGR_CTR_DOOR/go"
+	[ "$word" = dump ] || exit 1
+fi
+case $do in
+run | restore)
+	sleep 600 &
+	echo $! >"$pid"
+	;;
+checkpoint)
+	comes dump
+	end
+	head -c 1M /dev/zero >"$image/pages-1.img"
+	echo image >"$image/inventory.img"
+	[ -z "${MIGR_CTR_DOOR-}" ] || echo criu 0 1<>"$MIGR_CTR_DOOR/says"
+	;;
+*) end ;;
+esac
+REST
+)
+END
+# the other node, which reads all, if it may, and then says nothing
+tool ssh <<END
+#!/bin/bash
+$comes
+printf '%s\n' ready 2 '[]'
+for i in {1..8}; do read -r _; done
+comes image
+cat >/dev/null
+comes end
+END
+PATH=$tmp/bin:$PATH
+ends()
+{
+	rm -f "$tmp"/stop_at_*
+	migr-ctr delete one >/dev/null || true
+	end_house
+}
+trap ends EXIT
+
+until_true() # CMD...
+{
+	local n
+
+	for n in {1..600}; do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	fail "not within a minute ($n): $*"
+}
+is_free() { flock -n "$tmp/ctr/.one.lock" true; }
+there_is() { [ -e "$1" ]; }
+
+says() # TEXT COMMAND...: it fails, and says so
+{
+	local said
+
+	! said=$(timeout 60 migr-ctr "${@:2}" 2>&1) || fail "not refused: ${*:2}"
+	[[ $said = *"$1"* ]] || fail "'$1' is not in what $2 says: $said"
+}
+
+killed_at() # POINT
+{
+	rm -f "$tmp/at/$1"
+	touch "$tmp/stop_at_$1"
+	migr-ctr move --by protocol one n9 2>"$tmp/errors" &
+	until_true there_is "$tmp/at/$1"
+	# all that it waits for
+	[ "$1" != end ] || until_true there_is "$tmp/ctr/one/whole"
+	kill -KILL $!
+}
+
+comes_back()
+{
+	migr-ctr restore one $ip
+	migr-ctr pid one >"$tmp/out" 2>&1 || fail "it does not run"
+	[ "$(wc -l <"$tmp/out")" = 1 ] || fail "it says more: $(<"$tmp/out")"
+}
+
+image="its image is kept in $tmp/ctr/one/image: migr-ctr restore one $ip"
+
+migr-ctr create one $ip -- true
+say "killed while CRIU dumps: nobody else begins with it"
+killed_at dump
+says "another command is at work" move --by protocol one n9
+rm "$tmp/stop_at_dump"
+until_true is_free
+[ -s "$tmp/ctr/one/image/inventory.img" ] || fail "there is no image"
+
+say "whoever comes then is told where it is"
+for c in pid exit checkpoint; do
+	says "one is stopped; $image" $c one
+done
+says "one is stopped; $image" move --by protocol one n9
+says "one is stopped; $image" create one $ip -- true
+echo word >"$tmp/ctr/one/run/out"
+[ "$(migr-ctr out one 2>"$tmp/errors")" = word ] || fail "it does not say what it has said"
+grep -qF "$image" "$tmp/errors" || fail "of its output it says: $(<"$tmp/errors")"
+
+say "and it makes no room for another one"
+! printf '%s\n' 10.20.0.144 / '' {} 2 '[]' 2 '[]' | migr-ctr receive one 2>"$tmp/errors" ||
+	fail "it does"
+grep -qF "$image, or migr-ctr delete one" "$tmp/errors" || fail "it says: $(<"$tmp/errors")"
+! migr-ctr take one </dev/null 2>"$tmp/errors" || fail "it does"
+comes_back
+
+say "one that has ended since is not stopped"
+kill "$(<"$tmp/ctr/one/pid")"
+until_true eval '! migr-ctr pid one 2>&1'
+[ -z "$(migr-ctr pid one 2>&1)" ] || fail "it says: $(migr-ctr pid one 2>&1)"
+migr-ctr delete one >/dev/null
+migr-ctr create one $ip -- true
+
+say "killed while the image travels"
+killed_at image
+rm "$tmp/stop_at_image"
+until_true is_free
+says "one is stopped; $image" pid one
+comes_back
+
+say "killed when all of it may be there"
+killed_at end
+rm "$tmp/stop_at_end"
+until_true is_free
+says "one is stopped, unless it runs on n9; $image" pid one
+comes_back
