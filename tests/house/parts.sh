@@ -3,7 +3,8 @@
 #
 # Parts of lab by themselves: for how long an answer about KVM is believed, who
 # holds the toolbox's root for lab ssh, lab reboot of a node that dies, from where a
-# root is made, make soak, a bench on a lab that was up before, and devices of containers.
+# root is made, make soak, a bench on a lab that was up before, devices of containers, and
+# how they move.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -218,3 +219,56 @@ for _ in 1 2 3; do
 done
 wait_for_each() { local p; for p; do wait "$p" || return; done; }
 wait_for_each "${made[@]}" || fail "not all have their devices"
+
+say "migr-ctr: how a container moves goes by the devices that it has open"
+# shellcheck source=/dev/null
+. <(sed "s,/proc/,$tmp/proc/,g; s,/sys/,$tmp/sys/,g" "$tree/vm-images/ctr/layer.sh")
+first_pid() { echo 100; }
+is_under_layer() { [ -n "$layered" ]; }
+has_open() # PID FILE...
+{
+	local i=3 f
+
+	rm -rf "$tmp/proc/$1/fd"
+	mkdir -p "$tmp/proc/$1"/{ns,fd}
+	[ -e "$tmp/proc/$1/ns/pid" ] || ln -s "$tmp/proc/100/pids" "$tmp/proc/$1/ns/pid"
+	for f in "${@:2}"; do ln -s "$f" "$tmp/proc/$1/fd/$((i++))"; done
+}
+moves() # HOW
+{
+	[ "$(moves_by)" = "$1" ] || fail "by $(moves_by) instead of $1"
+}
+mkdir -p "$tmp/proc/100" "$tmp/sys"/{module/rdma_rxe/parameters,class/infiniband/{rxe0,mlx5_0,siw0}} \
+	"$tmp/sys/class/infiniband_verbs"/uverbs{0,1,2}
+: >"$tmp/proc/100/pids"
+i=0
+for d in rxe0 mlx5_0 siw0; do
+	echo $d >"$tmp/sys/class/infiniband_verbs/uverbs$i/ibdev"
+	i=$((i + 1))
+	echo "1: CA" >"$tmp/sys/class/infiniband/$d/node_type"
+done
+echo "4: RNIC" >"$tmp/sys/class/infiniband/siw0/node_type"
+echo fabric | tee "$tmp/sys/class/infiniband"/{rxe0,siw0}/parent >/dev/null
+has_open 100 /run/out
+has_open 101 /dev/null
+has_open 200
+rm "$tmp/proc/200/ns/pid"
+echo >"$tmp/proc/200/ns/pid" # of another container
+ln -s /dev/infiniband/uverbs1 "$tmp/proc/200/fd/3"
+for layered in '' yes; do
+	: >"$tmp/sys/module/rdma_rxe/parameters/migr_key"
+	moves protocol
+	rm "$tmp/sys/module/rdma_rxe/parameters/migr_key"
+	moves "$([ -n "$layered" ] && echo layer || echo protocol)"
+done
+has_open 101 /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm
+moves layer
+: >"$tmp/sys/module/rdma_rxe/parameters/migr_key"
+moves protocol
+for d in 1 2 3; do
+	has_open 10$((d + 1)) "/dev/infiniband/uverbs$d"
+	moves layer
+	layered='' moves protocol
+	has_open 10$((d + 1))
+done
+moves protocol

@@ -19,11 +19,27 @@ is_under_layer() { jq -e '.process.env | any(startswith("MIGRRDMA_DIR="))' \
 
 moves_by() # what is to be used if nobody says
 {
-	if [ ! -e /sys/module/rdma_rxe/parameters/migr_key ] && is_under_layer; then
-		echo layer
-	else
+	local file
+
+	is_under_layer || { echo protocol; return; }
+	for file in $(rdma_files); do
+		[[ $file != uverbs* ]] || is_rxe "$file" || { echo layer; return; }
+	done
+	# all are of rdma_rxe, or there are none
+	if [ -e /sys/module/rdma_rxe/parameters/migr_key ]; then
 		echo protocol
+	else
+		echo layer
 	fi
+}
+
+# the only software HCA that shows its parent; siw is an RNIC
+is_rxe() # uverbsN
+{
+	local dev
+
+	dev=/sys/class/infiniband/$(cat "/sys/class/infiniband_verbs/$1/ibdev" 2>/dev/null)
+	[ -e "$dev/parent" ] && grep -qs ^1 "$dev/node_type"
 }
 
 # Who this host is to migrd: as its unit has it, or a node of the lab
@@ -87,23 +103,22 @@ layer_do() # COMMAND WORD: and it says that it has
 	(trap '' PIPE; echo "$1" >&"$layer_to") 2>/dev/null && layer_says "$2"
 }
 
-has_rdma_files()
+rdma_files() # that its processes have open: uverbs0, ...
 {
 	local pid p
 
 	pid=$(first_pid) || return
 	# links go while they are read
-	grep -q ^/dev/infiniband/ < <(
-		for p in /proc/[0-9]*; do
-			[ ! "$p/ns/pid" -ef "/proc/$pid/ns/pid" ] || readlink "$p"/fd/*
-		done 2>/dev/null)
+	for p in /proc/[0-9]*; do
+		[ ! "$p/ns/pid" -ef "/proc/$pid/ns/pid" ] || readlink "$p"/fd/*
+	done 2>/dev/null | sed -n 's,^/dev/infiniband/,,p' | sort -u
 }
 
 # Who is not known is not stopped, and then it cannot be dumped. Whoever has told what is to
 # be made is known.
 layer_knows()
 {
-	[ "$layer_records" = '[]' ] && has_rdma_files || return 0
+	[ "$layer_records" = '[]' ] && [ -n "$(rdma_files)" ] || return 0
 	echo "processes $name" | migrd-say "${layer_keys[@]}" "$HOSTNAME" | tail -n 1 |
 		jq -e --arg at "/$name/run/migrrdma/" \
 			'[.processes[].socket | select(contains($at))] != []' >/dev/null
