@@ -73,6 +73,8 @@ struct layer_proc {
 	bool open;
 	char host[MOST_HOST], id[MOST_ID];
 	bool by_gid; /* that is an address of its QPs, which may be a container's */
+	struct in6_addr *reached; /* other ones, where the same host answers */
+	size_t n_reached;
 	bool is_mover;
 	int inner; /* its number in the container */
 	struct layer_names names;
@@ -215,6 +217,16 @@ bool layer_is_id(const char *id);
 /* the process that has the peer of a QP, and its host */
 bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
 		     char *id, char *reason, size_t bytes);
+
+/* Of a host that was found by a GID nothing is believed about QPs at other ones, unless it
+ * answers there, too.
+ *
+ * Return: false, and the reason in @reason, if it does not
+ */
+bool layer_reach(struct layer *l, struct layer_proc *p,
+		 const struct in6_addr *gid, char *reason, size_t bytes);
+/* It has. */
+bool layer_is_reached(const struct layer_proc *p, const struct in6_addr *gid);
 
 /* Of who names QPs to be sent datagrams to, or, with @all, to be connected to, that are not its
  * own nothing is believed: it fails. Daemons are not asked of what layer_prove_next() has

@@ -179,9 +179,8 @@ static bool find_peer(struct layer *l, struct layer_qp *qp)
 	char reason[512];
 
 	qp->to = names_itself(l, qp);
-	if (qp->to)
-		return true;
-	if (layer_ask_whose(l, qp, host, id, reason, sizeof(reason))) {
+	if (!qp->to &&
+	    layer_ask_whose(l, qp, host, id, reason, sizeof(reason))) {
 		qp->to = known(l, id);
 		if (!qp->to) {
 			qp->to = add(l, host, true, id, reason, sizeof(reason));
@@ -189,7 +188,8 @@ static bool find_peer(struct layer *l, struct layer_qp *qp)
 				qp->to = NULL;
 		}
 	}
-	if (qp->to)
+	if (qp->to &&
+	    layer_reach(l, qp->to, &qp->at_gid, reason, sizeof(reason)))
 		return true;
 	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
 	return layer_fail(l, "the peer of QP %u, QP %u at %s: %s", qp->qpn,
@@ -222,7 +222,8 @@ static bool match(struct layer *l, struct layer_proc *p, struct layer_qp *qp)
 	peer = layer_names_qp(&qp->to->names, qp->peer_qpn);
 	if (peer && peer->connected && peer->real == qp->at_qpn &&
 	    same_gid(&peer->gid, &qp->at_gid) && peer->peer_qpn == qp->qpn &&
-	    peer->at_qpn == qp->real && same_gid(&peer->at_gid, &qp->gid)) {
+	    peer->at_qpn == qp->real && same_gid(&peer->at_gid, &qp->gid) &&
+	    layer_is_reached(qp->to, &qp->at_gid)) {
 		qp->to_gid = qp->at_gid;
 		peer->to = p;
 		peer->to_gid = peer->at_gid;

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool layer_is_id(const char *id)
@@ -119,6 +120,48 @@ void layer_hosts_end(struct layer *l)
 }
 
 /* --- whose a queue pair is --- */
+
+bool layer_is_reached(const struct layer_proc *p, const struct in6_addr *gid)
+{
+	char host[MOST_HOST];
+
+	if (!p->by_gid)
+		return true;
+	layer_host_of(gid, host);
+	if (!strcmp(host, p->host))
+		return true;
+	for (size_t i = 0; i < p->n_reached; i++)
+		if (!memcmp(&p->reached[i], gid, sizeof(*gid)))
+			return true;
+	return false;
+}
+
+bool layer_reach(struct layer *l, struct layer_proc *p,
+		 const struct in6_addr *gid, char *reason, size_t bytes)
+{
+	char host[MOST_HOST];
+	struct in6_addr *all;
+	struct conn *c;
+	bool is_new;
+
+	if (layer_is_reached(p, gid))
+		return true;
+	layer_host_of(gid, host);
+	c = daemon_of(l, host, true, &is_new, now_ms() + PATIENCE_MS, reason,
+		      bytes);
+	if (!c)
+		return false;
+	snprintf(reason, bytes, "process %s is not on the host with that GID",
+		 p->id);
+	all = tls_same_peer(c->ssl, p->conn.ssl)
+		      ? realloc(p->reached, (p->n_reached + 1) * sizeof(*all))
+		      : NULL;
+	if (!all)
+		return false;
+	p->reached = all;
+	p->reached[p->n_reached++] = *gid;
+	return true;
+}
 
 bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
 		     char *id, char *reason, size_t bytes)

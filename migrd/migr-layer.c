@@ -87,6 +87,7 @@ static void end(struct layer *l)
 		layer_close(p);
 		layer_names_free(&p->names);
 		json_decref(p->answer);
+		free(p->reached);
 		free(p->text);
 		free(p);
 	}

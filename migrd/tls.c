@@ -149,3 +149,11 @@ void tls_peer(SSL *ssl, char *name, size_t bytes)
 		snprintf(name, bytes, "no name");
 	note_clean(name);
 }
+
+bool tls_same_peer(SSL *a, SSL *b)
+{
+	const X509 *one = SSL_get0_peer_certificate(a),
+		   *other = SSL_get0_peer_certificate(b);
+
+	return one && other && !X509_cmp(one, other);
+}

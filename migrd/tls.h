@@ -47,4 +47,7 @@ void tls_reason(SSL *ssl, int ret, char *reason, size_t bytes);
 /* the common name of the peer's certificate, fit for a log */
 void tls_peer(SSL *ssl, char *name, size_t bytes);
 
+/* Have both peers shown the same certificate? */
+bool tls_same_peer(SSL *a, SSL *b);
+
 #endif

@@ -19,7 +19,7 @@
 
 char dir[64] = "/tmp/migrd-test-XXXXXX";
 char answer[ANSWER_ROOM];
-static pid_t daemon_pid;
+static pid_t daemon_pid, other_pid;
 static char port[8];
 
 void rig_begin(void)
@@ -65,23 +65,25 @@ static void choose_port(void)
 	close(fd);
 }
 
-static void become_daemon(const char *first, const char *second)
+static void become_daemon(const char *name, const char *address,
+			  const char *log_name, const char *first,
+			  const char *second)
 {
 	char log[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
 	char key[PATH_MAX], cert[PATH_MAX], ca[PATH_MAX];
 	int fd;
 
-	snprintf(log, sizeof(log), "%s/log", dir);
-	snprintf(key, sizeof(key), "%s/n2.key", dir);
-	snprintf(cert, sizeof(cert), "%s/n2.crt", dir);
+	snprintf(log, sizeof(log), "%s/%s", dir, log_name);
+	snprintf(key, sizeof(key), "%s/%s.key", dir, name);
+	snprintf(cert, sizeof(cert), "%s/%s.crt", dir, name);
 	snprintf(ca, sizeof(ca), "%s/ca.crt", dir);
 	snprintf(a, sizeof(a), "%s/%s", dir, first);
 	snprintf(b, sizeof(b), "%s/%s", dir, second);
 	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	MUST(fd >= 0 && dup2(fd, 2) == 2);
 	MUST(!chdir(dir));
-	execl(MIGRD, "migrd", "-k", key, "-c", cert, "-a", ca, "-l",
-	      "127.0.0.1", "-p", port, a, b, NULL);
+	execl(MIGRD, "migrd", "-k", key, "-c", cert, "-a", ca, "-l", address,
+	      "-p", port, a, b, NULL);
 	_exit(127);
 }
 
@@ -103,11 +105,38 @@ void daemon_start(const char *first, const char *second)
 		choose_port();
 		daemon_pid = fork();
 		if (!daemon_pid)
-			become_daemon(first, second);
+			become_daemon("n2", "127.0.0.1", "log", first, second);
 		MUST(daemon_pid > 0);
 		MUST(SOME_TIME(daemon_listens() ||
 			       waitpid(daemon_pid, NULL, WNOHANG) > 0));
 	} while (!daemon_listens());
+}
+
+static bool other_listens(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)atoi(port)) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool does;
+
+	addr.sin_addr.s_addr = htonl((127u << 24) + 9);
+	does = !connect(fd, (struct sockaddr *)&addr, sizeof(addr));
+	close(fd);
+	return does;
+}
+
+void other_daemon_start(const char *first)
+{
+	other_pid = fork();
+	if (!other_pid)
+		become_daemon("n1", "127.0.0.9", "log.other", first, "none");
+	MUST(other_pid > 0 && SOME_TIME(other_listens()));
+}
+
+void other_daemon_end(void)
+{
+	kill(other_pid, SIGTERM);
+	MUST(waitpid(other_pid, NULL, 0) == other_pid);
 }
 
 void daemon_signal(int signal)

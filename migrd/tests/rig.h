@@ -27,6 +27,9 @@ void rig_end(void);
 
 /* patterns of folders; with DIR/ before each */
 void daemon_start(const char *first, const char *second);
+/* one of another host, n1, which is where fake_hosts.c has 10.10.9.0/24 */
+void other_daemon_start(const char *first);
+void other_daemon_end(void);
 void daemon_signal(int signal);
 int daemon_end(void);		      /* its exit code */
 bool daemon_logged(const char *text); /* some time */

@@ -19,6 +19,8 @@
 		      "") ", {\"qpn\": 5, \"real\": 5, \"type\": \"UD\", \"state\": \"INIT\"}", \
 	      "")
 
+#define FAR "::ffff:10.10.9.2"
+
 enum {
 	ADDRESSES = 48,
 	MORE = 11, /* processes */
@@ -371,6 +373,33 @@ static void test_addresses(void)
 	check_ended();
 }
 
+/* The daemon of the partner's host says that the partner has it all. */
+static void test_vouches(void)
+{
+	answers(&mover, "names",
+		NAMES(QP("16", "116", "26", AT("126")) ", " QP(
+			      "17", "117", "27",
+			      ", \"real\": 127, \"real_gid\": \"" FAR "\""),
+		      ""));
+	answers(&partner, "names",
+		NAMES(QP("26", "126", "16", AT("116")) ", " QP_AT(FAR, "27",
+								  "127", "17",
+								  AT("117")),
+		      ""));
+	gone("10.10.9.2");
+	refused("a QP at a GID where nobody answers",
+		"the peer of QP 17, QP 127 at " FAR ": ", true);
+	check_ended();
+	gone(NULL);
+	other_daemon_start("ctr/*/run/migrrdma");
+	refused("a QP at another host's GID",
+		"is not on the host with that GID", true);
+	check_ended();
+	other_daemon_end();
+	answers(&mover, "names", MOVER);
+	answers(&partner, "names", PARTNER);
+}
+
 /* New QPs at both ends, and nobody is left in ERR. */
 static void test_undone(void)
 {
@@ -431,6 +460,7 @@ int main(void)
 	test_refused();
 	test_undone();
 	test_one_less();
+	test_vouches();
 	test_garbage();
 	test_move("restored n2\n");
 	test_crowd();
