@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-	IN_A_LINE = 1000, /* QPs: a process takes 8192 words */
+	IN_A_LINE = 1000, /* QPs, or keys: a process takes 8192 words */
 };
 
 /* of which the process' time is measured from @begin to now */
@@ -60,12 +60,22 @@ static bool has_told(const struct layer_proc *p, const struct layer_proc *other)
 static void tell_keys(struct layer *l, struct layer_proc *p,
 		      struct layer_proc *to)
 {
+	char line[LINE_BYTES];
+	size_t i = 0;
+
 	if (!to->is_lost && !layer_names_few_keys(l, to))
 		return;
 	layer_tell(p, "keys %s", to->id);
-	for (size_t i = 0; i < to->names.n_keys; i++)
-		layer_tell(p, "key %s %u %u", to->id, to->names.keys[i].virtual,
-			   to->names.keys[i].real);
+	while (i < to->names.n_keys) {
+		size_t end = i + IN_A_LINE;
+		size_t n = (size_t)sprintf(line, "key %s", to->id);
+
+		for (; i < end && i < to->names.n_keys; i++)
+			n += (size_t)sprintf(line + n, " %u %u",
+					     to->names.keys[i].virtual,
+					     to->names.keys[i].real);
+		layer_tell(p, "%s", line);
+	}
 }
 
 /*

@@ -321,18 +321,23 @@ static bool do_keys(int fd, const struct words *w)
 	return true;
 }
 
+/* ID VIRTUAL REAL [VIRTUAL REAL...] behind the first word */
 static bool do_key(int fd, const struct words *w)
 {
 	const uint64_t keys = (uint64_t)UINT32_MAX + 1;
-	uint32_t key, real;
-	struct swap s;
-	int err;
+	uint32_t key[MOST_WORDS / 2], real[MOST_WORDS / 2];
+	unsigned int n = 0;
+	struct swap s = {};
+	int err = 0;
 
-	if (w->n != 4 || !is_id(w->word[1]) ||
-	    !number32(w->word[2], keys, &key) ||
-	    !number32(w->word[3], keys, &real))
+	if (w->n < 4 || w->n % 2 || !is_id(w->word[1]))
 		return false;
-	err = layer_set_key(w->word[1], key, real, &s);
+	for (unsigned int i = 2; i < w->n; i += 2, n++)
+		if (!number32(w->word[i], keys, &key[n]) ||
+		    !number32(w->word[i + 1], keys, &real[n]))
+			return false;
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = layer_set_key(w->word[1], key[i], real[i], &s);
 	done(fd, err, s.reason);
 	return true;
 }

@@ -69,7 +69,7 @@ static void has_other_names(const char *path)
 
 static bool layer_answers(int fd, const char *line)
 {
-	char path[PATH_MAX], text[8192] = "{\"ok\": true}\n";
+	char path[PATH_MAX], text[65536] = "{\"ok\": true}\n";
 	FILE *f;
 
 	if (*line == '\n') {

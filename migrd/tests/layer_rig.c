@@ -60,7 +60,7 @@ static void take_file(const char *path, char *text, size_t bytes)
 
 const char *was_told(const struct fake *f)
 {
-	static char text[2][4096];
+	static char text[2][65536];
 	static int which;
 	char path[PATH_MAX];
 

@@ -12,7 +12,7 @@
 	NAMES(QP("17", "117", "27", AT("127")) ", " QP("18", "18", "19",       \
 						       "") ", " QP("19", "19", \
 								   "18", ""),  \
-	      KEY("4660", "9029"))
+	      KEY("4660", "9029") ", " KEY("4920", "9030"))
 #define PARTNER                                                                                 \
 	NAMES(QP("27", "127", "17", AT("117")) ", " QP(                                         \
 		      "28", "28", "99",                                                         \
@@ -23,7 +23,8 @@
 
 enum {
 	ADDRESSES = 48,
-	MORE = 11, /* processes */
+	KEYS = 1001, /* one more than are told in a line */
+	MORE = 11,   /* processes */
 };
 
 static struct fake mover, partner;
@@ -62,7 +63,7 @@ static void check_start(void)
 
 	snprintf(line, sizeof(line),
 		 "replace 1000\nnames\n"
-		 "keys %s\nkey %s 4660 9029\nkeys %s\n"
+		 "keys %s\nkey %s 4660 9029 4920 9030\nkeys %s\n"
 		 "peer 17 127 " GID " %s\n"
 		 "peer 18 19 " GID " %s 19 18\n"
 		 "connect\nresume\n",
@@ -70,7 +71,7 @@ static void check_start(void)
 	CHECK(strstr(told, line), "%s", told);
 	told = was_told(&partner);
 	snprintf(line, sizeof(line),
-		 "keys %s\nkey %s 4660 9029\npeer 27 117 " GID " %s\n"
+		 "keys %s\nkey %s 4660 9029 4920 9030\npeer 27 117 " GID " %s\n"
 		 "connect\nresume\n",
 		 mover.id, mover.id, mover.id);
 	CHECK(strstr(told, line), "%s", told);
@@ -226,6 +227,41 @@ static void test_claims(void)
 	CHECK(!layer_ends());
 	check_ended();
 	answers(&partner, "names", PARTNER);
+}
+
+static void test_many_keys(void)
+{
+	static char text[65536];
+	const char *told;
+	char line[256];
+	size_t n = 0;
+
+	puts("a line for many keys, and one more");
+	n = (size_t)sprintf(text, "{\"ok\": true, \"qps\": [" QP(
+					  "17", "117", "27",
+					  AT("127")) "], \"keys\": [");
+	for (unsigned int i = 0; i < KEYS; i++)
+		n += (size_t)sprintf(text + n, "%s" KEY("%u", "%u"),
+				     i ? ", " : "", i << 8, (i + 7) << 8);
+	strcpy(text + n, "]}\n");
+	answers(&mover, "names", text);
+	begin();
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	CHECK(fake_ended(&mover) == 'r');
+	layer_tell("aborted\n");
+	CHECK(layer_says("{\"check_ms\": ") && layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	check_ended();
+	told = was_told(&partner);
+	snprintf(line, sizeof(line), "keys %s\nkey %s 0 1792 256 2048 ",
+		 mover.id, mover.id);
+	CHECK(strstr(told, line));
+	snprintf(line, sizeof(line),
+		 " 255744 257536\nkey %s 256000 257792\npeer 27 ", mover.id);
+	CHECK(strstr(told, line));
+	answers(&mover, "names", MOVER);
 }
 
 /* A partner does what it must not. What was suspended goes on by the end. */
@@ -467,6 +503,7 @@ int main(void)
 	test_busy();
 	test_places();
 	test_claims();
+	test_many_keys();
 	test_addresses();
 	fake_kill(&mover);
 	fake_kill(&partner);

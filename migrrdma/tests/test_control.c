@@ -274,6 +274,7 @@ static void test_words(void)
 		"key id 1\n",
 		"key id 1 4294967296\n",
 		"key id 1 2 3\n",
+		"key id 1 2 3 4294967296\n",
 		"connect now\n",
 		"hold 100\n",
 		"hold 100 0\n",
@@ -339,16 +340,17 @@ static void test_words(void)
 		 w.of_srq->qp_num);
 	CHECK(does(f, line));
 	CHECK(does(f, "keys host-2:1234\n"));
-	CHECK(does(f, "key host-2:1234 0x7701 0x8802\n"));
+	CHECK(does(f, "key host-2:1234 0x7701 0x8802 0x7901 0x8804\n"));
 	CHECK(does(f, "connect\n") && told("qps", 0) == 2);
 	CHECK(does(f, "names\n"));
 	CHECK(strstr(answer, "\"gid\": \"fe00::9\", \"real\": 20481, "
 			     "\"real_gid\": \"fe00::77\"}}"),
 	      "%s", answer);
 	CHECK(does(f, "resume\n"));
-	CHECK(!write_one(w.qp, 1, 0x7701));
+	CHECK(!write_one(w.qp, 1, 0x7701) && !write_one(w.qp, 1, 0x7901));
 	CHECK(fake_sent(w.real, 0)->wr.wr.rdma.rkey == 0x8802);
-	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+	CHECK(fake_sent(w.real, 1)->wr.wr.rdma.rkey == 0x8804);
+	fake_finish(w.real, 2, IBV_WC_SUCCESS);
 	/* who is held hangs up, and is not heard of any more */
 	CHECK(does(f, "suspend 20000\n") && does(f, "hold 20000 100\n"));
 	CHECK(!read(f, line, 1) && !close(f));
