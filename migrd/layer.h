@@ -135,6 +135,8 @@ __attribute__((format(printf, 2, 3))) bool layer_fail(struct layer *l,
 __attribute__((format(printf, 3, 4))) bool
 layer_proc_fails(struct layer *l, struct layer_proc *p, const char *fmt, ...);
 double layer_clock(void); /* ms */
+/* for so long, or until nobody waits for us any more: false, that is the end of stdin */
+bool layer_is_waited_for(int ms);
 
 /* layer_talk.c */
 

@@ -201,6 +201,7 @@ static bool is_asked(char (*asked)[MOST_HOST], size_t n, const char *host)
 	return false;
 }
 
+/* Each takes some time if it is nowhere, and that is over if nobody waits for us any more. */
 static void find_others(struct layer *l)
 {
 	static char asked[MOST_ASKED][MOST_HOST];
@@ -215,7 +216,7 @@ static void find_others(struct layer *l)
 			const struct in6_addr *gid =
 				&l->procs[i]->names.destinations[j];
 
-			if (!is_of_host(gid))
+			if (!is_of_host(gid) || !layer_is_waited_for(0))
 				continue;
 			layer_host_of(gid, host);
 			if (is_asked(asked, n, host))

@@ -2,11 +2,13 @@
 #include "layer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "note.h"
 
@@ -45,6 +47,13 @@ double layer_clock(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1000 + (double)t.tv_nsec / 1000000;
+}
+
+bool layer_is_waited_for(int ms)
+{
+	struct pollfd p = { .fd = STDIN_FILENO };
+
+	return poll(&p, 1, ms) <= 0;
 }
 
 unsigned int layer_replaced(const struct layer_proc *p)

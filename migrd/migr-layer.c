@@ -3,7 +3,6 @@
  * Standard input says what becomes of the container, and standard output how far it is.
  */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,10 +97,8 @@ static void end(struct layer *l)
 /* false if nobody waits for us any more */
 static bool wait_some_time(void)
 {
-	struct pollfd p = { .fd = STDIN_FILENO };
-	int ms = 200 + (int)((long long)(layer_clock() * 1000) % 800);
-
-	return poll(&p, 1, ms) <= 0;
+	return layer_is_waited_for(
+		200 + (int)((long long)(layer_clock() * 1000) % 800));
 }
 
 /*

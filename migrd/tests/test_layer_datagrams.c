@@ -4,9 +4,12 @@
  * himself, a partner, and who is connected to nothing.
  */
 #include <limits.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "layer_rig.h"
@@ -40,6 +43,10 @@
 #define TOLD                           \
 	LINE("fe80::1:2", "fe80::1:3") \
 	LINE(GID, GID_THERE) "elsewhere\n"
+
+enum {
+	DEAD = 20, /* hosts, of which each takes 5 s */
+};
 
 static struct fake mover, partner, other;
 
@@ -277,6 +284,42 @@ static void test_another_gid(void)
 	ended(&other);
 }
 
+/* Each of many hosts accepts a connection, and says nothing. */
+static void test_dead(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(
+					    (uint16_t)atoi(daemon_port())) };
+	int sock = socket(AF_INET, SOCK_STREAM, 0), fd;
+	static char text[8192];
+	time_t begun;
+	size_t n;
+
+	puts("many who are nowhere, and nobody who waits");
+	addr.sin_addr.s_addr = htonl((127u << 24) + 8);
+	MUST(!bind(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
+	     !listen(sock, DEAD));
+	n = (size_t)sprintf(text,
+			    "{\"ok\": true, \"keys\": [], \"qps\": [" UD_HERE
+			    "], \"destinations\": [");
+	for (int i = 0; i < DEAD; i++)
+		n += (size_t)sprintf(text + n, "%s\"::ffff:10.10.8.%d\"",
+				     i ? ", " : "", i + 1);
+	strcpy(text + n, "]}\n");
+	answers(&mover, "names", text);
+	gids(false);
+	layer_begin("n2");
+	fd = accept(sock, NULL, NULL);
+	MUST(fd >= 0);
+	begun = time(NULL);
+	layer_hang_up();
+	CHECK(!layer_ends());
+	CHECK(time(NULL) - begun < DEAD, "%ld s", (long)(time(NULL) - begun));
+	close(fd);
+	close(sock);
+	ended(&mover);
+}
+
 static void test_garbage(void)
 {
 	static const char *const all[] = {
@@ -314,6 +357,7 @@ int main(void)
 	test_not_its_own();
 	test_number_of_another();
 	test_another_gid();
+	test_dead();
 	test_garbage();
 	fake_kill(&mover);
 	fake_kill(&partner);
