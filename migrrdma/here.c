@@ -13,7 +13,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "bury.h"
 #include "gate.h"
 
 /* --- files --- */
@@ -156,34 +155,9 @@ static int check_memory(struct swap *s)
 		most, is, again);
 }
 
-/* --- devices --- */
-
-static int check_context(const struct shadow_context *c, struct swap *s)
-{
-	struct ibv_device *device = c->verbs.context.device;
-	struct ibv_context *again;
-	char why[DEVICE_WHY];
-
-	if (bury_is_dead(c->real)) /* it is opened on the next host */
-		return 0;
-	errno = 0;
-	again = device_open_again(device, false, why);
-	if (!again)
-		return swap_refuse(s, errno ? errno : EIO,
-				   "%s cannot be opened once more: %s",
-				   device->name, strerror(errno ? errno : EIO));
-	real()->ibv_close_device(again);
-	return 0;
-}
-
 int here_check(struct swap *s)
 {
-	struct shadow_context *c;
 	int err = check_files(s);
 
-	if (!err)
-		err = check_memory(s);
-	TAILQ_FOREACH (c, &contexts, entry)
-		err = err ? err : check_context(c, s);
-	return err;
+	return err ? err : check_memory(s);
 }

@@ -9,13 +9,13 @@
 #include "swap.h"
 
 /**
- * here_check - may it pin as much memory again, and open its devices? And has it nothing else
- *		open of a device, of which the layer does not know?
+ * here_check - may it pin as much memory again? And has it nothing open of a device of which
+ *		the layer does not know?
  *
  * What a device or a cgroup has left is not asked for.
  *
  * Context: the gate is closed
- * Return: 0; EOPNOTSUPP, ENOMEM, or what opening says; with a reason
+ * Return: 0; EOPNOTSUPP or ENOMEM, with a reason
  */
 int here_check(struct swap *s);
 
