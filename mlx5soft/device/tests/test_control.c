@@ -222,7 +222,12 @@ static void test_command_time(void)
 	ask("counters");
 	ns = number("\"NOP\": {\"count\": 3, \"ns\": ");
 	CHECK(ns >= 60000000 && ns < number("{\"ns\": "), "%s", answer);
+	ask("commands 1s");
+	rig_fill(r, 0);
+	rig_ring(r, 1);
 	ask("commands off");
+	nic_tick(r->nic);
+	CHECK(!rig_result(r, 0), "still waiting: %s", r->log);
 	CHECK(!rig_run(r), "not at once: %s", r->log);
 	rig_stop(r);
 }
