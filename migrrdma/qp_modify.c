@@ -107,7 +107,8 @@ static int query_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask,
 {
 	int err = real()->ibv_query_qp(s->real, attr, mask, init_attr);
 
-	if (!is_behind(s))
+	/* several threads may ask */
+	if (!is_behind(s) && s->qp.state != s->real->state)
 		s->qp.state = s->real->state;
 	if (err)
 		return err;

@@ -7,6 +7,7 @@
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,10 +107,11 @@ struct fake_last {
 	uint32_t mw_rkey; /* of the window, as it is bound */
 	struct ibv_qp_attr modify;
 	struct ibv_moderate_cq moderate;
-	unsigned int cqs, qps;	/* that were tried to be made */
-	unsigned int forgotten; /* how often there were no devices */
-	unsigned int regions;	/* that the first thread has registered */
-	unsigned int queries, queries_at_once; /* of QPs; the most */
+	unsigned int cqs, qps;	      /* that were tried to be made */
+	unsigned int forgotten;	      /* how often there were no devices */
+	unsigned int regions;	      /* that the first thread has registered */
+	atomic_uint queries;	      /* of QPs */
+	unsigned int queries_at_once; /* the most */
 };
 extern struct fake_last fake_last;
 

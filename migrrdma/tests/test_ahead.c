@@ -83,10 +83,12 @@ static void test_used(void)
 /* An application that has a verb all the time */
 static atomic_uint verbs;
 static atomic_bool goes;
+static atomic_int calls_verbs; /* who does */
 
 static void *many_verbs(void *arg)
 {
 	(void)arg;
+	calls_verbs = gettid();
 	while (goes) {
 		gate_enter();
 		verbs++;
@@ -95,15 +97,19 @@ static void *many_verbs(void *arg)
 	return NULL;
 }
 
-/* It waits at the gate when there have been none for a while. */
-static void wait_for_waiter(void)
+/* It sleeps nowhere but at the gate. */
+static bool sleeps(void)
 {
-	unsigned int before;
+	char path[64], state = 0;
+	FILE *f;
 
-	do {
-		before = verbs;
-		usleep(2000);
-	} while (verbs != before);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", calls_verbs);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
 }
 
 static void test_gate(void)
@@ -120,7 +126,7 @@ static void test_gate(void)
 	WAIT(verbs);
 	CHECK(gate_close(UINT64_MAX / 2));
 	for (int i = 0; i < ROUNDS; i++) {
-		wait_for_waiter();
+		WAIT(sleeps());
 		before = verbs;
 		gate_let_in();
 		CHECK(gate_close(UINT64_MAX / 2));
@@ -129,8 +135,8 @@ static void test_gate(void)
 	goes = false;
 	gate_open();
 	MUST(!pthread_join(thread, NULL));
-	CHECK(let_in > ROUNDS / 2, "only %u times",
-	      let_in); /* of a busy machine */
+	/* where all are busy five milliseconds may be over before it has a processor */
+	CHECK(let_in > ROUNDS / 5, "only %u times", let_in);
 }
 
 /* as long as it likes, within a verb */

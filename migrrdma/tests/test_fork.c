@@ -37,8 +37,8 @@ static void check_child(void)
 	int status = -1;
 	pid_t child;
 
-	pthread_mutex_lock(&cq->lock);
 	pthread_mutex_lock(&to_qp(w.qp)->lock);
+	pthread_mutex_lock(&cq->lock);
 	pthread_mutex_lock(&to_context(ctx)->lock);
 	child = fork();
 	if (!child) {
@@ -47,8 +47,8 @@ static void check_child(void)
 		_exit(0);
 	}
 	pthread_mutex_unlock(&to_context(ctx)->lock);
-	pthread_mutex_unlock(&to_qp(w.qp)->lock);
 	pthread_mutex_unlock(&cq->lock);
+	pthread_mutex_unlock(&to_qp(w.qp)->lock);
 	MUST(child > 0 && waitpid(child, &status, 0) == child);
 	CHECK(status == 0, "%#x", (unsigned int)status);
 }
