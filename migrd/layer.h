@@ -85,7 +85,7 @@ struct layer_proc {
 	bool failed, no_memory;
 	char reason[512]; /* why it has failed */
 	json_t *answer;	  /* to the last one */
-	size_t said;	  /* bytes of that */
+	size_t said;	  /* what that counts for */
 
 	bool is_replaced; /* a partner, as far as anybody knows */
 	bool is_lost;	  /* the others go on without it */
@@ -157,7 +157,15 @@ void layer_unsay(struct layer_proc *p);
 json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 		  char *reason, size_t bytes);
 
-/* the same of a line that has come */
+/**
+ * layer_weight - what an answer counts for: its length, or what it will take, if it has more
+ * parts than an answer of the layer's would in so many bytes
+ *
+ * Of ANSWER_BYTES of the smallest lists a gigabyte would come.
+ */
+size_t layer_weight(const char *line, size_t length);
+
+/* the same of a line that has come; NULL, too, if it counts for more than ANSWER_BYTES */
 json_t *layer_parse(const char *line, size_t length, char *reason,
 		    size_t bytes);
 
@@ -176,7 +184,8 @@ void layer_close(struct layer_proc *p);
  * of who answers nothing for PATIENCE_MS and its limit, or takes longer for all than that,
  * and LINE_MS for each of its lines.
  *
- * So it is, too, of who says much when all together say more than MOST_SAID.
+ * So it is, too, of who says much when all together say more than MOST_SAID, see
+ * layer_weight().
  *
  * Return: false if one of them has failed
  */

@@ -104,21 +104,27 @@ static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 {
 	enum conn_read got = CONN_MORE;
 	char *answer, reason[512];
-	size_t length;
+	size_t length, weight;
 
 	while (p->open && c->heard < c->end) {
 		got = client_try(&p->conn, &answer, &length);
+		if (got == CONN_MORE) {
+			forget(p);
+			weight = layer_weight(answer, length);
+			p->said = weight - length; /* that is in its room */
+		}
 		if (got != CONN_END && says_too_much(l, p)) {
 			strcpy(p->conn.reason, "all together say too much");
 			got = CONN_END;
 		}
 		if (got != CONN_MORE)
 			break;
-		forget(p);
-		p->said = length;
+		p->said = weight;
 		p->answer = layer_parse(answer, length, reason, sizeof(reason));
-		if (!p->answer)
+		if (!p->answer) {
 			failed(l, p, c->heard, reason);
+			p->said = 0;
+		}
 		c->heard = behind(c->heard);
 		c->until = line_until(l, p, c);
 	}

@@ -104,12 +104,44 @@ void layer_tell(struct layer_proc *p, const char *fmt, ...)
 	p->lines++;
 }
 
+enum {
+	/* bytes of the smallest that the layer says: a key, and a number with its name */
+	GROUP_BYTES = 24,
+	VALUE_BYTES = 8,
+};
+
+size_t layer_weight(const char *line, size_t length)
+{
+	size_t groups = 0, values = 1, most = length;
+	bool in_string = false;
+
+	for (size_t i = 0; i < length; i++) {
+		if (line[i] == '"')
+			in_string = !in_string;
+		else if (in_string)
+			i += line[i] == '\\';
+		else if (line[i] == '{' || line[i] == '[')
+			groups++;
+		else if (line[i] == ',')
+			values++;
+	}
+	values += groups;
+	if (most < groups * GROUP_BYTES)
+		most = groups * GROUP_BYTES;
+	if (most < values * VALUE_BYTES)
+		most = values * VALUE_BYTES;
+	return most;
+}
+
 /* *@err: of a refusal, or 0 */
 static json_t *parse(const char *line, size_t length, int *err, char *reason,
 		     size_t bytes)
 {
+	bool fits = layer_weight(line, length) <= ANSWER_BYTES;
 	json_error_t error;
-	json_t *all = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+	json_t *all =
+		fits ? json_loadb(line, length, JSON_REJECT_DUPLICATES, &error)
+		     : NULL;
 	const json_t *ok = json_object_get(all, "ok");
 	const char *why = json_string_value(json_object_get(all, "reason"));
 
@@ -119,7 +151,8 @@ static json_t *parse(const char *line, size_t length, int *err, char *reason,
 		*err = (int)json_integer_value(json_object_get(all, "errno"));
 		snprintf(reason, bytes, "%s", why ? why : "without a reason");
 	} else {
-		snprintf(reason, bytes, "an answer that is none");
+		snprintf(reason, bytes, "an answer %s",
+			 fits ? "that is none" : "of too many parts");
 	}
 	json_decref(all);
 	return NULL;

@@ -70,8 +70,61 @@ static unsigned int limit(unsigned int budget, size_t qps)
 	return layer_limit(&l, &p);
 }
 
+/* a list of so many */
+static char *list(const char *what, size_t n, size_t *length)
+{
+	const char *head = "{\"ok\": true, \"x\": [";
+	size_t bytes = strlen(what);
+	char *text = malloc(strlen(head) + n * bytes + 3), *at = text;
+
+	MUST(text);
+	at = stpcpy(at, head);
+	while (n--)
+		at = stpcpy(at, what);
+	strcpy(at - 2, "]}");
+	*length = strlen(text);
+	return text;
+}
+
+/* what it counts for, in the place of its length */
+static size_t weight(const char *what, size_t n)
+{
+	char reason[128] = "";
+	size_t length, is;
+	char *text = list(what, n, &length);
+	json_t *all;
+
+	is = layer_weight(text, length);
+	if (is > ANSWER_BYTES) {
+		all = layer_parse(text, length, reason, sizeof(reason));
+		CHECK(!all && !strcmp(reason, "an answer of too many parts"),
+		      "%s", reason);
+		json_decref(all);
+	}
+	free(text);
+	return is == length ? 0 : is;
+}
+
+static void test_weight(void)
+{
+	puts("what an answer counts for");
+	/* what the layer says */
+	CHECK(!weight("{\"virtual\": 0, \"real\": 0}, ", 1000));
+	CHECK(!weight("{\"qpn\": 1, \"real\": 2, \"type\": \"RC\", \"state\": "
+		      "\"RTS\", \"gid\": \"::1\", \"peer\": {\"qpn\": 3, "
+		      "\"gid\": \"::\"}}, ",
+		      1000));
+	CHECK(!weight("\",,,,[[[[\\\"{{{{\\\\\", ", 1000));
+	/* and what takes a hundred times as much when it is read */
+	CHECK(weight("{}, ", 1000) == 1002 * 24);
+	CHECK(weight("0, ", 1000) == 1003 * 8);
+	CHECK(weight("{}, ", 800000) && weight("[], ", 800000));
+	CHECK(weight("0, ", 3000000));
+}
+
 int main(void)
 {
+	test_weight();
 	CHECK(limit(1000, 0) == 1000 && limit(1000, 1) == 1000);
 	CHECK(limit(20000, 1024) == 60000);
 	CHECK(limit(600000, 1024) == 600000 && limit(1, 1 << 16) == 600000);

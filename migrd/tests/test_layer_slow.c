@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How long processes have for their lines: who answers none holds nobody up for longer than
- * for one, and who answers has time for many.
+ * for one, and who answers has time for many. And what one says counts for what it takes.
  */
 #include <poll.h>
 
@@ -12,6 +12,7 @@ enum {
 	BUDGET_MS = 1000,
 	ONE_MS = BUDGET_MS + 30000, /* for an answer */
 	NEVER = -1,
+	PARTS = 800000,
 };
 
 /*
@@ -25,6 +26,7 @@ static struct side {
 		free; /* when the last lines were sent, and one was answered */
 	int ms;
 	bool deaf;
+	char *says; /* or that it has done so */
 } sides[3];
 
 static long long now;
@@ -74,8 +76,8 @@ enum conn_read client_try(struct conn *c, char **line, size_t *bytes)
 		return CONN_NOTHING;
 	s->free = at;
 	s->answered++;
-	*line = yes;
-	*bytes = strlen(yes);
+	*line = s->says ? s->says : yes;
+	*bytes = strlen(*line);
 	return CONN_MORE;
 }
 
@@ -171,8 +173,57 @@ static void check_round(size_t n, size_t good, long long ms)
 	CHECK(took == ms, "%lld ms, not %lld", took, ms);
 }
 
+/* One has a long answer on its way, and another one says that. Is it too much? */
+static bool too_much(char *text)
+{
+	struct layer l = { .budget = BUDGET_MS,
+			   .procs = { &sides[0].proc, &sides[1].proc },
+			   .n = 2 };
+	bool is;
+
+	now = 0;
+	side_has(&sides[0], 0, 0);
+	side_has(&sides[1], 1, 0);
+	sides[0].proc.conn.room = 15 << 20;
+	sides[1].proc.conn.room = 13 << 20;
+	sides[1].says = text;
+	is = !layer_round(&l);
+	if (is)
+		CHECK(!strcmp(l.reason,
+			      ": process : key: all together say too much"),
+		      "%s", l.reason);
+	CHECK(sides[1].proc.open == !is);
+	for (size_t i = 0; i < 2; i++) {
+		json_decref(sides[i].proc.answer);
+		free(sides[i].proc.text);
+	}
+	return is;
+}
+
+static void test_weight(void)
+{
+	const char *head = "{\"ok\": true, \"x\": [";
+	const size_t at = strlen(head), n = 2 * PARTS;
+	char *text = malloc(at + n + 8);
+
+	MUST(text);
+	puts("many small parts count for more than their length");
+	strcpy(text, head);
+	for (size_t i = 0; i < n; i++)
+		text[at + i] = i % 2 ? ',' : '0';
+	strcpy(text + at + n, "0]}");
+	CHECK(too_much(text));
+	/* as long, and one part */
+	memset(text + at, 'x', n);
+	text[at] = '"';
+	strcpy(text + at + n, "\"]}");
+	CHECK(!too_much(text));
+	free(text);
+}
+
 int main(void)
 {
+	test_weight();
 	puts("one answers slowly, but it does");
 	side_has(&sides[0], 100000, 1);
 	check_round(1, 1, 100000);
