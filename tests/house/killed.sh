@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # migr-ctr move is killed: whoever comes then is told that the container is stopped, where
-# its image is, and where it may run instead, and nobody destroys that image.
+# its image is, and where it may run instead, and nobody destroys that image. And its shell
+# for runc is killed: it does not wait for that.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -113,6 +114,7 @@ until_true() # CMD...
 }
 is_free() { flock -n "$tmp/ctr/.one.lock" true; }
 there_is() { [ -e "$1" ]; }
+has_ended() { ! kill -0 "$1" 2>/dev/null; }
 
 says() # TEXT COMMAND...: it fails, and says so
 {
@@ -128,7 +130,8 @@ killed_at() # POINT
 	touch "$tmp/stop_at_$1"
 	migr-ctr move --by protocol one n9 2>"$tmp/errors" &
 	until_true there_is "$tmp/at/$1"
-	# all that it waits for
+	# the other node may be there before
+	[ "$1" != image ] || until_true there_is "$tmp/ctr/one/image/inventory.img"
 	[ "$1" != end ] || until_true there_is "$tmp/ctr/one/whole"
 	kill -KILL $!
 }
@@ -187,3 +190,19 @@ rm "$tmp/stop_at_end"
 until_true is_free
 says "one is stopped, unless it runs on n9; $image" pid one
 comes_back
+
+say "the shell that has started runc is killed, and runc"
+rm -f "$tmp/at/dump"
+touch "$tmp/stop_at_dump"
+migr-ctr move --by protocol one n9 2>"$tmp/errors" &
+move=$!
+until_true there_is "$tmp/at/dump"
+runc=$(pgrep -f "$tmp/bin/runc .*checkpoint")
+shell=$(ps -o ppid= "$runc")
+# shellcheck disable=SC2086 # it has spaces before it
+kill -KILL $shell $runc
+rm "$tmp/stop_at_dump"
+until_true has_ended $move
+! wait $move || fail "it has moved"
+grep -q "one cannot be checkpointed" "$tmp/errors" || fail "it says: $(<"$tmp/errors")"
+migr-ctr pid one >/dev/null || fail "it does not run on"

@@ -7,14 +7,15 @@ to='' from='' # the other node's stdin and stdout
 go='' says='' runc='' # the doors, and what is behind them
 
 # Here and there runc is started, and what takes its place for CRIU (see there)
-# waits until it is told to go on. "says" is what is said meanwhile.
+# waits until it is told to go on. "says" is what is said meanwhile, and ends with all who
+# may say something: our shell here, runc, and what takes CRIU's place.
 doors_open() # SUBCOMMAND: of runc
 {
 	door=$dir/door
 	rm -rf "$door"
 	mkdir "$door"
 	mkfifo "$door/go" "$door/says"
-	exec {go}<>"$door/go" {says}<>"$door/says"
+	exec {go}<>"$door/go" 9<>"$door/says" {says}<"$door/says"
 	(
 		# not '', which would be runc's, too
 		trap : HUP INT TERM
@@ -22,7 +23,7 @@ doors_open() # SUBCOMMAND: of runc
 		export PATH=/opt/migr/libexec:$PATH
 		# Neither we nor our peer must wait for what runc leaves open. The lock
 		# stays: if we are killed, nobody takes what is being dumped for what runs.
-		exec {go}>&- {says}>&-
+		exec {go}>&- {says}<&-
 		layer_is_ours
 		[ -z "$to" ] || exec {to}>&- {from}<&-
 		rc=0
@@ -30,6 +31,7 @@ doors_open() # SUBCOMMAND: of runc
 		echo "runc $rc" 1<>"$door/says" # nobody may listen any more
 	) &
 	runc=$!
+	exec 9>&-
 }
 
 # Whoever waits gives up, here and there; runc has come to its end.
@@ -45,8 +47,7 @@ said()
 {
 	local line
 
-	read -r -u "$says" line
-	[ "$line" = "$*" ] || {
+	read -r -u "$says" line && [ "$line" = "$*" ] || {
 		wait "$runc" || true # it has more to say
 		cat "$door/errors" >&2
 		return 1
