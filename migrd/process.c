@@ -208,7 +208,8 @@ static bool found(const struct candidate *c, void *arg)
 	struct shared_owner owner;
 	int fd;
 
-	if (p->container && strcmp(p->container, c->container))
+	if ((p->container && strcmp(p->container, c->container)) ||
+	    (p->inner && p->inner != c->inner))
 		return false;
 	if (!p->pid && !p->id && !has_room(p, c->path)) {
 		p->left_out++;
@@ -231,8 +232,24 @@ static int by_pid(const void *a, const void *b)
 	       ((const struct process *)b)->pid;
 }
 
+/* the number in an ID, or 0: "HOST:PID:START", also with a container behind the host */
+static pid_t pid_of(const char *id)
+{
+	const char *start = strrchr(id, ':');
+
+	while (start && start > id && isdigit((unsigned char)start[-1]))
+		start--;
+	return start ? (pid_t)strtol(start, NULL, 10) : 0;
+}
+
+/* Of a folder only the socket with its number is looked at, if it is known who is meant. */
 void processes_get(struct processes *p, char *const *patterns)
 {
+	if (p->pid || p->id) {
+		p->inner = proc_inner(p->pid ? p->pid : pid_of(p->id));
+		if (!p->inner)
+			return; /* it is gone */
+	}
 	for (; *patterns; patterns++)
 		if (folders_each(*patterns, found, p))
 			break;

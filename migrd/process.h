@@ -34,6 +34,8 @@ struct processes {
 	const char *
 		container; /* what a folder's first pattern stands for; NULL: any */
 
+	pid_t inner; /* of the one that is wanted, in its namespace */
+
 	/* if any are wanted: sockets that nobody has looked at, as there were too many */
 	unsigned int left_out;
 	char *folder; /* the last one, and how many of its processes there are */

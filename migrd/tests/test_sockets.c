@@ -170,6 +170,35 @@ static void test_names(void)
 	MUST(!unlink(answer));
 }
 
+/* A folder full of sockets takes no time of those who look for somebody else. */
+static void test_neighbour(void)
+{
+	char path[PATH_MAX], first[PATH_MAX];
+	struct client c;
+	struct fake f;
+	int sock;
+
+	puts("a neighbour");
+	fake_start(&f, GOOD, "c/three/run");
+	sock = listens("run/1.sock", SOCK_STREAM | SOCK_NONBLOCK);
+	path_to(first, "run/1.sock");
+	for (int i = 2; i < 10; i++) {
+		snprintf(path, sizeof(path), "%s/run/%d.sock", dir, i);
+		MUST(!link(first, path));
+	}
+	client_open(&c);
+	CHECK(opened(&c, &f));
+	client_close(&c);
+	CHECK(fake_ended(&f) == 'r');
+	CHECK(accept(sock, NULL, NULL) < 0, "it was asked who it is");
+	close(sock);
+	for (int i = 1; i < 10; i++) {
+		snprintf(path, sizeof(path), "%s/run/%d.sock", dir, i);
+		MUST(!unlink(path));
+	}
+	fake_kill(&f);
+}
+
 static void test_many(void)
 {
 	char path[PATH_MAX];
@@ -224,6 +253,7 @@ int main(void)
 	test_no_sockets();
 	test_names();
 	test_crowd();
+	test_neighbour();
 	test_many();
 	CHECK(!daemon_end());
 	CHECK(!daemon_logged_now("child"));
