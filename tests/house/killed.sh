@@ -3,7 +3,7 @@
 #
 # migr-ctr move is killed: whoever comes then is told that the container is stopped, where
 # its image is, and where it may run instead, and nobody destroys that image. And its shell
-# for runc is killed: it does not wait for that.
+# for runc is killed, or the other node says nothing: it does not wait for these.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -20,7 +20,8 @@ here() # FILE: what it says of a node is of this one
 {
 	sed "s,/run/netns,$tmp/netns,; s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
 		s,/dev/infiniband,$tmp/dev,g
-		s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1)," "$1"
+		s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1),
+		s,^ready_s=[0-9]*,ready_s=20,; s,^clean_s=[0-9]*,clean_s=5," "$1"
 }
 here "$tree/vm-images/migr-ctr" | tool migr-ctr
 mkdir -p "$tmp/libexec/migr-ctr"
@@ -87,6 +88,7 @@ END
 tool ssh <<END
 #!/bin/bash
 $comes
+[ ! -e "$tmp/mute" ] || exec sleep 600
 printf '%s\n' ready 2 '[]'
 for i in {1..8}; do read -r _; done
 comes image
@@ -205,4 +207,9 @@ rm "$tmp/stop_at_dump"
 until_true has_ended $move
 ! wait $move || fail "it has moved"
 grep -q "one cannot be checkpointed" "$tmp/errors" || fail "it says: $(<"$tmp/errors")"
+migr-ctr pid one >/dev/null || fail "it does not run on"
+
+say "the other node says nothing, and does not end"
+touch "$tmp/mute"
+says "n9 is not ready for one" move --by protocol one n9
 migr-ctr pid one >/dev/null || fail "it does not run on"

@@ -5,6 +5,8 @@
 
 to='' from='' # the other node's stdin and stdout
 go='' says='' runc='' # the doors, and what is behind them
+ready_s=300 # until the other node is, while it runs on here: shadow processes have their part
+clean_s=60  # in which it has cleaned up what never had the image
 
 # Here and there runc is started, and what takes its place for CRIU (see there)
 # waits until it is told to go on. "says" is what is said meanwhile, and ends with all who
@@ -54,11 +56,21 @@ said()
 	}
 }
 
-answered() # WORD: by the other end
+answered() # WORD [SECONDS]: by the other end
 {
 	local line
 
-	read -r -u "$from" line && [ "$line" = "$1" ]
+	read -r ${2+-t "$2"} -u "$from" line && [ "$line" = "$1" ]
+}
+
+# It never had the image, so nothing can run there: nobody waits for it for ever.
+peer_ends()
+{
+	local until=$((SECONDS + clean_s))
+
+	while kill -0 "$peer" 2>/dev/null && [ $SECONDS -lt $until ]; do sleep 0.1; done
+	kill -KILL "$peer" 2>/dev/null || true
+	wait "$peer" || true
 }
 
 # The reason, unless the connection was lost: that is known when both ends have ended.
@@ -130,7 +142,7 @@ move_ends()
 			after_dump
 		}
 		layer_goes_back
-		wait "$peer" || true
+		peer_ends
 		;;
 	transfer | restore)
 		[ -z "$to" ] || exec {to}>&-
@@ -209,7 +221,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 	trap move_ends EXIT
 	trap 'exit 143' HUP INT TERM
 	said ready || die "$name cannot be checkpointed"
-	answered ready || die "$node is not ready for $name"
+	answered ready $ready_s || die "$node is not ready for $name"
 	made=$(hear_long <&"$from") || die "$node is not ready for $name"
 	[ "$made" = '[]' ] || layer_do "made ${#made}"$'\n'"$made" led ||
 		die "$name cannot be moved by the layer"
