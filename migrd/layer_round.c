@@ -104,14 +104,14 @@ static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 {
 	enum conn_read got = CONN_MORE;
 	char *answer, reason[512];
-	size_t length, weight;
+	size_t length;
 
 	while (p->open && c->heard < c->end) {
 		got = client_try(&p->conn, &answer, &length);
 		if (got == CONN_MORE) {
 			forget(p);
-			weight = layer_weight(answer, length);
-			p->said = weight - length; /* that is in its room */
+			/* the length is in its room */
+			p->said = layer_weight(answer, length) - length;
 		}
 		if (got != CONN_END && says_too_much(l, p)) {
 			strcpy(p->conn.reason, "all together say too much");
@@ -119,7 +119,7 @@ static void hear_some(struct layer *l, struct layer_proc *p, struct cursor *c)
 		}
 		if (got != CONN_MORE)
 			break;
-		p->said = weight;
+		p->said += length;
 		p->answer = layer_parse(answer, length, reason, sizeof(reason));
 		if (!p->answer) {
 			failed(l, p, c->heard, reason);
