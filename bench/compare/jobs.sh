@@ -67,7 +67,7 @@ job_npb_is() # [moves]
 		absent n1 '[ -s /run/npb.exit ]' || fail "the job was over too soon"
 	fi
 	poll_until 900 ask n1 '[ -s /run/npb.exit ]'
-	ask n1 '[ "$(cat /run/npb.exit)" = 0 ] && grep -q "\"verified\":true" /run/npb.log' ||
+	ask n1 'grep -qx 0 /run/npb.exit && grep -q "\"verified\":true" /run/npb.log' ||
 		fail "the job has failed: $(ask n1 'tail -n 1 /run/npb.log')"
 	took=$(ask n1 'cat /run/npb.took')
 }

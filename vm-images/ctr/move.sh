@@ -17,7 +17,8 @@ doors_open() # SUBCOMMAND: of runc
 	rm -rf "$door"
 	mkdir "$door"
 	mkfifo "$door/go" "$door/says"
-	exec {go}<>"$door/go" 9<>"$door/says" {says}<"$door/says"
+	exec {go}<>"$door/go" 9<>"$door/says"
+	exec {says}<"$door/says"
 	(
 		# not '', which would be runc's, too
 		trap : HUP INT TERM
@@ -49,11 +50,11 @@ said()
 {
 	local line
 
-	read -r -u "$says" line && [ "$line" = "$*" ] || {
+	if ! read -r -u "$says" line || [ "$line" != "$*" ]; then
 		wait "$runc" || true # it has more to say
 		cat "$door/errors" >&2
 		return 1
-	}
+	fi
 }
 
 answered() # WORD [SECONDS]: by the other end
