@@ -46,7 +46,7 @@ job_storage() # [moves]
 	way_cleans >&2
 }
 
-# 20 times the integer sort of NPB, class S, by two ranks, of which one moves
+# 60 times the integer sort of NPB, class S, by two ranks, of which one moves
 job_npb_is() # [moves]
 {
 	local progress=/var/lib/migr-ctr/mpi0/run/progress
@@ -55,7 +55,7 @@ job_npb_is() # [moves]
 		setsid -f bash /run/npb.sh </dev/null >/dev/null 2>&1" <<-END
 		begin=$clock
 		mpi-run ${ctr_options[*]} --nodes n1,n2 --per 1 -n 2 \
-			npb_is -c S -l 20 -P progress >/run/npb.log 2>&1
+			npb_is -c S -l 60 -P progress >/run/npb.log 2>&1
 		rc=\$?
 		echo \$((($clock - begin) / 1000)) >/run/npb.took
 		echo \$rc >/run/npb.exit

@@ -147,7 +147,7 @@ static const struct figure figures[] = {
 	  "A job as it is, and how much longer it takes when one of its processes moves in its "
 	  "midst; the role of the paper's figure 6. *storage*: 6000 blocks of 64 KiB are read "
 	  "by `ib_read_bw`, by four QPs with eight READs in flight each, from the server that "
-	  "moves. *npb_is*: 20 times the integer sort of NPB, class S, by two ranks of Open "
+	  "moves. *npb_is*: 60 times the integer sort of NPB, class S, by two ranks of Open "
 	  "MPI over UCX, of which one moves.",
 	  "What is added has the preparation in it, which keeps emulated processors busy while "
 	  "the job runs. How long a job takes as it is tells of the device, not of the way.",
