@@ -9,17 +9,6 @@
 export FAKE_LAB=$tmp/fake LAB_COMMAND=$tests/house/fake-lab LAB_LOGS=$tmp/logs
 mkdir "$FAKE_LAB"
 
-until_true() # CMD...
-{
-	local n
-
-	for n in {1..600}; do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "not within a minute ($n): $*"
-}
-
 gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; } # or waits to be buried
 called() { grep -qsx "$1" "$FAKE_LAB/calls"; }
 

@@ -104,16 +104,6 @@ ends()
 }
 trap ends EXIT
 
-until_true() # CMD...
-{
-	local n
-
-	for n in {1..600}; do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "not within a minute ($n): $*"
-}
 is_free() { flock -n "$tmp/ctr/.one.lock" true; }
 there_is() { [ -e "$1" ]; }
 has_ended() { ! kill -0 "$1" 2>/dev/null; }

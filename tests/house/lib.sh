@@ -26,6 +26,17 @@ PATH=$tmp/busy:$PATH
 say() { echo "# $*"; }
 fail() { echo "FAILED: $*"; exit 1; }
 
+until_true() # CMD...
+{
+	local n
+
+	for n in {1..600}; do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	fail "not within a minute ($n): $*"
+}
+
 # A node is a process whose arguments name the state folder, and a console.
 fake_node() # NODE [KERNEL]
 {
