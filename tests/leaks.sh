@@ -4,8 +4,8 @@
 #
 # What tests must not leave behind on a node: RDMA objects of a process, whether
 # it lives or not, references to the modules, threads of theirs; a bad line or a slow
-# one, the layer, containers, their networks and addresses, rules for packets (the
-# empty tables of iptables are nobody's).
+# one, the layer, its daemons and helpers, containers, their networks and addresses, rules
+# for packets (the empty tables of iptables are nobody's); and a crash of what is ours.
 # Objects of the kernel are listed with its modules' names in brackets. What is
 # torn down in the background has some time for it.
 
@@ -27,6 +27,9 @@ left_behind='
 		[ ! -e /sys/module/nf_tables ] || nft list tables |
 			grep -vwE "filter|nat|mangle|raw|security"
 		[ ! -e /etc/ld.so.preload ] || echo "the layer is on"
+		pgrep -xl "migrd|migrd-say|migr-layer|migr-presetup|migr-gid"
+		pgrep -fa "migr-ctr (move|receive)"
+		dmesg | grep -E "(migr|rc_mix|criu)[^ ]*\[[0-9]+\]: segfault"
 		ls /var/lib/migr-ctr 2>/dev/null | sed "s/^/container: /"
 		ls /run/netns 2>/dev/null | sed "s/^/network namespace: /"
 		for m in /sys/class/net/c-*; do

@@ -51,15 +51,15 @@ said_ms() # NAME
 seen() { sed -n "s/^$1=//p" "$tmp/seen"; } # NAME: at the partner
 sum() { awk "BEGIN { printf \"%.1f\", $1 }"; } # EXPRESSION
 
-# had_pre_setup SAID [OPTION...]: by migr-ctr move. It has been where it can be, unless an
-# option says without: a move whose pre-setup fails succeeds all the same.
+# had_pre_setup SAID [OPTION...]: by migr-ctr move. It has been where it can be, at both
+# ends, unless an option says without: a move whose pre-setup fails succeeds all the same.
 had_pre_setup()
 {
-	local taped='[1-9]'
+	local taped='[1-9][0-9]*, "late": 0'
 
 	[[ $1 != *' has no pre-setup'* ]] || return 1
 	[ "$way" = layer-mlx5 ] || return 0
-	[[ " ${*:2} " != *' --no-pre-setup '* ]] || taped='0[,}]'
+	[[ " ${*:2} " != *' --no-pre-setup '* ]] || taped='0,'
 	grep -q "\"taped\": $taped" <<<"$1"
 }
 

@@ -131,7 +131,9 @@ static const struct figure figures[] = {
 	  "partner from the last packet of the old host to the first of the new one, *total* "
 	  "both; *all* "
 	  "what it then takes until each QP had one.",
-	  "CRIU's share is in *first*, and is most of it. That nothing is to be read out of a "
+	  "CRIU's share is in *first*, and is most of it. What the layer still does when all has "
+	  "arrived, before it says that all are suspended, is in both *wait* and *first*, and so "
+	  "twice in *total*: no more than *wait* at a depth of 1. That nothing is to be read out of a "
 	  "NIC, which the paper counts for the layer, cannot be shown with a software NIC: its "
 	  "state is memory here and there.",
 	  "what is in flight has to arrive for the layer (*wait*), and by the protocol is sent "

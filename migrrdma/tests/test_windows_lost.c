@@ -93,7 +93,7 @@ static void test_child(void)
 	mw = begin();
 	if (!fork()) {
 		CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(w.mr));
-		_exit(0);
+		_exit(check_result());
 	}
 	MUST(wait(&status) > 0);
 	CHECK(!status, "%#x", status);
