@@ -135,11 +135,9 @@ figure_blackout()
 # layer has suspended by then.
 blackout() # SERIES MOVER QPS [OPTION]
 {
-	local series=$1 qps=$3 depth=64
+	local series=$1 qps=$3
 
-	# The link has 16 MiB to carry at most before the layer can stop.
-	[ "$qps" -le 64 ] || depth=$((qps < 4096 ? 4096 / qps : 1))
-	move_once "$2" "$qps" 4096 $depth "${@:4}"
+	move_once "$2" "$qps" 4096 "$(depth_of "$qps")" "${@:4}"
 	part() { echo "blackout $way $series $qps $1 ms $(sum "$2")"; } # NAME EXPRESSION
 	if [ "$by" = protocol ]; then
 		part dump_rdma "$dump_rdma"

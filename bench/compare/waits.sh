@@ -26,14 +26,16 @@ figure_wait()
 	done
 }
 
-# wait_for SERIES X QPS BYTES PARTNERS: each partner with so many QPs, and 64 messages in
-# the queue of each
+# wait_for SERIES X QPS BYTES PARTNERS: each partner with so many QPs, and messages in the
+# queue of each
 wait_for()
 {
-	local i ms in_flight=''
+	local i ms in_flight='' depth
+
+	depth=$(depth_of "$3")
 
 	for ((i = 0; i < $5; i++)); do
-		pair_of_layer $i "$3" "$4" $((i % 2 ? 3 : 2))
+		pair_of_layer $i "$3" "$4" "$depth" $((i % 2 ? 3 : 2))
 	done
 	flows n2
 	if [ "$way" = layer-mlx5 ]; then
@@ -41,7 +43,7 @@ wait_for()
 			's/.*"in_flight": {[^}]*"bytes": \([0-9]*\).*/\1/p' | grep .)
 		echo "wait $way $1 $2 device_had bytes $in_flight"
 	fi
-	echo "wait $way $1 $2 queues_had bytes $(($3 * $4 * 64 * $5))"
+	echo "wait $way $1 $2 queues_had bytes $(($3 * $4 * depth * $5))"
 	on n1 "$(declare -f suspend_all); suspend_all $wait_times $(seconds 60)000 $((2 * $5))" |
 		tee -a /dev/fd/2 | while read -r ms; do
 		echo "wait $way $1 $2 waited ms $ms"
@@ -49,15 +51,15 @@ wait_for()
 	way_cleans >&2
 }
 
-# pair_of_layer I QPS BYTES NODE: a sender on n1 and its partner there
+# pair_of_layer I QPS BYTES DEPTH NODE: a sender on n1 and its partner there
 pair_of_layer()
 {
 	local port=$((18515 + $1)) env="env LD_PRELOAD=$layer MIGRRDMA_DIR=/run/migrrdma" line
 
-	line="$env $(perftest "$2" "$3" 64 -p $port)"
-	launch "n$4" "$line"
-	poll_until 60 listening "n$4" $port
-	launch n1 "$line 10.20.0.$4"
+	line="$env $(perftest "$2" "$3" "$4" -p $port)"
+	launch "n$5" "$line"
+	poll_until 60 listening "n$5" $port
+	launch n1 "$line 10.20.0.$5"
 }
 
 launch() { on "$1" "setsid -f $2 </dev/null >>/run/perftest.log 2>&1"; } # NODE COMMAND

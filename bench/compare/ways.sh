@@ -110,6 +110,10 @@ perftest()
 		"--use_old_post_send ${both:+-b} ${*:4}"
 }
 
+# depth_of QPS: messages in the queue of each. In all they are no more than 4096, 16 MiB of
+# 4 KiB each, or the link would be longer at it than a QP waits for an answer.
+depth_of() { echo $(($1 <= 64 ? 64 : $1 < 4096 ? 4096 / $1 : 1)); }
+
 # What a node has got so far, in bytes of frames, as its tap says
 delivered() { ip netns exec "$ns" cat "/sys/class/net/$1-fabric/statistics/tx_bytes"; }
 
