@@ -6,6 +6,10 @@
 #include "gate.h"
 #include "names.h"
 
+enum {
+	MOST_SPARES = 64
+};
+
 /* --- protection domains --- */
 
 /*
@@ -185,27 +189,83 @@ static int list_mr(struct shadow_mr *s)
 	return err;
 }
 
-static struct ibv_mr *made_mr(struct shadow_mr *s, struct ibv_mr *mr)
-{
-	int err = 0;
+/*
+ * Real regions whose keys the process cannot have (names.h). They are held while others
+ * are made, as a device may give out first what it has got back last.
+ */
+struct spares {
+	struct ibv_mr *mr[MOST_SPARES];
+	unsigned int n;
+	size_t tries;
+};
 
-	if (mr) {
-		s->real = mr;
-		copy_mr(s);
-		if (s->kind != MR_MEMORY || s->iova != (uintptr_t)mr->addr)
-			atomic_store(&to_context(s->mr.context)->has_iovas,
-				     true);
-		err = list_mr(s);
-	}
-	if (mr && !err)
-		return &s->mr;
-	if (mr) {
-		real()->ibv_dereg_mr(mr);
-		errno = err;
-	}
-	free(s);
-	return NULL;
+static void drop_spares(struct spares *spares)
+{
+	while (spares->n)
+		real()->ibv_dereg_mr(spares->mr[--spares->n]);
 }
+
+static void drop_real(struct shadow_mr *s)
+{
+	if (s->kind == MR_IMPORTED)
+		real()->ibv_unimport_mr(s->real);
+	else
+		real()->ibv_dereg_mr(s->real);
+	s->real = NULL;
+}
+
+/*
+ * It is that one, if its keys can be had. If not, is another one to be made? A device that
+ * gives them out in turn has one after as many as there are names; one that is imported
+ * has the same keys always. Each spare one counts as much as it, of what a process may pin.
+ */
+static bool try_mr(struct shadow_mr *s, struct ibv_mr *mr,
+		   struct spares *spares)
+{
+	bool again;
+	int err;
+
+	s->real = mr;
+	if (!mr) {
+		again = spares->n;
+		drop_spares(spares);
+		return again;
+	}
+	err = list_mr(s);
+	again = err == EEXIST && s->kind != MR_IMPORTED &&
+		spares->tries++ < names_told();
+	if (!again || spares->n == MOST_SPARES)
+		drop_spares(spares);
+	if (again) {
+		spares->mr[spares->n++] = mr;
+	} else if (err) {
+		drop_real(s);
+		errno = err == EEXIST ? ENOMEM : err;
+	}
+	return again;
+}
+
+static struct ibv_mr *made_mr(struct shadow_mr *s)
+{
+	if (!s->real) {
+		free(s);
+		return NULL;
+	}
+	copy_mr(s);
+	if (s->kind != MR_MEMORY || s->iova != (uintptr_t)s->real->addr)
+		atomic_store(&to_context(s->mr.context)->has_iovas, true);
+	return &s->mr;
+}
+
+#define TRIED_MR(s, call)                         \
+	({                                        \
+		struct spares spares_;            \
+                                                  \
+		spares_.n = spares_.tries = 0;    \
+		while (try_mr(s, call, &spares_)) \
+			;                         \
+		made_mr(s);                       \
+	})
 
 /* of memory; all that there are ways to ask for */
 struct ibv_mr *mr_make(struct shadow_mr *s)
@@ -218,18 +278,18 @@ struct ibv_mr *mr_make(struct shadow_mr *s)
  * the verb that makes a region, with the real PD, of which the rest is the same; and
  * what is remembered of it
  */
-#define MAKE_MR(kind_, iova_, access_, function, pd, ...)                     \
-	do {                                                                  \
-		struct shadow_mr *s;                                          \
-                                                                              \
-		if (!is_shadow((pd)->context))                                \
-			return function(pd, __VA_ARGS__);                     \
-		s = new_mr(pd, kind_);                                        \
-		if (!s)                                                       \
-			return NULL;                                          \
-		s->iova = iova_;                                              \
-		s->access = access_;                                          \
-		return GATED(made_mr(s, function(real_pd(pd), __VA_ARGS__))); \
+#define MAKE_MR(kind_, iova_, access_, function, pd, ...)                      \
+	do {                                                                   \
+		struct shadow_mr *s;                                           \
+                                                                               \
+		if (!is_shadow((pd)->context))                                 \
+			return function(pd, __VA_ARGS__);                      \
+		s = new_mr(pd, kind_);                                         \
+		if (!s)                                                        \
+			return NULL;                                           \
+		s->iova = iova_;                                               \
+		s->access = access_;                                           \
+		return GATED(TRIED_MR(s, function(real_pd(pd), __VA_ARGS__))); \
 	} while (0)
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
@@ -281,11 +341,14 @@ struct ibv_mr *shadow_alloc_null_mr(struct ibv_pd *pd)
 	if (!s)
 		return NULL;
 	return GATED(
-		made_mr(s, to_context(pd->context)
-				   ->real_verbs->alloc_null_mr(real_pd(pd))));
+		TRIED_MR(s, to_context(pd->context)
+				    ->real_verbs->alloc_null_mr(real_pd(pd))));
 }
 
-/* Whatever it says, the real one knows what is left. Its names are others if its keys are. */
+/*
+ * Whatever it says, the real one knows what is left. Its names are others if its keys are;
+ * if it cannot have these it is of no use any more, as after any command that has failed.
+ */
 static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 		    void *addr, size_t length, int access)
 {
@@ -315,7 +378,11 @@ static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 		if (flags & IBV_REREG_MR_CHANGE_ACCESS)
 			s->access = (unsigned int)access;
 	}
-	return err ? err : unnamed;
+	if (unnamed) {
+		errno = unnamed;
+		err = IBV_REREG_MR_ERR_CMD;
+	}
+	return err;
 }
 
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,

@@ -8,16 +8,12 @@
 #include "names.h"
 #include "section.h"
 
-/* is the new window's key the name of something else? If not, it is its own name. */
 static int name(struct shadow_context *c, const struct ibv_mw *mw)
 {
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->keys && names_get(c->keys, mw->rkey >> 8))
-		err = EEXIST;
-	else if (c->keys)
-		err = names_set_key(c->keys, mw->rkey, mw->rkey);
+	err = names_own_key(c->keys, mw->rkey);
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }
@@ -46,7 +42,7 @@ static struct ibv_mw *alloc(struct shadow_context *c, struct ibv_pd *pd,
 static void unname(struct shadow_context *c, uint32_t key)
 {
 	if (c->keys)
-		names_set(c->keys, key >> 8, 0);
+		names_drop_key(c->keys, key);
 }
 
 /* its place in the list, and what others have to look for from now on */

@@ -69,40 +69,82 @@ void names_each(const struct names *n,
 /* --- keys --- */
 
 /*
- * An index for a real one: the same, unless something is named so already. Then one from
- * the upper end, where devices have the fewest; the uppermost is NO_KEY's.
+ * Names that are not the real keys, when all was replaced the last time, in one table, as
+ * peers have one of a process; and those of a replacement that is under way. Written with
+ * the gate closed.
  */
-static uint32_t free_index(const struct names *n, uint32_t index)
+static struct told {
+	struct names *names;
+	size_t n;
+	int err;
+} told, other_told;
+
+static void note_told(void *arg, uint32_t index, uint32_t entry)
 {
-	if (names_get(n, index))
-		for (index = (NO_KEY >> 8) - 1; names_get(n, index); index--)
-			;
-	return index;
+	struct told *t = arg;
+
+	if (t->err || entry == index << 8)
+		return;
+	t->err = names_set(t->names, index, entry);
+	t->n++;
 }
 
-/* Devices that give both keys one index find it in both. */
+int names_note_told(void)
+{
+	const struct shadow_context *c;
+
+	other_told = (struct told){ .names = names_new() };
+	if (!other_told.names)
+		return ENOMEM;
+	TAILQ_FOREACH (c, &contexts, entry)
+		names_each(c->other_keys, note_told, &other_told);
+	return other_told.err;
+}
+
+void names_swap_told(void)
+{
+	struct told before = told;
+
+	told = other_told;
+	other_told = before;
+}
+
+void names_drop_told(void)
+{
+	names_free(other_told.names);
+	other_told = (struct told){};
+}
+
+size_t names_told(void)
+{
+	return told.n;
+}
+
+int names_own_key(struct names *n, uint32_t key)
+{
+	if (told.n && names_get(told.names, key >> 8))
+		return EEXIST;
+	return n ? names_set_key(n, key, key) : 0;
+}
+
+void names_drop_key(struct names *n, uint32_t key)
+{
+	uint32_t index = key >> 8;
+
+	if (names_get(n, index) != index << 8)
+		names_set(n, index, 0);
+}
+
 int names_mr(struct shadow_mr *s)
 {
-	const struct ibv_mr *r = s->real;
 	struct names *n = to_context(s->mr.context)->keys;
-	uint32_t index;
-	int err;
+	const struct ibv_mr *r = s->real;
+	int err = names_own_key(n, r->lkey);
 
-	s->mr.lkey = r->lkey;
-	s->mr.rkey = r->rkey;
-	if (!n)
-		return 0;
-	index = free_index(n, r->lkey >> 8);
-	s->mr.lkey = index << 8 | (r->lkey & 0xff);
-	err = names_set_key(n, s->mr.lkey, r->lkey);
-	if (err || !r->rkey) /* none is none */
-		return err;
-	if (r->rkey >> 8 != r->lkey >> 8)
-		index = free_index(n, r->rkey >> 8);
-	s->mr.rkey = index << 8 | (r->rkey & 0xff);
-	err = names_set_key(n, s->mr.rkey, r->rkey);
-	if (err)
-		names_set(n, s->mr.lkey >> 8, 0);
+	if (!err && r->rkey) /* none is none */
+		err = names_own_key(n, r->rkey);
+	s->mr.lkey = err ? NO_KEY : r->lkey;
+	s->mr.rkey = err ? NO_KEY : r->rkey;
 	return err;
 }
 
@@ -112,9 +154,9 @@ void names_drop_mr(struct shadow_mr *s)
 
 	if (!n)
 		return;
-	names_set(n, s->mr.lkey >> 8, 0);
+	names_drop_key(n, s->mr.lkey);
 	if (s->mr.rkey)
-		names_set(n, s->mr.rkey >> 8, 0);
+		names_drop_key(n, s->mr.rkey);
 }
 
 int names_rename_mr(struct names *n, const struct shadow_mr *s,

@@ -77,11 +77,46 @@ void names_each(const struct names *n,
 /** names_clear - there is none any more, for those who look from now on */
 void names_clear(struct names *n);
 
+/*
+ * Nobody tells peers of what is new, so they take its key for the real one. It cannot have
+ * one whose index they take for another: that of a name which they were told when all was
+ * replaced, if what had it is still there or not. When all is replaced again they are told
+ * anew.
+ */
+
+/** names_note_told - of all contexts' other_keys. Return: 0, or ENOMEM */
+int names_note_told(void);
+
+/** names_swap_told - that is what peers are told from now on */
+void names_swap_told(void);
+
+/** names_drop_told - what they were told before, or are not told after all */
+void names_drop_told(void);
+
+/** names_told - how many there are */
+size_t names_told(void);
+
 /**
- * names_mr - give names to the keys of a new region: the real ones, if they are free
+ * names_own_key - a new key is its own name
+ * @n: of its context, or NULL
+ *
+ * Return: 0; EEXIST if peers take it for another; or ENOMEM
+ */
+int names_own_key(struct names *n, uint32_t key);
+
+/**
+ * names_drop_key - what has this name is gone
+ *
+ * If that was its own name it is left: the device may have given it to the next one already,
+ * and says itself of a key that nothing has.
+ */
+void names_drop_key(struct names *n, uint32_t key);
+
+/**
+ * names_mr - the keys of a new region are their own names
  *
  * Context: the lock of the region's context is held
- * Return: 0, or ENOMEM
+ * Return: as names_own_key(); it has none then
  */
 int names_mr(struct shadow_mr *mr);
 void names_drop_mr(struct shadow_mr *mr);

@@ -149,6 +149,7 @@ static void drop_keys(void)
 		names_free(c->other_windows_at);
 		c->other_keys = c->other_windows_at = NULL;
 	}
+	names_drop_told();
 }
 
 static int name_all(bool all, struct swap *s)
@@ -161,6 +162,8 @@ static int name_all(bool all, struct swap *s)
 			c->other_keys = new_keys(c);
 			err = c->other_keys ? 0 : ENOMEM;
 		}
+	if (all && !err)
+		err = names_note_told();
 	return err ? swap_refuse(s, err, "no memory for names") : 0;
 }
 

@@ -225,6 +225,7 @@ int swap_objects(bool all, struct swap *s)
 		if (all)
 			swap_all_of(c);
 	if (all) {
+		names_swap_told();
 		take_last_events();
 		doorbell_moved();
 	}

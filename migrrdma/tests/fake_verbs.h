@@ -52,6 +52,9 @@ void *fake_older(const void *object);
 /** fake_next_handle - the next object has this handle, of which keys are made */
 void fake_next_handle(uint32_t handle);
 
+/* and so have those after it */
+extern bool fake_same_handle;
+
 /** fake_alive - how many there are */
 unsigned int fake_alive(enum fake_kind kind);
 
@@ -110,6 +113,7 @@ struct fake_last {
 	unsigned int cqs, qps;	      /* that were tried to be made */
 	unsigned int forgotten;	      /* how often there were no devices */
 	unsigned int regions;	      /* that the first thread has registered */
+	unsigned int mrs_at_once;     /* the most */
 	atomic_uint queries;	      /* of QPs */
 	unsigned int queries_at_once; /* the most */
 };

@@ -209,6 +209,213 @@ static void test_gone(void)
 	world_destroy();
 }
 
+/* --- keys that new regions cannot have --- */
+
+static void check_own(struct ibv_mr *mr, uint32_t taken)
+{
+	struct ibv_mr *real = fake_newest(FAKE_MR);
+
+	MUST(mr && real && mr != real);
+	CHECK(mr->handle == real->handle && mr->handle != taken);
+	CHECK(mr->lkey == real->lkey && mr->rkey == real->rkey);
+}
+
+/* one after the other */
+static struct ibv_mr *region_of(int kind, struct ibv_pd *of, struct ibv_dm *dm)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE;
+
+	switch (kind) {
+	case 0:
+		return ibv_reg_mr(of, w.memory, 8, access);
+	case 1: /* ibv_reg_mr_iova2() */
+		return ibv_reg_mr(of, w.memory, 8, IBV_ACCESS_RELAXED_ORDERING);
+	case 2:
+		return ibv_reg_mr_iova(of, w.memory, 8, 0x1000, access);
+	case 3:
+		return ibv_reg_dmabuf_mr(of, 0, 8, 0x2000, 9, access);
+	case 4:
+		return ibv_alloc_null_mr(of);
+	case 5:
+		return ibv_reg_dm_mr(of, dm, 0, 8, 0);
+	default:
+		return NULL;
+	}
+}
+
+static void test_kinds(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_context *later;
+	struct ibv_pd *later_pd;
+	struct ibv_dm *dm;
+	struct ibv_mr *mr;
+	uint32_t taken;
+
+	puts("regions of all kinds, of a context that is opened later");
+	world_make();
+	taken = w.mr->handle;
+	world_replace();
+	later = app_open(0);
+	MUST(later_pd = ibv_alloc_pd(later));
+	MUST(dm = ibv_alloc_dm(later, &attr));
+	for (int kind = 0; kind < 6; kind++) {
+		fake_next_handle(taken);
+		mr = region_of(kind, later_pd, dm);
+		check_own(mr, taken);
+		CHECK(fake_alive(FAKE_MR) == 2, "kind %d", kind);
+		CHECK(!ibv_dereg_mr(mr));
+	}
+	/* of one that is there already there is no other one, nor is it ours to end */
+	fake_next_handle(taken);
+	fake_fail("ibv_dereg_mr", EBUSY);
+	FAILS_WITH(ENOMEM, ibv_import_mr(later_pd, 6));
+	CHECK(fake_alive(FAKE_MR) == 1);
+	CHECK(ibv_dereg_mr(w.mr) == EBUSY);
+	CHECK(!ibv_free_dm(dm));
+	CHECK(!ibv_dealloc_pd(later_pd) && !ibv_close_device(later));
+	world_destroy();
+}
+
+static struct ibv_mr *new_region(uint32_t index)
+{
+	fake_next_handle(index);
+	return ibv_reg_mr(pd, w.memory, 8, 0);
+}
+
+static void test_spares(void)
+{
+	enum {
+		MANY = 150,
+		MOST = 64
+	};
+	struct ibv_mr *mr[MANY], *late;
+	unsigned int alive;
+	uint32_t first;
+
+	puts("many in a row");
+	world_make();
+	for (int i = 0; i < MANY; i++)
+		MUST(mr[i] = ibv_reg_mr(pd, w.memory, 8, 0));
+	first = mr[0]->handle;
+	CHECK(mr[MANY - 1]->handle == first + MANY - 1);
+	world_replace();
+	alive = fake_alive(FAKE_MR);
+	for (int i = 0; i < 2; i++) {
+		fake_last.mrs_at_once = 0;
+		if (i) /* there is no room for more of them */
+			fake_fail_later("ibv_reg_mr", ENOMEM, 10);
+		late = new_region(first);
+		check_own(late, first);
+		CHECK(late->handle == first + MANY);
+		CHECK(fake_last.mrs_at_once == alive + MOST + 1, "%u",
+		      fake_last.mrs_at_once);
+		CHECK(fake_alive(FAKE_MR) == alive + 1);
+		CHECK(!ibv_dereg_mr(late));
+	}
+	/* nor for one without them */
+	fake_fail_later("ibv_reg_mr", EAGAIN, 10);
+	fake_fail_times("ibv_reg_mr", EAGAIN, 2);
+	FAILS_WITH(EAGAIN, new_region(first));
+	CHECK(fake_alive(FAKE_MR) == alive);
+	/* a device that gives always the same */
+	fake_same_handle = true;
+	FAILS_WITH(ENOMEM, new_region(first));
+	fake_same_handle = false;
+	CHECK(fake_alive(FAKE_MR) == alive);
+	for (int i = 0; i < MANY; i++)
+		CHECK(!ibv_dereg_mr(mr[i]));
+	world_destroy();
+}
+
+/* peers have one table for all of a process */
+static void test_closed(void)
+{
+	struct ibv_context *other;
+	struct ibv_pd *other_pd;
+	struct ibv_mr *mr;
+	uint32_t taken;
+
+	puts("keys of a context that is closed");
+	world_make();
+	other = app_open(0);
+	MUST(other_pd = ibv_alloc_pd(other));
+	MUST(mr = ibv_reg_mr(other_pd, w.memory, 8, 0));
+	taken = mr->handle;
+	world_replace();
+	CHECK(!ibv_dereg_mr(mr));
+	CHECK(!ibv_dealloc_pd(other_pd) && !ibv_close_device(other));
+	world_look();
+	mr = new_region(taken);
+	check_own(mr, taken);
+	CHECK(!ibv_dereg_mr(mr));
+	world_destroy();
+}
+
+static void test_failed(void)
+{
+	struct ibv_mr *mr;
+	uint32_t taken;
+
+	puts("after a replacement that has failed");
+	world_make();
+	taken = w.mr->handle;
+	world_replace();
+	CHECK(!ibv_dereg_mr(w.mr));
+	MUST(w.mr = ibv_reg_mr(pd, w.memory, 8, 0));
+	suspend();
+	fake_fail("ibv_query_qp", EAGAIN);
+	CHECK(layer_replace(NULL, 0, LONG, &swapped) == EAGAIN);
+	resume();
+	mr = new_region(taken);
+	check_own(mr, taken);
+	CHECK(!ibv_dereg_mr(mr));
+	world_destroy();
+}
+
+/* that of the world, and its real one */
+static void check_reachable(unsigned int n)
+{
+	CHECK(!write_one(w.qp, 1, 0));
+	CHECK(fake_sent(w.real, n)->sge[0].lkey == to_mr(w.mr)->real->lkey);
+	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+	POLLED(w.cq, 1, 1);
+}
+
+static void test_changed(void)
+{
+	const int what = IBV_REREG_MR_CHANGE_ACCESS;
+	uint32_t taken, index;
+	struct ibv_mr *mr, *next;
+
+	puts("a region that is changed, and comes to have such keys");
+	world_make();
+	taken = w.mr->handle;
+	world_replace();
+	MUST(mr = new_region(taken - 1));
+	for (int i = 0; i < 0x0f; i++) {
+		CHECK(!ibv_rereg_mr(mr, what, NULL, NULL, 0, 0));
+		check_own(mr, taken);
+	}
+	CHECK(ibv_rereg_mr(mr, what, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_CMD);
+	CHECK(errno == EEXIST);
+	CHECK(to_mr(mr)->real->lkey >> 8 == taken);
+	CHECK(mr->lkey >> 8 != taken && mr->rkey >> 8 != taken);
+	check_reachable(0);
+	CHECK(!ibv_dereg_mr(mr));
+	check_reachable(1);
+
+	puts("one whose keys are another's before it is through with its end");
+	index = taken + 1000;
+	MUST(mr = new_region(index));
+	MUST(next = new_region(index));
+	CHECK(mr->lkey == next->lkey && !ibv_dereg_mr(mr));
+	CHECK(!ibv_dereg_mr(w.mr));
+	w.mr = next;
+	check_reachable(2);
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
@@ -216,5 +423,10 @@ int main(void)
 	test_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
 	test_taken();
 	test_gone();
+	test_kinds();
+	test_spares();
+	test_closed();
+	test_failed();
+	test_changed();
 	return rig_close();
 }

@@ -196,11 +196,23 @@ static void test_recvs(void)
 
 /* --- keys --- */
 
+/* one with its own keys, where the device gives this index first */
+static struct ibv_mr *region_at(uint32_t index)
+{
+	struct ibv_mr *mr, *real_mr;
+
+	fake_next_handle(index);
+	MUST(mr = ibv_reg_mr(pd, w.memory, sizeof(w.memory), 0));
+	real_mr = fake_newest(FAKE_MR);
+	CHECK(mr->lkey == real_mr->lkey && mr->rkey == real_mr->rkey);
+	return mr;
+}
+
 static void test_keys(void)
 {
 	const struct fake_sent *sent;
 	struct ibv_mr *mr, *real_mr;
-	uint32_t lkey;
+	uint32_t lkey, free_index;
 
 	puts("keys of requests are the real ones");
 	world_make();
@@ -231,23 +243,26 @@ static void test_keys(void)
 	CHECK(!write_one(w.qp, 7, 0x7701));
 	CHECK(fake_sent(w.real, 3)->wr.wr.rdma.rkey == 0x7701);
 
-	puts("a new region has its own, or another one");
-	mr = ibv_reg_mr(pd, w.memory, 1, 0);
-	MUST(mr);
-	CHECK(mr->lkey == ((struct ibv_mr *)fake_newest(FAKE_MR))->lkey);
+	puts("a new region has its own, and none that peers take for another's");
+	free_index = real_mr->handle + 1000;
+	mr = region_at(free_index);
+	CHECK(mr->handle == free_index);
 	CHECK(!ibv_dereg_mr(mr));
-	fake_next_handle(lkey >> 8);
-	mr = ibv_reg_mr(pd, w.memory, 1, 0);
-	MUST(mr);
-	real_mr = fake_newest(FAKE_MR);
-	CHECK(real_mr->lkey == lkey && mr->lkey != lkey);
-	CHECK((mr->lkey & 0xff) == (real_mr->lkey & 0xff));
-	CHECK(mr->rkey >> 8 == mr->lkey >> 8);
-	CHECK(!ibv_dereg_mr(w.mr));
-	w.mr = mr;
+	mr = region_at(lkey >> 8);
+	CHECK(mr->handle != lkey >> 8 && fake_alive(FAKE_MR) == 2);
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(w.mr));
+	w.mr = region_at(lkey >> 8); /* nor when that is gone */
+	CHECK(w.mr->handle != lkey >> 8 && fake_alive(FAKE_MR) == 1);
 	CHECK(!write_one(w.qp, 8, 0));
-	CHECK(fake_sent(w.real, 4)->sge[0].lkey == real_mr->lkey);
+	CHECK(fake_sent(w.real, 4)->sge[0].lkey == w.mr->lkey);
 	fake_finish(w.real, 9, IBV_WC_SUCCESS);
+
+	puts("until they are told anew");
+	fake_next_handle(free_index + 1);
+	world_replace();
+	mr = region_at(lkey >> 8);
+	CHECK(mr->handle == lkey >> 8);
+	CHECK(!ibv_dereg_mr(mr));
 	world_destroy();
 }
 

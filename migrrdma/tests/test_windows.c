@@ -120,13 +120,20 @@ static void test_later(void)
 	IS_FREE(mw[2]);
 	IS_FREE(late);
 	CHECK(!ibv_dealloc_mw(late));
-	/* an index that was a name once is free again */
+	/* an index that was a name is free again when peers know that it is none */
 	CHECK(!ibv_dealloc_mw(mw[1]));
-	fake_next_handle(index);
-	mw[1] = new_window(IBV_MW_TYPE_2);
-	CHECK(mw[1]->rkey >> 8 == index && !bind_2(w.qp, mw[1]));
-	world_replace();
-	IS_BOUND(mw[1], w.qp);
+	for (unsigned int i = 0; i < 2; i++) {
+		fake_next_handle(index);
+		mw[1] = new_window(IBV_MW_TYPE_2);
+		CHECK(mw[1]->rkey == real_key_of(mw[1]));
+		CHECK((mw[1]->rkey >> 8 == index) == i);
+		CHECK(fake_alive(FAKE_MW) == 2 && !bind_2(w.qp, mw[1]));
+		fake_next_handle(index + 1000 * (i + 1));
+		world_replace();
+		IS_BOUND(mw[1], w.qp);
+		if (!i)
+			CHECK(!ibv_dealloc_mw(mw[1]));
+	}
 	CHECK(!ibv_dealloc_mw(mw[1]) && !ibv_dealloc_mw(mw[2]));
 	world_destroy();
 }

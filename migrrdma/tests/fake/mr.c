@@ -98,6 +98,16 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 
 bool fake_slow;
 
+static void note_most(void)
+{
+	unsigned int n = fake_alive(FAKE_MR);
+
+	pthread_mutex_lock(&lock);
+	if (n > fake_last.mrs_at_once)
+		fake_last.mrs_at_once = n;
+	pthread_mutex_unlock(&lock);
+}
+
 static struct ibv_mr *new_mr(struct ibv_pd *pd, void *addr, size_t length)
 {
 	struct ibv_mr *mr = make(FAKE_MR, sizeof(*mr));
@@ -106,6 +116,7 @@ static struct ibv_mr *new_mr(struct ibv_pd *pd, void *addr, size_t length)
 		usleep(1000);
 	if (gettid() == getpid())
 		fake_last.regions++;
+	note_most();
 
 	mr->context = pd->context;
 	mr->pd = pd;

@@ -66,8 +66,12 @@ void *make(enum fake_kind kind, size_t size)
 	return p;
 }
 
+bool fake_same_handle;
+
 uint32_t new_handle(void)
 {
+	if (fake_same_handle)
+		return last_handle + 1;
 	return __atomic_add_fetch(&last_handle, 1, __ATOMIC_RELAXED);
 }
 
