@@ -83,6 +83,7 @@ static void reset(void *priv, enum vfu_reset why)
 	(void)why;
 	obj_destroy_all(nic);
 	vport_reset(nic);
+	nic->wire.count = 0; /* made by what is gone now, and not sent yet */
 	nic->up = nic->enabled = false;
 	nic->cmdq = 0;
 	nic->cmdq_known = false;

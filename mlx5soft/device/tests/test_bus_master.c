@@ -197,6 +197,39 @@ static void test_frames(void)
 	rig_stop(r);
 }
 
+/* What has arrived at the end of a limited link by the time that nothing is due */
+static uint32_t arrives(void)
+{
+	uint8_t frame[512];
+	uint32_t n = 0;
+
+	while (nic_due(r->nic) >= 0)
+		nic_tick(r->nic);
+	while (read(r->wire, frame, sizeof(frame)) > 0)
+		n++;
+	return n;
+}
+
+/* A packet is on the link, and one waits for room: of that nobody knows yet. */
+static void test_blocked(void)
+{
+	setup();
+	rig_address(r); /* ...becomes another: the peer is somebody else now */
+	((uint8_t *)AT(roce_addr_layout,
+		       AT(set_roce_address_in, r->in, roce_address),
+		       source_mac_47_32))[5] ^= 1;
+	CHECK(!rig_run(r), "%s", r->log);
+	CHECK(!nic_limit(r->nic, 1000000, 0), "limit");
+	put_be32(rig_mem(r, qp_db) + 4, 2);
+	rig_send_db(r, r->uar, qp);
+	CHECK(r->nic->tx_blocked && r->nic->wire.count == 1, "there is room");
+	host_reset(r->host);
+	CHECK(arrives() == 1, "what was on the link");
+	on();
+	CHECK(!arrives(), "sent before the reset, on the wire after it");
+	rig_stop(r);
+}
+
 int main(void)
 {
 	before = malloc(HOST_MEMORY);
@@ -204,6 +237,7 @@ int main(void)
 	test_arming();
 	test_commands();
 	test_frames();
+	test_blocked();
 	free(before);
 	return check_result();
 }
