@@ -234,6 +234,16 @@ int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr,
 		qp_error(qp);
 		return 0;
 	}
+	if (from == ROCE_QPS_SQE) {
+		/*
+		 * What is still posted has to be flushed, IBA 10.3.1.6, and
+		 * would be sent from RTS on. It is no more than the queue has,
+		 * however much comes meanwhile.
+		 */
+		qp_flush(qp, qp->init.max_send_wr);
+		if (qp->attr.state != from) /* that broke it */
+			return -EINVAL;
+	}
 	if (mask & ROCE_QP_MAX_DEST_RD_ATOMIC &&
 	    attr->max_dest_rd_atomic != qp->resp.res_size &&
 	    set_resources(qp, attr->max_dest_rd_atomic))

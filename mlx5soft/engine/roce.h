@@ -443,8 +443,10 @@ void roce_qp_destroy(struct roce_qp *qp);
  * @mask: enum roce_qp_attr_mask, what is valid in @attr. All that the
  *	transition needs must be there. What it does not allow is refused.
  * To RESET forgets fetched WQEs. To ERR flushes everything with the following
- * roce_tick() calls. SQD stops with the message that is under way.
- * Returns 0 or -EINVAL, then nothing has changed; -ENOMEM.
+ * roce_tick() calls. SQD stops with the message that is under way. From SQE to
+ * RTS flushes at once what is left in the send queue.
+ * Returns 0 or -EINVAL, then nothing has changed, but that the flush may have broken
+ * the QP, which is in ERR; -ENOMEM.
  */
 int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr,
 		   uint32_t mask);

@@ -2,6 +2,7 @@
 /*
  * UD, GSI and UC, and packets that a node sends to itself.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "sim.h"
@@ -223,6 +224,68 @@ static void test_ud_errors(void)
 	sim_destroy(sim);
 }
 
+#define QUEUE 64U /* max_send_wr of the simulation */
+
+/* Of @n sends the first fails: until somebody can see that. Returns completions. */
+static uint32_t fail_first(enum roce_qp_type type, uint32_t n)
+{
+	struct roce_config config = { .budget = 16 };
+	struct roce_send_wqe wqe;
+
+	sim = sim_create(MEMORY, &config);
+	a = sim_qp(&sim->nodes[0], type, NULL);
+	b = sim_qp(&sim->nodes[1], type, NULL);
+	sim_attributes(sim, &attr, 1, b->qpn);
+	sim_connect(a, b, &attr);
+	for (uint32_t i = 0; i < n; i++) {
+		wqe = datagram(64);
+		wqe.sge[0].key = i ? 1000 : 1;
+		sim_post_send(a, &wqe);
+		sim_post_recv(b, i, 0, 4096, 1000);
+	}
+	while (!a->num_send_wcs)
+		roce_tick(a->node->engine, sim->now);
+	CHECK(a->num_send_wcs < QUEUE && roce_qp_state(a->qp) == ROCE_QPS_SQE,
+	      "type %u: %u completions", type, a->num_send_wcs);
+	attr.state = ROCE_QPS_RTS;
+	return a->num_send_wcs;
+}
+
+/* Nothing that was posted before the repair is sent after it. */
+static void test_early_repair(enum roce_qp_type type)
+{
+	struct roce_send_wqe wqe;
+	uint32_t n;
+
+	fail_first(type, QUEUE);
+	CHECK(!roce_qp_modify(a->qp, &attr, ROCE_QP_STATE), "repair");
+	wqe = datagram(64);
+	sim_post_send(a, &wqe);
+	sim_run(sim, SIM_LONG);
+	for (n = 1; n < a->num_send_wcs; n++)
+		if (a->send_wcs[n].status != ROCE_WC_WR_FLUSH_ERR)
+			break;
+	CHECK(n == QUEUE && a->num_send_wcs == QUEUE + 1 &&
+		      !a->send_wcs[QUEUE].status && b->num_recv_wcs == 1,
+	      "type %u: %u flushed of %u, %u received", type, n - 1,
+	      a->num_send_wcs, b->num_recv_wcs);
+	sim_destroy(sim);
+	/* who posts without an end does not keep the engine from its work */
+	n = fail_first(type, 4 * QUEUE);
+	CHECK(!roce_qp_modify(a->qp, &attr, ROCE_QP_STATE), "repair");
+	CHECK(a->num_send_wcs == n + QUEUE, "type %u: %u, then %u", type, n,
+	      a->num_send_wcs);
+	sim_destroy(sim);
+	/* a completion gets lost */
+	fail_first(type, QUEUE);
+	a->lose_send_wc = true;
+	CHECK(roce_qp_modify(a->qp, &attr, ROCE_QP_STATE) == -EINVAL &&
+		      roce_qp_state(a->qp) == ROCE_QPS_ERR &&
+		      a->num_events == 1 && a->events[0] == ROCE_EVENT_QP_FATAL,
+	      "type %u: state %u", type, roce_qp_state(a->qp));
+	sim_destroy(sim);
+}
+
 /* UC: what arrives is whole and in order, the rest never was. */
 static void test_uc(double loss)
 {
@@ -345,6 +408,8 @@ int main(void)
 	test_broken_recv(ROCE_QPT_UD, false);
 	test_ud_drops();
 	test_ud_errors();
+	test_early_repair(ROCE_QPT_UD);
+	test_early_repair(ROCE_QPT_UC);
 	test_uc(0);
 	test_uc(0.05);
 	test_uc_errors();
