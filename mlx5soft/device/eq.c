@@ -48,10 +48,10 @@ bool eq_post(struct nic *nic, struct eq *eq, uint8_t type, uint8_t subtype,
 {
 	if (put(nic, eq, type, subtype, data))
 		return true;
-	if (!eq->overrun)
+	if (!eq->loss_told)
 		nic_log(nic, "EQ %u %s", eq->obj.id,
 			full(eq) ? "overrun" : "is not in memory");
-	eq->overrun = true;
+	eq->overrun = eq->loss_told = true;
 	return false;
 }
 
@@ -132,6 +132,8 @@ void eq_doorbell(struct nic *nic, uint32_t uar, uint32_t value, bool arm)
 		return;
 	eq->ci = value & 0xffffff;
 	eq->armed |= arm;
+	if (!full(eq))
+		eq->loss_told = false;
 	service(nic, eq);
 }
 

@@ -33,6 +33,7 @@ struct eq {
 	uint16_t vector;
 	uint32_t uar;
 	bool armed, overrun;
+	bool loss_told; /* to the log, since the consumer made room */
 	uint32_t pi, ci;
 	uint64_t events[4];
 	/* CQs with an event that had no room */

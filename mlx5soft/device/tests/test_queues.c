@@ -532,8 +532,12 @@ static void test_eq(void)
 	rig_eq_db(r, r->uar, &eq, true);
 	fire(1);
 	CHECK(take() == 1, "goes on");
-	query(MLX5_CMD_OP_QUERY_EQ, eq.id,
-	      BYTE_OF(query_eq_out, eq_context_entry));
+	fire(20);
+	CHECK(r->lines == 2 && take() == 15, "lost again: %u lines", r->lines);
+	rig_eq_db(r, r->uar, &eq, false);
+	CHECK(query(MLX5_CMD_OP_QUERY_EQ, eq.id,
+		    BYTE_OF(query_eq_out, eq_context_entry)) == 9,
+	      "status");
 	CHECK(GET(query_eq_out, r->out, eq_context_entry.producer_counter) ==
 		      eq.ci,
 	      "counter");
