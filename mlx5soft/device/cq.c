@@ -134,6 +134,9 @@ bool cq_post(struct nic *nic, struct cq *cq, uint8_t cqe[64], enum cqe_op op,
 	if (solicited) {
 		cq->solicited_news = true;
 		cq->solicited_pi = cq->pi;
+	} else if (((cq->pi - cq->solicited_pi) & 0xffffff) >> cq->log_size) {
+		/* a ring full of others is behind it: it has been seen */
+		cq->solicited_news = false;
 	}
 	if (cq->armed && (solicited || !cq->armed_solicited))
 		moderate(nic, cq);

@@ -218,6 +218,33 @@ static void test_polled_between(void)
 	}
 }
 
+/* A solicited CQE is news while it is in the ring, and never again after that. */
+static void test_solicited_before(void)
+{
+	struct cq *dev;
+	uint8_t cqe[64];
+
+	setup(2);
+	dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
+	CHECK(post(CQE_RESP_SEND, true), "solicited");
+	for (int i = 0; i < 3; i++)
+		CHECK(post(CQE_RESP_SEND, false), "%d", i);
+	arm(true);
+	CHECK(events() == 1, "it is the oldest in a full ring");
+	while (rig_cqe(r, &cq, cqe))
+		;
+	put_be32(rig_mem(r, cq.db), cq.ci);
+	CHECK(post(CQE_RESP_SEND, true) && rig_cqe(r, &cq, cqe), "solicited");
+	/* the same as so many others, each polled at once */
+	cq.ci = dev->pi = cq.ci + (1 << 23);
+	put_be32(rig_mem(r, cq.db), cq.ci);
+	CHECK(post(CQE_RESP_SEND, false) && rig_cqe(r, &cq, cqe), "the last");
+	arm(true);
+	CHECK(!events(), "an event, and nothing that was not seen");
+	CHECK(post(CQE_RESP_SEND, true) && events() == 1, "the next one");
+	rig_stop(r);
+}
+
 static void expect_failed(const char *what)
 {
 	uint8_t eqe[64];
@@ -621,6 +648,7 @@ int main(void)
 	test_solicited();
 	test_wraps();
 	test_polled_between();
+	test_solicited_before();
 	test_overrun();
 	test_cq_memory();
 	test_big();
