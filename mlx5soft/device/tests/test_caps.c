@@ -314,7 +314,7 @@ static void test_services(void)
 	rig_stop(r);
 }
 
-/* What test_queues.c shows to work, and what is refused */
+/* What test_cq.c shows to work, and what is refused */
 static void test_completions(void)
 {
 	setup();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Event and completion queues: owner bits, arming, overrun */
+/* Completion queues: owner bits, arming, overrun, moderation, resizing */
 #include "commands/cmd.h"
 #include "cq.h"
 #include "eq.h"
@@ -49,15 +49,14 @@ static unsigned int events(void)
 	return count;
 }
 
-static uint8_t query(uint16_t op, uint32_t id, size_t context)
+/* QUERY_CQ; returns the status */
+static uint8_t query(void)
 {
-	rig_begin_id(r, op, id);
-	r->out_len = 16 + 64 + 192;
+	rig_begin_id(r, MLX5_CMD_OP_QUERY_CQ, cq.id);
+	r->out_len = BYTES(query_cq_out);
 	CHECK(!rig_run(r), "%s", r->log);
-	return r->out[context] >> 4; /* status */
+	return GET(query_cq_out, r->out, cq_context.status);
 }
-
-/* ---- CQ ---- */
 
 static void test_arming(void)
 {
@@ -254,9 +253,7 @@ static void expect_failed(const char *what)
 	CHECK(eqe[1] == EVENT_CQ_ERROR && get_be32(eqe + 32) == cq.id &&
 		      eqe[32 + 11] == 1,
 	      "%s: type %u", what, eqe[1]);
-	CHECK(query(MLX5_CMD_OP_QUERY_CQ, cq.id,
-		    BYTE_OF(query_cq_out, cq_context)) == 9,
-	      "%s: status", what);
+	CHECK(query() == 9, "%s: status", what);
 	/* it stays so, in silence */
 	arm(false);
 	CHECK(!post(CQE_REQ, true) && !events(), "%s", what);
@@ -328,27 +325,6 @@ static void test_big(void)
 		CHECK(rig_mem(r, buf)[128 * i + 127] == 0, "second half");
 	}
 	rig_stop(r);
-}
-
-/* ---- EQ ---- */
-
-static void fire(unsigned int count)
-{
-	const uint8_t data[EQE_DATA] = { 0 };
-	struct eq *dev = (struct eq *)obj_find(r->nic, OBJ_EQ, eq.id);
-
-	while (count--)
-		eq_post(r->nic, dev, EVENT_PORT_CHANGE, 0, data);
-}
-
-static unsigned int take(void)
-{
-	unsigned int count = 0;
-	uint8_t eqe[64];
-
-	for (; rig_eqe(r, &eq, eqe); count++)
-		CHECK(eqe[1] == EVENT_PORT_CHANGE, "type %u", eqe[1]);
-	return count;
 }
 
 static int moderate(uint32_t fields, uint16_t count, uint16_t period,
@@ -481,7 +457,7 @@ static void test_moderation(void)
 			CHECK(events() == 1, "not kept any longer");
 		}
 	}
-	query(MLX5_CMD_OP_QUERY_CQ, cq.id, BYTE_OF(query_cq_out, cq_context));
+	query();
 	CHECK(GET(query_cq_out, r->out, cq_context.cq_period) == 4095 &&
 		      GET(query_cq_out, r->out, cq_context.cq_max_count) == 100,
 	      "QUERY_CQ");
@@ -530,118 +506,6 @@ static void test_resize(void)
 	rig_stop(r);
 }
 
-static void test_eq(void)
-{
-	setup(2);
-	host_irqs(r->host, VECTOR);
-	for (int i = 0; i < 10; i++) {
-		fire(3);
-		CHECK(host_irqs(r->host, VECTOR) == 1, "once, armed");
-		CHECK(take() == 3, "all");
-		rig_eq_db(r, r->uar, &eq, false);
-		fire(2);
-		CHECK(!host_irqs(r->host, VECTOR), "not armed");
-		/* armed with two that were not seen */
-		rig_eq_db(r, r->uar, &eq, true);
-		CHECK(host_irqs(r->host, VECTOR) == 1, "at once");
-		CHECK(take() == 2, "the others");
-		fire(1);
-		CHECK(!host_irqs(r->host, VECTOR), "told already");
-		CHECK(take() == 1, "one");
-		rig_eq_db(r, r->uar, &eq, true);
-		CHECK(!host_irqs(r->host, VECTOR), "nothing new");
-	}
-	/* too many are lost; it goes on when there is room */
-	r->lines = 0;
-	fire(20);
-	CHECK(r->lines == 1 && strstr(r->log, "overrun"), "%s", r->log);
-	CHECK(take() == 16, "all that fit");
-	rig_eq_db(r, r->uar, &eq, true);
-	fire(1);
-	CHECK(take() == 1, "goes on");
-	fire(20);
-	CHECK(r->lines == 2 && take() == 15, "lost again: %u lines", r->lines);
-	rig_eq_db(r, r->uar, &eq, false);
-	CHECK(query(MLX5_CMD_OP_QUERY_EQ, eq.id,
-		    BYTE_OF(query_eq_out, eq_context_entry)) == 9,
-	      "status");
-	CHECK(GET(query_eq_out, r->out, eq_context_entry.producer_counter) ==
-		      eq.ci,
-	      "counter");
-	rig_stop(r);
-}
-
-/*
- * More CQs than the EQ has entries: their events wait, one for each, until
- * there is room.
- */
-static void test_eq_full(void)
-{
-	struct rig_ring cqs[11];
-	unsigned int seen[11] = { 0 }, i, n, round;
-	uint8_t eqe[64], cqe[64];
-
-	setup(4);
-	eq = rig_eq(r, 2, VECTOR, 0);
-	for (i = 0; i < N_ELEM(cqs); i++)
-		cqs[i] = rig_cq(r, 4, eq.id);
-	rig_eq_db(r, r->uar, &eq, true);
-	host_irqs(r->host, VECTOR);
-	for (round = 0; round < 2; round++)
-		for (i = 0; i < N_ELEM(cqs); i++) {
-			cq = cqs[i];
-			arm(false);
-			CHECK(post(CQE_REQ, false), "%u", i);
-		}
-	CHECK(host_irqs(r->host, VECTOR) == 1, "armed once");
-	/* one that waits goes away, and one that does not */
-	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_CQ, cqs[2].id), "%s", r->log);
-	CHECK(!rig_run_id(r, MLX5_CMD_OP_DESTROY_CQ, cqs[10].id), "%s", r->log);
-	for (round = 0; round < 6; round++) {
-		for (n = 0; rig_eqe(r, &eq, eqe); n++)
-			for (i = 0; i < N_ELEM(cqs); i++)
-				seen[i] += get_be32(eqe + 56) == cqs[i].id;
-		CHECK(n <= 4, "%u in a ring of 4", n);
-		rig_eq_db(r, r->uar, &eq, true);
-		CHECK(host_irqs(r->host, VECTOR) <= 1, "a storm");
-	}
-	/* the first four told before the second CQE of theirs came */
-	for (i = 0; i < N_ELEM(cqs); i++) {
-		n = i == 10 ? 0 : i < 4 && i != 2 ? 2 : 1;
-		CHECK(seen[i] == n, "%u: %u events", i, seen[i]);
-	}
-	query(MLX5_CMD_OP_QUERY_EQ, eq.id,
-	      BYTE_OF(query_eq_out, eq_context_entry));
-	CHECK(!GET(query_eq_out, r->out, eq_context_entry.status), "overrun");
-	/* in use until the end, with events that wait */
-	for (i = 3; i < 10; i++) {
-		cq = cqs[i];
-		while (rig_cqe(r, &cq, cqe))
-			;
-		arm(false);
-		CHECK(post(CQE_REQ, false), "%u", i);
-	}
-	rig_stop(r);
-}
-
-static void test_eq_memory(void)
-{
-	setup(2);
-	rig_eq_in(r, 2, VECTOR, 0);
-	put_be64(r->in + BYTES(create_eq_in), RIG_NOWHERE);
-	eq.id = rig_id(r) & 0xff;
-	r->lines = 0;
-	fire(5);
-	CHECK(r->lines == 1 && strstr(r->log, "memory"), "%s", r->log);
-	CHECK(!host_irqs(r->host, VECTOR), "nothing was posted");
-	/* nobody wants this event */
-	CHECK(!event_post(r->nic, EVENT_SRQ_LIMIT, 0, (uint8_t[EQE_DATA]){ 0 }),
-	      "event without an EQ");
-	CHECK(!event_post(r->nic, 0xff, 0, (uint8_t[EQE_DATA]){ 0 }),
-	      "type 0xff");
-	rig_stop(r);
-}
-
 int main(void)
 {
 	test_arming();
@@ -654,8 +518,5 @@ int main(void)
 	test_big();
 	test_resize();
 	test_moderation();
-	test_eq();
-	test_eq_full();
-	test_eq_memory();
 	return check_result();
 }
