@@ -242,7 +242,8 @@ static int create_cq(struct nic *nic, struct cmd *cmd)
 
 /*
  * The old ring gets a last CQE that says so, and the next goes to the new ring.
- * The consumer copies what it has not seen yet.
+ * The consumer copies what it has not seen yet, each CQE to the place behind its
+ * own.
  */
 static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 {
@@ -261,6 +262,8 @@ static int resize(struct nic *nic, struct cmd *cmd, struct cq *cq)
 		pas_free(&to.pas);
 		return FAIL(BAD_RES_STATE, "CQEs that do not fit");
 	}
+	/* where it is in the new ring, if it was not seen */
+	cq->solicited_pi = (cq->solicited_pi + 1) & 0xffffff;
 	pas_free(&cq->pas);
 	cq->pas = to.pas;
 	cq->log_size = to.log_size;

@@ -506,6 +506,47 @@ static void test_resize(void)
 	rig_stop(r);
 }
 
+/*
+ * The consumer takes its CQEs one place further on. The oldest of them, which is
+ * solicited, still makes its event, with the new ring full, too; not if it was
+ * seen before.
+ */
+static void test_resize_solicited(void)
+{
+	struct cq *dev;
+	uint8_t cqe[64];
+
+	for (int others = 0; others < 2; others++) {
+		setup(2);
+		dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
+		dev->pi = cq.ci = 0xfffffe; /* its number wraps, too */
+		put_be32(rig_mem(r, cq.db), cq.ci);
+		CHECK(post(CQE_RESP_SEND, true), "solicited");
+		rig_cq_resize_in(r, 1, cq.id);
+		CHECK(!rig_run(r), "%s", r->log);
+		CHECK(rig_cqe(r, &cq, cqe), "copied"); /* not polled */
+		put_be32(rig_mem(r, cq.db), cq.ci);
+		for (int i = 0; i < others; i++)
+			CHECK(post(CQE_RESP_SEND, false), "%d", i);
+		arm(true);
+		CHECK(events() == 1, "lost, with %d behind it", others);
+		query();
+		CHECK(GET(query_cq_out, r->out,
+			  cq_context.last_solicit_index) == 0,
+		      "QUERY_CQ");
+		rig_stop(r);
+	}
+	setup(2);
+	CHECK(post(CQE_RESP_SEND, true) && rig_cqe(r, &cq, cqe), "solicited");
+	put_be32(rig_mem(r, cq.db), cq.ci);
+	rig_cq_resize_in(r, 1, cq.id);
+	CHECK(!rig_run(r), "%s", r->log);
+	CHECK(rig_cqe(r, &cq, cqe) && cqe[63] >> 4 == CQE_RESIZE, "end");
+	arm(true);
+	CHECK(!events(), "seen before");
+	rig_stop(r);
+}
+
 int main(void)
 {
 	test_arming();
@@ -517,6 +558,7 @@ int main(void)
 	test_cq_memory();
 	test_big();
 	test_resize();
+	test_resize_solicited();
 	test_moderation();
 	return check_result();
 }
