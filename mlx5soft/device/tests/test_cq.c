@@ -362,12 +362,14 @@ static void wait_until(uint64_t ns)
  */
 static void test_moderation(void)
 {
+	struct cq *dev;
 	uint64_t before, start; /* the last event; this round */
 	unsigned int early;
 	bool late;
 	uint8_t cqe[64];
 
 	setup(4);
+	dev = (struct cq *)obj_find(r->nic, OBJ_CQ, cq.id);
 	CHECK(!moderate(3, 4, 4095, 0), "%s", r->log);
 	arm(false);
 	before = nic_now();
@@ -387,6 +389,8 @@ static void test_moderation(void)
 		put_be32(rig_mem(r, cq.db), cq.ci);
 		late = nic_now() - before > 4095000;
 		before = start;
+		if (early) /* else what came behind it counts in the next round */
+			dev->notified_pi = dev->pi;
 	} while (early && late);
 	CHECK(!early, "%u too early", early);
 	/* by time */
