@@ -198,6 +198,7 @@ static void init_lists(struct shadow_context *s)
 {
 	pthread_mutex_init(&s->verbs.context.mutex, NULL);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->groups_lock, NULL);
 	pthread_mutex_init(&s->carried_lock, NULL);
 	TAILQ_INIT(&s->pds);
 	TAILQ_INIT(&s->ahs);
@@ -217,6 +218,7 @@ static void free_context(struct shadow_context *s)
 	free(s->windows);
 	names_free(s->windows_at);
 	pthread_mutex_destroy(&s->carried_lock);
+	pthread_mutex_destroy(&s->groups_lock);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->verbs.context.mutex);
 	free(s);

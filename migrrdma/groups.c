@@ -61,15 +61,19 @@ static int detach(struct shadow_qp *s, const union ibv_gid *gid, uint16_t lid)
 typedef int change_groups(struct shadow_qp *s, const union ibv_gid *gid,
 			  uint16_t lid);
 
+/*
+ * The lock is one of its own: libibverbs' commands may look at all contexts (bury.c), and
+ * who has their lock waits for that of one of them.
+ */
 static int change(struct shadow_qp *s, change_groups *how,
 		  const union ibv_gid *gid, uint16_t lid)
 {
 	struct shadow_context *c = to_context(s->qp.context);
 	int err;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->groups_lock);
 	err = how(s, gid, lid);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->groups_lock);
 	return err;
 }
 

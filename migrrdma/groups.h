@@ -7,7 +7,7 @@
 
 #include "shadow.h"
 
-/* that a QP is in; with the context's lock, or the gate closed */
+/* that a QP is in; with the context's lock of groups, or the gate closed */
 struct group {
 	union ibv_gid gid;
 	uint16_t lid;

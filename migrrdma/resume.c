@@ -107,6 +107,7 @@ void resume_in_child(struct shadow_context *c)
 	struct shadow_qp *qp;
 
 	unlock_in_child(&c->lock);
+	unlock_in_child(&c->groups_lock);
 	unlock_in_child(&c->carried_lock);
 	c->suspended = false;
 	TAILQ_FOREACH (ch, &c->channels, entry)

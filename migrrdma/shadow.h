@@ -56,6 +56,7 @@ struct shadow_context {
 	TAILQ_ENTRY(shadow_context) entry;
 
 	pthread_mutex_t lock; /* of the lists, and of names that are given */
+	pthread_mutex_t groups_lock; /* of those that its QPs are in */
 	TAILQ_HEAD(, shadow_pd) pds;
 	TAILQ_HEAD(, shadow_ah) ahs;
 	TAILQ_HEAD(, shadow_mr) mrs;

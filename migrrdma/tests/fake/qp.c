@@ -282,6 +282,7 @@ int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 
 	OWN(QP, qp);
 	ENTER_ERR(qp, gid, lid);
+	COMMAND_OR(EIO, qp->context);
 	if (fake_in_group(qp, gid, lid))
 		return 0;
 	if (f->n_groups == FAKE_GROUPS)
@@ -297,6 +298,7 @@ int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 
 	OWN(QP, qp);
 	ENTER_ERR(qp, gid, lid);
+	COMMAND_OR(EIO, qp->context);
 	if (!fake_in_group(qp, gid, lid))
 		return EINVAL;
 	f->groups[group_of(f, gid, lid)] = f->groups[f->n_groups - 1];
