@@ -189,6 +189,9 @@ static int bind_mw(struct shadow_qp *qp, struct shadow_mw *s,
 	bool fresh = s->fresh;
 	int err;
 
+	/* what was posted before it may still be collected */
+	if (atomic_load(&qp->slow) & SLOW_SUSPENDED)
+		return ENOMEM;
 	b.bind_info = real_bind_info(&bind->bind_info);
 	/* the application sets it back when a bind has failed */
 	s->real->rkey = mw_present_key(s, s->mw.rkey);

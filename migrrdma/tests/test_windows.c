@@ -311,6 +311,43 @@ static void test_refused(void)
 	world_destroy();
 }
 
+/* What was posted before it has yet to be: it does not come before that. */
+static void test_collected_still(void)
+{
+	uint64_t ids[cap.max_send_wr + 2];
+	struct ibv_mw *mw;
+	struct ibv_wc wc;
+	uint32_t key;
+
+	puts("while what was collected waits for room in a send queue");
+	windows_make();
+	mw = new_window(IBV_MW_TYPE_1);
+	key = mw->rkey;
+	prompt = false;
+	for (unsigned int i = 0; i <= cap.max_send_wr; i++)
+		ids[i] = i;
+	ids[cap.max_send_wr + 1] = 77; /* the bind */
+	CHECK(!write_one(w.qp, 0, 0));
+	begin_suspend(200);
+	WAIT(markers_of(w.real) == 1);
+	for (unsigned int i = 1; i <= cap.max_send_wr; i++)
+		CHECK(!write_one(w.qp, i, 0));
+	CHECK(end_suspend() == ETIMEDOUT);
+	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+	CHECK(bind_1(w.qp, mw, BYTES) == ENOMEM && mw->rkey == key);
+	WAIT(suspend_go_on());
+	fake_finish(w.real, 1, IBV_WC_SUCCESS);
+	CHECK(!bind_1(w.qp, mw, BYTES));
+	check_sent(w.real, ids, cap.max_send_wr + 2);
+	IS_BOUND(mw, w.qp);
+	fake_finish(w.real_srq, 1, IBV_WC_SUCCESS);
+	prompt = true;
+	while (ibv_poll_cq(w.cq, 1, &wc) > 0)
+		;
+	CHECK(!ibv_dealloc_mw(mw));
+	world_destroy();
+}
+
 /* --- a partner: its windows, regions and keys stay --- */
 
 static const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
@@ -491,6 +528,7 @@ int main(void)
 	test_failures();
 	test_peer_gone();
 	test_refused();
+	test_collected_still();
 	test_partner();
 	test_partner_not_asked();
 	test_partner_fails();
