@@ -69,7 +69,9 @@ static unsigned int receive(int sock, int fds[FILES + MOST_TAPE_FILES])
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
+		/* behind that there would be room for one more */
+		.msg_controllen =
+			CMSG_LEN(sizeof(int) * (FILES + MOST_TAPE_FILES)),
 	};
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	const struct cmsghdr *c;

@@ -17,6 +17,10 @@
 
 #define QUEUES 8192 /* bytes */
 
+enum {
+	TOO_MANY = 3 + MOST_TAPE_FILES + 1 /* files in a message */
+};
+
 /* --- what is told --- */
 
 /* Return: what is told, to be freed */
@@ -105,7 +109,7 @@ static int memory(size_t bytes, int seals)
 /* Return: what comes of it; the files are closed */
 static int take(int *fds, unsigned int n)
 {
-	char control[CMSG_SPACE(sizeof(int) * 4)] = {};
+	char control[CMSG_SPACE(sizeof(int) * TOO_MANY)] = {};
 	struct iovec iov = { "", 1 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	int pair[2], err;
@@ -230,7 +234,7 @@ static void test_out_of_turn(void)
 static void test_refused(void)
 {
 	const int sealed = F_SEAL_SHRINK;
-	int pair[2];
+	int pair[2], many[TOO_MANY];
 
 	puts("what is not taken");
 	begin();
@@ -245,6 +249,9 @@ static void test_refused(void)
 	REFUSED("no memory", tape(0), memory(QUEUES, sealed), tape(0));
 	REFUSED("no tape", memory(64, 0), memory(QUEUES, sealed), tape(0),
 		file());
+	for (int i = 0; i < TOO_MANY; i++)
+		many[i] = file();
+	refused("no memory", many, TOO_MANY);
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair) && !close(pair[0]));
 	CHECK(presetup_take(pair[1], &swapped) == EPROTO); /* it has died */
 	close(pair[1]);
