@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,11 +18,31 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key;
 static bool is_on; /* before that nobody waits */
 
+/* A handler would want the lock, or find what is half done. */
+static void block_signals(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+static void list(struct section *s)
+{
+	s->next = sections;
+	s->link = &sections;
+	if (s->next)
+		s->next->link = &s->next;
+	sections = s;
+}
+
 /* at the end of a thread, unless it was the one that ends the process */
 static void delist(void *section)
 {
 	struct section *s = section;
+	sigset_t before;
 
+	block_signals(&before);
 	pthread_mutex_lock(&lock);
 	*s->link = s->next;
 	if (s->next)
@@ -29,6 +50,7 @@ static void delist(void *section)
 	pthread_mutex_unlock(&lock);
 	/* other destructors may use verbs, too */
 	s->depth = SECTION_UNKNOWN;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* a child has only the thread that made it */
@@ -38,30 +60,30 @@ static void in_child(void)
 
 	pthread_mutex_init(&lock, NULL);
 	sections = NULL;
-	if (s->depth >= 0) {
-		s->next = NULL;
-		s->link = &sections;
-		sections = s;
-	}
+	if (s->depth >= 0)
+		list(s);
 }
 
 void section_enlist(void)
 {
 	struct section *s = &own_section;
+	sigset_t before;
 
 	if (!is_on) {
 		s->depth = 1;
 		return;
 	}
+	block_signals(&before);
 	pthread_mutex_lock(&lock);
-	s->next = sections;
-	s->link = &sections;
-	if (s->next)
-		s->next->link = &s->next;
-	sections = s;
-	s->depth = 1;
+	if (s->depth < 0) {
+		list(s);
+		s->depth = 1;
+	} else { /* a handler has been here since this section began */
+		s->depth++;
+	}
 	pthread_mutex_unlock(&lock);
 	pthread_setspecific(key, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static int membarrier(int command)

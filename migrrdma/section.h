@@ -29,7 +29,10 @@ struct section {
 
 extern _Thread_local struct section own_section;
 
-/* make the others know this thread, and begin its first section */
+/*
+ * make the others know this thread, unless a handler of a signal has done so since
+ * section_enter(), and begin its section
+ */
 void section_enlist(void);
 
 /* begin a section, unless it is the thread's first one */

@@ -5,6 +5,7 @@
 #include "app.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -234,6 +235,77 @@ static void test_order(void)
 	}
 }
 
+/* --- signals in a thread's first section, and at its end --- */
+
+static _Thread_local bool comes; /* one, while the list's lock is held */
+static _Thread_local volatile sig_atomic_t handled;
+
+static void use_verbs(int number)
+{
+	(void)number;
+	section_begin();
+	section_end();
+	handled++;
+}
+
+/* The linker calls it instead. */
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	sig_atomic_t before = handled;
+
+	if (comes) {
+		comes = false;
+		raise(SIGUSR1);
+		CHECK(handled == before);
+	}
+	return __real_pthread_mutex_unlock(mutex);
+}
+
+static void *begin_first(void *arg)
+{
+	(void)arg;
+	own_section.depth++; /* and here it comes */
+	raise(SIGUSR1);
+	CHECK(handled == 1 && own_section.depth == 0);
+	section_enlist();
+	CHECK(own_section.depth == 1);
+	MUST(own_section.next != &own_section);
+	CHECK(!sections_wait(0));
+	section_end();
+	CHECK(sections_wait(LONG));
+	return NULL;
+}
+
+static void *enlist_first(void *arg)
+{
+	(void)arg;
+	comes = true;
+	section_begin();
+	CHECK(!comes && own_section.depth == 1);
+	section_end();
+	WAIT(handled == 1); /* now it may */
+	CHECK(sections_wait(LONG));
+	comes = true;
+	return NULL;
+}
+
+static void test_signals(void)
+{
+	const struct sigaction action = { .sa_handler = use_verbs };
+	pthread_t thread;
+
+	puts("a handler that uses verbs");
+	MUST(!sigaction(SIGUSR1, &action, NULL));
+	MUST(!pthread_create(&thread, NULL, begin_first, NULL));
+	MUST(!pthread_join(thread, NULL));
+	MUST(!pthread_create(&thread, NULL, enlist_first, NULL));
+	MUST(!pthread_join(thread, NULL));
+	CHECK(sections_wait(0));
+}
+
 static int status_of(pid_t child)
 {
 	int status;
@@ -289,6 +361,7 @@ int main(void)
 	test_some();
 	test_come_and_go();
 	test_order();
+	test_signals();
 	test_fork();
 	return check_result();
 }
