@@ -129,15 +129,28 @@ static void to_nobody(const struct shadow_qp *qp, struct ibv_send_wr *wr)
 	wr->wr.ud.remote_qpn = NO_QPN;
 }
 
+bool marker_is_awaited(const struct shadow_cq *cq)
+{
+	const struct shadow_qp *qp;
+
+	LIST_FOREACH (qp, &cq->marked, marked)
+		if (qp->suspended)
+			return true;
+	return false;
+}
+
 /*
- * one of a suspension before says nothing of what was posted since. The CQ's lock is
- * held.
+ * one of a suspension before says nothing of what was posted since. The CQ's last entry is
+ * for who has none there: a peer that does not answer, and whose markers stay, leaves it to
+ * the others, as often as it is tried. The CQ's lock is held.
  */
 static bool has_room(const struct shadow_qp *qp)
 {
 	const struct shadow_cq *cq = to_cq(qp->qp.send_cq);
+	int room = cq->spare - cq->markers;
 
-	return !qp->is_marked && cq->markers < cq->spare;
+	return !qp->is_marked &&
+	       (room > 1 || (room == 1 && !marker_is_awaited(cq)));
 }
 
 static void mark(struct shadow_qp *qp)

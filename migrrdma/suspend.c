@@ -217,17 +217,6 @@ static bool mark(struct shadow_qp *qp, struct suspension *s)
 	return !qp->was_marked;
 }
 
-/* Is a marker of a suspended QP to come? Others may have one of a suspension before. */
-static bool is_awaited(const struct shadow_cq *cq)
-{
-	const struct shadow_qp *qp;
-
-	LIST_FOREACH (qp, &cq->marked, marked)
-		if (qp->suspended)
-			return true;
-	return false;
-}
-
 /* The same, and take what has completed; it is counted anew. */
 static bool drain_some(struct suspension *s)
 {
@@ -246,7 +235,7 @@ static bool drain_some(struct suspension *s)
 			continue;
 		pthread_mutex_lock(&cq->lock);
 		taken_fill(cq);
-		more |= is_awaited(cq);
+		more |= marker_is_awaited(cq);
 		s->taken += (unsigned int)cq->n_taken;
 		pthread_mutex_unlock(&cq->lock);
 	}

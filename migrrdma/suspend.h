@@ -105,6 +105,12 @@ int suspend_post_marker(struct shadow_qp *qp);
 int suspend_post_recv_marker(struct shadow_qp *qp);
 
 /**
+ * marker_is_awaited - is one of a suspended QP to come? Others may have one of a suspension
+ *		       before. The CQ's lock is held.
+ */
+bool marker_is_awaited(const struct shadow_cq *cq);
+
+/**
  * marker_post - the same, of a request that binds a real window, or invalidates its key
  *
  * When the QP is not marked any more, its marker_status says whether that was done.

@@ -116,6 +116,46 @@ static void test_timeout(void)
 	two_destroy();
 }
 
+static void test_room(void)
+{
+	enum {
+		MANY = SPARE + 3, /* of that peer, and two of others */
+		ALL = MANY + 2
+	};
+	struct ibv_qp *qp[ALL], *real[ALL];
+	struct ibv_cq *cq, *real_cq;
+	unsigned int markers = 0;
+	uint32_t qpns[ALL];
+
+	puts("however many QPs lead to it, and however often it is tried");
+	cq = new_cq(1, &real_cq);
+	for (int i = 0; i < ALL; i++) {
+		qp[i] = new_qp(IBV_QPT_RC, cq, &real[i]);
+		qpns[i] = qp[i]->qp_num;
+	}
+	prompt = false;
+	for (int i = 0; i < 2; i++)
+		CHECK(layer_suspend_some(qpns, MANY, 200, &found) == ETIMEDOUT);
+	for (int i = 0; i < MANY; i++)
+		markers += markers_of(real[i]);
+	CHECK(markers == SPARE - 1, "%u", markers);
+	prompt = true;
+	CHECK(!layer_suspend_some(qpns + MANY, 2, LONG, &found), "%s",
+	      found.reason);
+	CHECK(found.markers == 2);
+	resume();
+	for (int i = 0; i < MANY; i++)
+		fake_finish(real[i], UINT_MAX, IBV_WC_SUCCESS);
+	CHECK(!layer_suspend_some(qpns, MANY, LONG, &found), "%s",
+	      found.reason);
+	CHECK(found.markers == MANY);
+	resume();
+	check_direct(cq, real_cq);
+	for (int i = 0; i < ALL; i++)
+		CHECK(!ibv_destroy_qp(qp[i]));
+	CHECK(!ibv_destroy_cq(cq));
+}
+
 static int query_a(void)
 {
 	struct ibv_qp_init_attr init;
@@ -212,6 +252,7 @@ int main(void)
 	test_who();
 	test_shared();
 	test_timeout();
+	test_room();
 	test_child();
 	test_traffic();
 	return rig_close();
