@@ -217,6 +217,12 @@ static bool mark(struct shadow_qp *qp, struct suspension *s)
 	return !qp->was_marked;
 }
 
+/* Of others something may be left that was collected before. */
+static bool is_to_drain(const struct shadow_qp *qp)
+{
+	return qp->suspended && qp->slow & SLOW_SUSPENDED && qp_can_send(qp);
+}
+
 /* The same, and take what has completed; it is counted anew. */
 static bool drain_some(struct suspension *s)
 {
@@ -227,8 +233,7 @@ static bool drain_some(struct suspension *s)
 
 	s->taken = 0;
 	EACH (c, qp, qps)
-		if (qp->slow & SLOW_SUSPENDED && qp_can_send(qp) &&
-		    !qp->was_marked)
+		if (is_to_drain(qp) && !qp->was_marked)
 			more |= mark(qp, s);
 	EACH (c, cq, cqs) {
 		if (!cq->draining)
@@ -249,7 +254,7 @@ static const struct shadow_qp *undrained(const char **why)
 	struct shadow_qp *qp;
 
 	EACH (c, qp, qps) {
-		if (!(qp->slow & SLOW_SUSPENDED) || !qp_can_send(qp))
+		if (!is_to_drain(qp))
 			continue;
 		*why = qp->was_marked ? "what it has sent is not completed"
 				      : "its queue or CQ stays full";
@@ -278,21 +283,42 @@ static int drain(uint64_t deadline, struct suspension *s)
 
 /* --- resume --- */
 
-static void resume_more(uint64_t deadline)
+/* with the gate closed: of any of these, or, with 0, of any at all */
+static bool has_rest(const uint32_t *qpns, unsigned int n)
 {
-	if (!gate_close(round_of(deadline)))
-		return;
-	unfinished = !resume_some();
-	gate_open();
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+	bool has = unfinished && !n;
+
+	EACH (c, qp, qps)
+		for (unsigned int i = 0; i < n && !has; i++)
+			has = qp->qp.qp_num == qpns[i] &&
+			      qp->slow & SLOW_SUSPENDED;
+	return has;
 }
 
-static bool resume_rest(uint64_t deadline)
+/* Return: is that all, of these? */
+static bool resume_more(const uint32_t *qpns, unsigned int n, uint64_t deadline)
 {
-	while (unfinished && !is_in_vain(deadline)) {
+	bool all;
+
+	if (!gate_close(round_of(deadline)))
+		return false;
+	unfinished = !resume_some();
+	all = !has_rest(qpns, n);
+	gate_open();
+	return all;
+}
+
+static bool resume_rest(const uint32_t *qpns, unsigned int n, uint64_t deadline)
+{
+	bool all = !unfinished;
+
+	while (!all && !is_in_vain(deadline)) {
 		pause_us(1000);
-		resume_more(deadline);
+		all = resume_more(qpns, n, deadline);
 	}
-	return !unfinished;
+	return all;
 }
 
 /*
@@ -305,14 +331,14 @@ static void resume_all(void)
 	suspend_let_verbs();
 	unfinished = !resume_some();
 	gate_open();
-	resume_rest(clock_ns() + ROUND);
+	resume_rest(NULL, 0, clock_ns() + ROUND);
 }
 
 bool suspend_go_on(void)
 {
 	if (unfinished && !pthread_mutex_trylock(&turn)) {
-		if (unfinished)
-			resume_more(FOREVER);
+		if (unfinished && !suspended)
+			resume_more(NULL, 0, FOREVER);
 		pthread_mutex_unlock(&turn);
 	}
 	return !unfinished;
@@ -364,7 +390,7 @@ static int suspend(const uint32_t *qpns, unsigned int n,
 	pthread_mutex_lock(&turn);
 	if (suspended)
 		err = refuse(s, EBUSY, "it is suspended");
-	else if (!resume_rest(deadline))
+	else if (!resume_rest(qpns, n, deadline))
 		err = refuse(s, ETIMEDOUT,
 			     "what was collected before is not posted yet");
 	else

@@ -52,7 +52,7 @@ int layer_suspend_some(const uint32_t *qpns, unsigned int n,
  * @s: receives the reason why not
  *
  * A send queue may be full of what was posted before. Then posts of that QP are collected
- * until suspend_go_on() has found room, and the next suspension waits for that.
+ * until suspend_go_on() has found room, and the next suspension of it waits for that.
  *
  * Return: 0, EINVAL if nothing is suspended, EBUSY if a QP has no peer yet
  */
@@ -67,7 +67,8 @@ int layer_resume(struct suspension *s);
 void layer_give_up(void);
 
 /**
- * suspend_go_on - post more of what was collected; to be called again if there is a rest
+ * suspend_go_on - post more of what was collected; to be called again if there is a rest,
+ *		   and nothing while anything is suspended
  *
  * Return: was that all?
  */

@@ -156,6 +156,40 @@ static void test_room(void)
 	CHECK(!ibv_destroy_cq(cq));
 }
 
+static void test_rest(void)
+{
+	uint64_t ids[cap.max_send_wr + 2];
+
+	puts("nor does what is left for it");
+	two_make();
+	prompt = false;
+	for (unsigned int i = 0; i < cap.max_send_wr + 2; i++)
+		ids[i] = i;
+	for (unsigned int i = 0; i <= cap.max_send_wr; i++)
+		CHECK(!send_one(two.a, i, 0));
+	begin_suspend_one(two.a->qp_num, 200);
+	WAIT(fake_fulls(two.real_a));
+	CHECK(!send_one(two.a, cap.max_send_wr + 1, 0));
+	CHECK(end_suspend() == ETIMEDOUT);
+	prompt = true;
+	CHECK(suspend_one(two.a, 20) == ETIMEDOUT);
+	CHECK(strstr(found.reason, "collected before"), "%s", found.reason);
+	CHECK(layer_suspend(20, &found) == ETIMEDOUT);
+	CHECK(strstr(found.reason, "collected before"), "%s", found.reason);
+	CHECK(!suspend_one(two.b, LONG), "%s", found.reason);
+	CHECK(found.qps == 1 && found.markers == 1);
+	fake_finish(two.real_a, 1, IBV_WC_SUCCESS);
+	CHECK(!suspend_go_on() && fake_waiting(two.real_a) == cap.max_send_wr);
+	resume();
+	check_sent(two.real_a, ids, cap.max_send_wr + 2);
+	CHECK(suspend_go_on() && !markers_of(two.real_a));
+	fake_finish(two.real_a, UINT_MAX, IBV_WC_SUCCESS);
+	suspend_a();
+	resume();
+	check_direct(two.cq, two.real_cq);
+	two_destroy();
+}
+
 static int query_a(void)
 {
 	struct ibv_qp_init_attr init;
@@ -253,6 +287,7 @@ int main(void)
 	test_shared();
 	test_timeout();
 	test_room();
+	test_rest();
 	test_child();
 	test_traffic();
 	return rig_close();
