@@ -228,13 +228,50 @@ int server_patience(const struct server *s)
 	return (int)left;
 }
 
-static bool may_wait(const struct server *s, const struct in6_addr *addr)
+static int waiting_of(const struct server *s, const struct in6_addr *addr)
 {
 	int n = 0;
 
 	for (size_t i = 0; i < s->n_waiting; i++)
 		n += same_peer(addr, &s->waiting[i].addr);
-	return n < MOST_WAITING_OF && s->n_waiting < MOST_WAITING;
+	return n;
+}
+
+/*
+ * The newest of the address of which most wait, if without it still no fewer do than then
+ * of this one; or -1.
+ */
+static int who_makes_room(const struct server *s, const struct in6_addr *addr)
+{
+	int most = waiting_of(s, addr) + 1, who = -1;
+
+	for (int i = (int)s->n_waiting - 1; i >= 0; i--) {
+		int n = waiting_of(s, &s->waiting[i].addr);
+
+		if (n > most) {
+			most = n;
+			who = i;
+		}
+	}
+	return who;
+}
+
+/* Nobody keeps all the room from others. False if there is none. */
+static bool make_room(struct server *s, const struct in6_addr *addr)
+{
+	struct waiting w;
+	int who;
+
+	if (waiting_of(s, addr) >= MOST_WAITING_OF)
+		return false;
+	if (s->n_waiting < MOST_WAITING)
+		return true;
+	who = who_makes_room(s, addr);
+	if (who < 0)
+		return false;
+	w = take(s, (size_t)who);
+	refuse(&w, "fewer of another address wait");
+	return true;
 }
 
 void server_accept(struct server *s)
@@ -242,7 +279,10 @@ void server_accept(struct server *s)
 	struct sockaddr_storage from;
 	socklen_t bytes = sizeof(from);
 	struct waiting w;
+	int place;
 
+	/* Who is there already comes first, and has nothing of the next one. */
+	server_admit(s);
 	w.fd = accept4(s->listener, (struct sockaddr *)&from, &bytes,
 		       SOCK_CLOEXEC);
 	if (w.fd < 0) {
@@ -255,12 +295,13 @@ void server_accept(struct server *s)
 	}
 	address_of(&from, &w.addr, w.text);
 	w.until = now_ms() + WAIT_MS;
-	if (may_wait(s, &w.addr)) {
+	place = place_for(s, &w.addr);
+	if (place >= 0)
+		begin(s, &w, place);
+	else if (make_room(s, &w.addr))
 		s->waiting[s->n_waiting++] = w;
-		server_admit(s);
-	} else {
+	else
 		refuse(&w, "too many of this address, or in all, wait");
-	}
 }
 
 /* A sanitizer ends it with an exit code; @told: we have told it to end. */

@@ -190,6 +190,48 @@ static void test_addresses(void)
 	CHECK(SOME_TIME(!daemon_children()));
 }
 
+/* The queue is full, of few addresses: others come in all the same, at once or in their turn. */
+static void test_full_queue(void)
+{
+	enum {
+		FEW = 4,  /* addresses */
+		SOME = 4, /* of each that have a child */
+		EACH = 20,
+		ALL = FEW * EACH,
+		MORE = 4 * SOME, /* so that nobody may have a child any more */
+	};
+	int fd[ALL + MORE], another;
+	struct client c;
+	char byte;
+
+	puts("slow peers of few addresses, and many of each");
+	daemon_forget_log();
+	CHECK(SOME_TIME(!daemon_children()));
+	for (int i = 0; i < ALL; i++) {
+		fd[i] = dial_from(2 + i % FEW);
+		MUST(fd[i] >= 0);
+		if (i == FEW * SOME - 1)
+			CHECK(SOME_TIME(daemon_children() == FEW * SOME));
+	}
+	client_open(&c);
+	client_close(&c);
+	CHECK(SOME_TIME(daemon_children() == FEW * SOME));
+	for (int i = 0; i < MORE; i++) {
+		fd[ALL + i] = dial_from(2 + FEW + i / SOME);
+		MUST(fd[ALL + i] >= 0);
+	}
+	CHECK(SOME_TIME(daemon_children() == FEW * SOME + MORE));
+	another = dial();
+	MUST(another >= 0);
+	CHECK(ends(fd[ALL - 1]));
+	CHECK(daemon_logged("refused: fewer of another address wait"));
+	CHECK(recv(another, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	close(another);
+	for (int i = 0; i < ALL + MORE; i++)
+		close(fd[i]);
+	CHECK(SOME_TIME(!daemon_children()));
+}
+
 /* Many knock, and at the first of them there is a signal: it is not the last thing. */
 static void test_signal(void)
 {
@@ -286,6 +328,7 @@ int main(void)
 	test_garbage();
 	test_slow();
 	test_addresses();
+	test_full_queue();
 	test_many();
 	test_new_files();
 	test_signal();
