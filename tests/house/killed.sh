@@ -3,7 +3,8 @@
 #
 # migr-ctr move is killed: whoever comes then is told that the container is stopped, where
 # its image is, and where it may run instead, and nobody destroys that image. And its shell
-# for runc is killed, or the other node says nothing: it does not wait for these.
+# for runc is killed, or the other node says nothing: it does not wait for these, nor do
+# those that the layer has stopped.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -95,10 +96,11 @@ comes image
 cat >/dev/null
 comes end
 END
+cp "$tests/house/fake-layer" "$tmp/bin/migr-layer"
 PATH=$tmp/bin:$PATH
 ends()
 {
-	rm -f "$tmp"/stop_at_*
+	rm -f "$tmp"/stop_at_* "$tmp/stops_slowly"
 	migr-ctr delete one >/dev/null || true
 	end_house
 }
@@ -198,6 +200,42 @@ until_true has_ended $move
 ! wait $move || fail "it has moved"
 grep -q "one cannot be checkpointed" "$tmp/errors" || fail "it says: $(<"$tmp/errors")"
 migr-ctr pid one >/dev/null || fail "it does not run on"
+
+# until then the other node does not end
+ended_while_it_stops()
+{
+	rm -f "$tmp/layer"
+	touch "$tmp/stops_slowly" "$tmp/stop_at_image"
+	migr-ctr move --by layer --no-pre-setup one n9 2>"$tmp/errors" &
+	move=$!
+	until_true grep -qsx stop "$tmp/layer"
+	kill $move
+	rm "$tmp/stops_slowly"
+}
+
+# and what it says is like that
+it_ends() # PATTERN
+{
+	rm "$tmp/stop_at_image"
+	until_true has_ended $move
+	! wait $move || fail "it has moved"
+	# shellcheck disable=SC2053 # it is one
+	[[ $(<"$tmp/errors") = $1 ]] || fail "it says: $(<"$tmp/errors")"
+	migr-ctr pid one >/dev/null || fail "it does not run on"
+}
+
+say "ended while the layer stops all: it is told so when it has, not when the other node ends"
+ended_while_it_stops
+until_true grep -qx aborted "$tmp/layer"
+it_ends ''
+
+say "or it cannot: then all goes on; but if it is gone nobody knows that"
+echo 1 >"$tmp/stop_fails"
+ended_while_it_stops
+it_ends ''
+echo 137 >"$tmp/stop_fails"
+ended_while_it_stops
+it_ends '*connections of one may be lost*'
 
 say "the other node says nothing, and does not end"
 touch "$tmp/mute"

@@ -5,7 +5,7 @@
 
 layer_to='' layer_from='' # stdin and stdout of migr-layer
 layer_pid=''
-layer_is='' # how far it is: checked, stopped
+layer_is='' # how far it is: checked, stopping, stopped
 layer_at='' # the host where it has found the container
 layer_timing=''
 layer_records='[]' # what is to be made before
@@ -124,15 +124,23 @@ layer_knows()
 			'[.processes[].socket | select(contains($at))] != []' >/dev/null
 }
 
-# It goes on where it is. That migr-layer has seen to if it says that it has failed.
-layer_cannot_stop()
+layer_stop()
+{
+	layer_is=stopping # whoever ends this move tells it so
+	layer_do stop stopped || {
+		layer_has_failed
+		die "the connections of $name cannot be stopped"
+	}
+}
+
+# To stop: all goes on where it is. That migr-layer has seen to if it says that it has failed.
+layer_has_failed()
 {
 	local rc=0
 
 	wait "$layer_pid" || rc=$?
-	[ $rc = 1 ] || echo "migr-ctr: migr-layer is gone, and has not said why:" \
+	[ $rc -le 1 ] || echo "migr-ctr: migr-layer is gone, and has not said why:" \
 		"connections of $name may be lost, which runs here" >&2
-	die "the connections of $name cannot be stopped"
 }
 
 # It has not arrived. Those that it speaks to do not wait until somebody else restores it.
@@ -150,8 +158,16 @@ comes_back()
 # A move has ended early: where the container is now its programs go on.
 layer_goes_back()
 {
-	[ "$layer_is" = stopped ] || return 0
-	layer_do aborted 'done' || layer_lost
+	case $layer_is in
+	stopped) layer_do aborted 'done' || layer_lost ;;
+	stopping)
+		if layer_do aborted stopped; then
+			layer_says 'done' || layer_lost
+		else
+			layer_has_failed
+		fi
+		;;
+	esac
 }
 
 layer_lost() { echo "migr-ctr: connections of $name are lost" >&2; }

@@ -231,7 +231,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 	mark prepare
 
 	if [ "$by" = layer ]; then
-		layer_do stop stopped || layer_cannot_stop
+		layer_stop
 		mark layer_stop
 	fi
 	# it may not listen any more
