@@ -97,7 +97,7 @@ case "$*" in
 esac
 END
 
-# A dump ends the container, and fails if it is to. What waits at a door gives up.
+# A dump ends the container, and fails if it is to. What waits at a door to restore gives up.
 tool runc <<'END'
 #!/bin/bash
 name=${*: -1} do=
@@ -119,8 +119,8 @@ end()
 } 2>/dev/null
 if [ -n "${MIGR_CTR_DOOR-}" ]; then
 	echo ready >"$MIGR_CTR_DOOR/says"
-	read -r _ <"$MIGR_CTR_DOOR/go"
-	exit 1
+	read -r word <"$MIGR_CTR_DOOR/go"
+	[ "$word" = dump ] || exit 1
 fi
 case $do in
 run | restore)
@@ -131,12 +131,22 @@ run | restore)
 	;;
 checkpoint)
 	end
+	head -c 1M /dev/urandom >"$image/pages-1.img"
 	echo image >"$image/inventory.img"
+	[ -z "${MIGR_CTR_DOOR-}" ] || echo criu 0 1<>"$MIGR_CTR_DOOR/says"
 	[ ! -e "$HOUSE/dump_fails" ]
 	;;
 *) end ;;
 esac
 END
+# the other node, which is lost when the image is on its way
+tool ssh <<'END'
+#!/bin/bash
+printf '%s\n' ready 2 '[]'
+for i in {1..8}; do read -r _; done
+exit 255
+END
+cp "$tests/house/fake-layer" "$tmp/bin/migr-layer"
 PATH=$tmp/bin:$PATH
 ends()
 {
@@ -260,11 +270,28 @@ rm "$tmp/elsewhere"
 migr-ctr restore one 10.20.0.143
 is_at 2 10.10.0.143
 
+say "one that comes back, while its place is still kept where it was to go"
+move() { migr-ctr move --by layer --no-pre-setup one n9; }
+echo 169.254.255.143 >"$tmp/elsewhere"
+refused "the image of one cannot be read" move
+migr-ctr pid one >/dev/null || fail "it does not run"
+is_at 2 10.10.0.143
+[ "$(xargs <"$tmp/layer")" = "stop aborted" ] || fail "the layer was told: $(<"$tmp/layer")"
+say "but not while another one has its address"
+echo 10.10.0.143 >"$tmp/elsewhere"
+! said=$(move 2>&1) || fail "it has moved"
+[[ $said = *"one is stopped; its image is kept"* && $said != *"has come back"* ]] ||
+	fail "it says: $said"
+only
+rm "$tmp/elsewhere"
+migr-ctr restore one 10.20.0.143
+is_at 2 10.10.0.143
+
 say "what is dumped has no address to take from another one"
 migr-ctr checkpoint one
 create 10.10.0.143 two
 refused "10.10.0.143 is in use" migr-ctr restore one 10.20.0.143
-migr-ctr delete one
+migr-ctr delete one >/dev/null
 is_at 2 10.10.0.143
 migr-ctr delete two
 only
@@ -286,6 +313,9 @@ migr-gid drop 10.10.0.200@2
 only
 echo 169.254.255.200 >"$tmp/elsewhere"
 refused "10.10.0.200 is in use" migr-gid free 10.10.0.200
+migr-gid unused 10.10.0.200
+echo 10.10.0.200 >"$tmp/elsewhere"
+refused "10.10.0.200 is in use" migr-gid unused 10.10.0.200
 rm "$tmp/elsewhere"
 
 say "the first index that is free when it is taken"

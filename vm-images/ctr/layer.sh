@@ -143,16 +143,18 @@ layer_has_failed()
 		"connections of $name may be lost, which runs here" >&2
 }
 
-# It has not arrived. Those that it speaks to do not wait until somebody else restores it.
+# It has not arrived. Those that it speaks to do not wait until somebody else restores it,
+# nor until the other node, where it cannot run any more, gives up its place there.
 comes_back()
 {
 	[ "$layer_is" = stopped ] && ! runs && has_image || return 0
 	# In the background, as an error must end it.
 	(
 		layer_is_ours
+		rdma_must_be=unused
 		cmd_restore "$name" "$(<"$dir/ip")"
 	) &
-	wait $! || echo "migr-ctr: $name has come back, but is not whole here" >&2
+	wait $! || ! runs || echo "migr-ctr: $name has come back, but is not whole here" >&2
 }
 
 # A move has ended early: where the container is now its programs go on.
