@@ -13,6 +13,7 @@ enum {
 	HOLD_S = 120,	 /* of its own time, in which a mover has to arrive */
 	BACK_MS = 10000, /* in which one answers that has not been anywhere */
 	AGAIN_MS = 100,
+	LOOK_MS = 6000, /* at one of two hosts, of which one may be silent */
 };
 
 /* a word for only those that lead to somebody who is replaced, too */
@@ -293,15 +294,19 @@ static bool try_open(struct layer *l, const char *host, long long deadline,
 static bool open_movers(struct layer *l, const char *host, const char *other,
 			long long patience)
 {
-	long long deadline = now_ms() + patience;
+	long long deadline = now_ms() + patience, until;
 	bool all = true;
 	char reason[512];
 	const char *here;
 
 	for (size_t i = 0; i < l->movers; i++)
 		all &= l->procs[i]->open;
-	while (!all && !try_open(l, host, deadline, reason, sizeof(reason))) {
-		if (now_ms() >= deadline)
+	while (!all) {
+		until = other ? now_ms() + LOOK_MS : deadline;
+		if (until > deadline)
+			until = deadline;
+		all = try_open(l, host, until, reason, sizeof(reason));
+		if (all || now_ms() >= deadline)
 			break;
 		usleep(AGAIN_MS * 1000);
 		if (other && !is_any_open(l)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Each host is this one, and its name is n2; but for those that begin with "no", or are in
- * the file GONE, and those of 10.10.8.0/24 and 10.10.9.0/24, which are others
+ * the file GONE, and n1 and those of 10.10.8.0/24 and 10.10.9.0/24, which are others
  */
 #include <dlfcn.h>
 #include <netdb.h>
@@ -34,7 +34,9 @@ int getaddrinfo(const char *node, const char *service,
 		return EAI_NONAME;
 	if (!strncmp(node, "10.10.8.", 8))
 		return real("127.0.0.8", service, hints, all);
-	return real(strncmp(node, "10.10.9.", 8) ? "127.0.0.1" : "127.0.0.9",
+	return real(strncmp(node, "10.10.9.", 8) && strcmp(node, "n1")
+			    ? "127.0.0.1"
+			    : "127.0.0.9",
 		    service, hints, all);
 }
 

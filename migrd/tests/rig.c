@@ -248,6 +248,20 @@ int dial(void)
 	return dial_from(1);
 }
 
+/* There may have been a daemon before. */
+int silent_host(int n)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)atoi(port)) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+
+	addr.sin_addr.s_addr = htonl((127u << 24) + (uint32_t)n);
+	MUST(!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) &&
+	     !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+	     !listen(fd, 64));
+	return fd;
+}
+
 static SSL_CTX *context(const char *cert, const char *ca, int version)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());

@@ -27,7 +27,7 @@ void rig_end(void);
 
 /* patterns of folders; with DIR/ before each */
 void daemon_start(const char *first, const char *second);
-/* one of another host, n1, which is where fake_hosts.c has 10.10.9.0/24 */
+/* one of another host, n1, which is where fake_hosts.c has that and 10.10.9.0/24 */
 void other_daemon_start(const char *first);
 void other_daemon_end(void);
 void daemon_signal(int signal);
@@ -47,6 +47,8 @@ struct client {
 /* a TCP connection to the daemon, also from another address: 127.0.0.N */
 int dial(void);
 int dial_from(int n);
+/* who accepts connections to the port at 127.0.0.N, and says nothing; to be closed */
+int silent_host(int n);
 
 /* one that is greeted; false, and the reason is in the answer */
 bool client_try(struct client *c, const char *cert, const char *ca,

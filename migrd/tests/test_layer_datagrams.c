@@ -4,7 +4,6 @@
  * himself, a partner, and who is connected to nothing.
  */
 #include <limits.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,18 +286,12 @@ static void test_another_gid(void)
 /* Each of many hosts accepts a connection, and says nothing. */
 static void test_dead(void)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_port = htons(
-					    (uint16_t)atoi(daemon_port())) };
-	int sock = socket(AF_INET, SOCK_STREAM, 0), fd;
+	int sock = silent_host(8), fd;
 	static char text[8192];
 	time_t begun;
 	size_t n;
 
 	puts("many who are nowhere, and nobody who waits");
-	addr.sin_addr.s_addr = htonl((127u << 24) + 8);
-	MUST(!bind(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
-	     !listen(sock, DEAD));
 	n = (size_t)sprintf(text,
 			    "{\"ok\": true, \"keys\": [], \"qps\": [" UD_HERE
 			    "], \"destinations\": [");

@@ -295,6 +295,37 @@ static void test_nobody_says(void)
 	ended(&second);
 }
 
+/* The one host answers nothing, and the container runs on the other one a little later. */
+static void test_silent_target(void)
+{
+	int fd;
+
+	puts("the end of the input, and where it was to go is silent");
+	forget();
+	other_daemon_start("none");
+	layer_begin("n1");
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+	CHECK(layer_says("stopped"), "%s", heard);
+	ended(&mover);
+	ended(&other);
+	other_daemon_end();
+	fd = silent_host(9);
+	gone("n2\n");
+	layer_hang_up();
+	sleep(2);
+	gone(NULL);
+	MUST(layer_says("at n2"));
+	CHECK(layer_says("{\"check_ms\""), "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	close(fd);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+}
+
 int main(void)
 {
 	rig_begin();
@@ -307,6 +338,7 @@ int main(void)
 	test_thieves();
 	test_processes();
 	test_nobody_says();
+	test_silent_target();
 	fake_kill(&mover);
 	fake_kill(&other);
 	fake_kill(&first);
