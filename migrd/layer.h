@@ -112,7 +112,8 @@ struct layer {
 	const char *
 		target; /* the host where the container is to go, if it is known */
 	unsigned int budget; /* ms */
-	unsigned int hurry; /* ms, in the place of PATIENCE_MS if it is not 0 */
+	/* ms, in the place of PATIENCE_MS and what a word is given, if it is not 0 */
+	unsigned int hurry;
 	char local[MOST_HOST];
 	bool ahead;	 /* somebody makes things where the container will be */
 	bool told_ahead; /* and knows whom these will be connected to */

@@ -13,7 +13,8 @@ enum {
 	HOLD_S = 120,	 /* of its own time, in which a mover has to arrive */
 	BACK_MS = 10000, /* in which one answers that has not been anywhere */
 	AGAIN_MS = 100,
-	LOOK_MS = 6000, /* at one of two hosts, of which one may be silent */
+	/* at one of two hosts, and for the answer to "open": a daemon asks a process for 5 s */
+	LOOK_MS = 6000,
 };
 
 /* a word for only those that lead to somebody who is replaced, too */
@@ -255,6 +256,39 @@ static const struct layer_found *find_inner(const struct layer_found *found,
 	return NULL;
 }
 
+static bool connect_to(struct layer *l, struct layer_proc *p, const char *host,
+		       const char *id, long long deadline, char *reason,
+		       size_t bytes)
+{
+	snprintf(p->host, sizeof(p->host), "%s", host);
+	strcpy(p->id, id);
+	/* the daemon may be another one since: the next time it is a new connection */
+	p->open = layer_take_spare(l, host, &p->conn) ||
+		  client_open(&p->conn, l->ctx, host, l->port, host, deadline,
+			      reason, bytes);
+	return p->open;
+}
+
+/* At the same time: who does not answer takes no time from others. */
+static bool bind_all(struct layer *some, char *reason, size_t bytes)
+{
+	bool good;
+
+	for (size_t i = 0; i < some->n; i++)
+		layer_tell(some->procs[i], "open %s", some->procs[i]->id);
+	good = layer_round(some);
+	for (size_t i = 0; i < some->n; i++) {
+		struct layer_proc *p = some->procs[i];
+
+		if (!p->failed)
+			continue;
+		snprintf(reason, bytes, "%s", p->reason);
+		p->failed = false;
+		layer_close(p);
+	}
+	return good;
+}
+
 /*
  * The container's processes, whose connections have ended, or which are elsewhere now.
  * All of a container are restored before any of them runs: of whom there is nothing
@@ -263,6 +297,7 @@ static const struct layer_found *find_inner(const struct layer_found *found,
 static bool try_open(struct layer *l, const char *host, long long deadline,
 		     char *reason, size_t bytes)
 {
+	struct layer some = { .hurry = LOOK_MS };
 	struct layer_found found[MOST_PROCS];
 	const struct layer_found *f;
 	bool runs = is_any_open(l), all = true;
@@ -276,10 +311,11 @@ static bool try_open(struct layer *l, const char *host, long long deadline,
 		if (p->open || p->failed)
 			continue;
 		f = find_inner(found, n, p->inner);
-		if (f) {
-			snprintf(p->host, sizeof(p->host), "%s", host);
-			strcpy(p->id, f->id);
-			all &= layer_open(l, p, deadline, reason, bytes);
+		if (f &&
+		    connect_to(l, p, host, f->id, deadline, reason, bytes)) {
+			some.procs[some.n++] = p;
+		} else if (f) {
+			all = false;
 		} else if (runs) {
 			layer_proc_fails(l, p, "it has ended");
 		} else {
@@ -288,7 +324,7 @@ static bool try_open(struct layer *l, const char *host, long long deadline,
 			all = false;
 		}
 	}
-	return all;
+	return bind_all(&some, reason, bytes) && all;
 }
 
 static bool open_movers(struct layer *l, const char *host, const char *other,

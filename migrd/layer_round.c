@@ -41,16 +41,16 @@ static void broken(struct layer *l, struct layer_proc *p, const char *line)
 	layer_close(p);
 }
 
-static unsigned int patience(const struct layer *l)
+static unsigned int patience(const struct layer *l, const struct layer_proc *p)
 {
-	return l->hurry ? l->hurry : PATIENCE_MS;
+	return l->hurry ? l->hurry : layer_limit(l, p) + PATIENCE_MS;
 }
 
 /* A line takes no longer. */
 static long long line_until(const struct layer *l, const struct layer_proc *p,
 			    const struct cursor *c)
 {
-	long long until = now_ms() + layer_limit(l, p) + patience(l);
+	long long until = now_ms() + patience(l, p);
 
 	return until < c->deadline ? until : c->deadline;
 }
@@ -179,11 +179,10 @@ static void begins(struct layer *l, struct cursor *cursors)
 	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
-		cursors[i] =
-			(struct cursor){ p->text, p->text, p->text, 0,
-					 now + layer_limit(l, p) + patience(l) +
-						 (long long)p->lines *
-							 LINE_MS };
+		cursors[i] = (struct cursor){
+			p->text, p->text, p->text, 0,
+			now + patience(l, p) + (long long)p->lines * LINE_MS
+		};
 		forget(p);
 		if (p->no_memory)
 			layer_proc_fails(l, p, "no memory");

@@ -209,10 +209,6 @@ static bool bind_to(struct layer *l, struct layer_proc *p, long long deadline,
 bool layer_open(struct layer *l, struct layer_proc *p, long long deadline,
 		char *reason, size_t bytes)
 {
-	/* the daemon may be another one since */
-	if (!p->by_gid && layer_take_spare(l, p->host, &p->conn) &&
-	    bind_to(l, p, deadline, reason, bytes))
-		return true;
 	return client_open(&p->conn, l->ctx, p->host, l->port,
 			   p->by_gid ? NULL : p->host, deadline, reason,
 			   bytes) &&

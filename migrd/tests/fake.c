@@ -89,6 +89,12 @@ static bool layer_answers(int fd, const char *line)
 	}
 	if (!strcmp(text, "hang up\n"))
 		return false;
+	if (!strcmp(text, "stop\n")) {
+		tell(fd, "{\"ok\": true}\n");
+		shutdown(fd, SHUT_RDWR);
+		raise(SIGSTOP);
+		return false;
+	}
 	if (!strncmp(text, "long ", 5)) {
 		tell_long(fd, atoi(text + 5));
 		return true;

@@ -326,6 +326,41 @@ static void test_silent_target(void)
 	ended(&second);
 }
 
+/*
+ * They take no time from others. The container has two more processes, without queue pairs:
+ * the last one does not let go, so all are connected again where they are, in ten seconds. Of
+ * these a daemon waits five for each that does not answer.
+ */
+static void test_stopped(void)
+{
+	struct fake healthy, refuses;
+
+	fake_start(&healthy, LAYER, "ctr/box/run/migrrdma");
+	fake_start(&refuses, LAYER, "ctr/box/run/migrrdma");
+	answers(&healthy, "names", NAMES("", ""));
+	answers(&refuses, "names", NAMES("", ""));
+	answers(&mover, "hold", "stop\n");
+	answers(&other, "hold", "stop\n");
+	answers(&refuses, "hold", REFUSAL("it will not"));
+	begin("two processes of the container that have let go, and are stopped");
+	CHECK(layer_says_some("its connections are lost") &&
+		      strstr(heard, mover.id),
+	      "%s", heard);
+	CHECK(layer_says("migr-layer: n2: process ") && strstr(heard, other.id),
+	      "%s", heard);
+	CHECK(layer_says("migr-layer: box does not go on either: "), "%s",
+	      heard);
+	CHECK(layer_says("failed n2: process ") && strstr(heard, refuses.id),
+	      "%s", heard);
+	CHECK(layer_ends() == 1);
+	told_some(&healthy,
+		  "\nhold 1000 120\nreplace 1000\nnames\nconnect\nresume\n");
+	ended(&first);
+	ended(&second);
+	fake_kill(&healthy);
+	fake_kill(&refuses);
+}
+
 int main(void)
 {
 	rig_begin();
@@ -339,6 +374,7 @@ int main(void)
 	test_processes();
 	test_nobody_says();
 	test_silent_target();
+	test_stopped();
 	fake_kill(&mover);
 	fake_kill(&other);
 	fake_kill(&first);

@@ -30,6 +30,7 @@ static struct side {
 } sides[3];
 
 static long long now;
+static unsigned int hurry;
 
 long long now_ms(void)
 {
@@ -125,12 +126,6 @@ bool client_open(struct conn *c, SSL_CTX *ctx, const char *host,
 	abort();
 }
 
-bool layer_take_spare(struct layer *l, const char *host, struct conn *c)
-{
-	(void)l, (void)host, (void)c;
-	return false;
-}
-
 void conn_free(struct conn *c)
 {
 	(void)c;
@@ -147,7 +142,7 @@ static void side_has(struct side *s, size_t lines, int ms)
 /* how long it takes; the first @good of them have answered all */
 static long long round_of(size_t n, size_t good)
 {
-	struct layer l = { .budget = BUDGET_MS, .n = n };
+	struct layer l = { .budget = BUDGET_MS, .hurry = hurry, .n = n };
 	size_t lines[3];
 
 	now = 0;
@@ -259,5 +254,13 @@ int main(void)
 	side_has(&sides[1], 100, 1);
 	sides[1].deaf = true;
 	check_round(2, 1, 100000);
+
+	puts("there is a hurry, however much one has");
+	hurry = 2000;
+	side_has(&sides[0], 1, 0);
+	side_has(&sides[1], 1, NEVER);
+	sides[1].proc.is_mover = true;
+	sides[1].proc.names.n_qps = 4096;
+	check_round(2, 1, hurry);
 	return check_result();
 }
