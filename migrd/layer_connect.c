@@ -179,9 +179,45 @@ void layer_tell_peers(struct layer *l, struct layer_proc *p, bool ahead)
 	tell_line(p, &t);
 }
 
+static size_t lost_ones(const struct layer *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += l->procs[i]->is_lost;
+	return n;
+}
+
+/*
+ * Some may have been lost since there were @lost, of whom others were told that they are
+ * there: those from @i on, which are not connected yet, are not to be connected to them.
+ */
+static void tell_of_lost(struct layer *l, size_t i, size_t lost)
+{
+	struct told t = { .bytes = 0 };
+
+	if (lost_ones(l) == lost)
+		return;
+	for (; i < l->n; i++) {
+		struct layer_proc *p = l->procs[i];
+
+		for (size_t j = 0; !p->is_lost && j < p->names.n_qps; j++) {
+			const struct layer_qp *qp = &p->names.qps[j];
+
+			if (qp->to && qp->to->is_lost)
+				tell_peer(p, "peer", qp, 0, &qp->to_gid, &t);
+		}
+		tell_line(p, &t);
+	}
+	layer_round(l);
+	layer_go_on(l);
+}
+
 /* what they need to know of those that they lead to */
 static void exchange(struct layer *l)
 {
+	size_t lost = lost_ones(l);
+
 	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
@@ -193,6 +229,8 @@ static void exchange(struct layer *l)
 		layer_tell_peers(l, p, false);
 	}
 	layer_round(l);
+	layer_go_on(l);
+	tell_of_lost(l, 0, lost);
 }
 
 /* those from @i to before @end */
@@ -250,7 +288,6 @@ static void connect_movers_anew(struct layer *l)
 	layer_replace_movers(l);
 	get_real_names(l);
 	exchange(l);
-	layer_go_on(l);
 	connect_all_movers(l);
 }
 
@@ -258,15 +295,17 @@ static void connect_movers_anew(struct layer *l)
 bool layer_connect(struct layer *l, double *begin)
 {
 	bool good = true;
+	size_t lost;
 
 	get_real_names(l);
 	l->restore = layer_since(begin);
 	exchange(l);
-	layer_go_on(l);
 	l->exchange = layer_since(begin);
+	lost = lost_ones(l);
 	if (!connect_all_movers(l) && l->ahead)
 		connect_movers_anew(l);
 	layer_go_on(l);
+	tell_of_lost(l, l->movers, lost);
 	layer_tell_datagrams(l);
 	layer_word_for(l, l->movers, l->n, "connect");
 	layer_go_on(l);

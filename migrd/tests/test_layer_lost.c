@@ -242,6 +242,60 @@ static void test_thieves(void)
 	told_some(&second, line);
 }
 
+/* Others were told where it is, and are not connected to it. */
+static void test_refuses_peer(void)
+{
+	char line[1024];
+
+	answers(&first, "peer", REFUSAL("no way"));
+	stop("a partner that does not want to hear of its peers");
+	layer_tell("restored n2\n");
+	CHECK(layer_says("migr-layer: 10.10.0.2: process ") &&
+		      strstr(heard, first.id) && strstr(heard, "no way"),
+	      "%s", heard);
+	CHECK(layer_says("{\"check_ms\""), "%s", heard);
+	CHECK(layer_says("done"), "%s", heard);
+	CHECK(!layer_ends());
+	answers(&first, "peer", NULL);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+	snprintf(line, sizeof(line),
+		 "\npeer 17 127 " GID " %s\npeer 18 128 " GID
+		 " %s\npeer 17 0 " GID " %s\nconnect\nresume\n",
+		 first.id, second.id, first.id);
+	told_some(&mover, line);
+}
+
+static void test_refuses_connect(void)
+{
+	char line[1024];
+
+	answers(&other, "connect", REFUSAL("no way"));
+	stop("a process of the container that cannot be connected");
+	layer_tell("restored n2\n");
+	CHECK(layer_says("migr-layer: n2: process ") &&
+		      strstr(heard, other.id) && strstr(heard, "no way"),
+	      "%s", heard);
+	CHECK(layer_says("failed n2: process ") && strstr(heard, other.id),
+	      "%s", heard);
+	CHECK(layer_ends() == 1);
+	answers(&other, "connect", NULL);
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+	snprintf(line, sizeof(line),
+		 "\npeer 29 119 " GID " %s\npeer 29 0 " GID
+		 " %s\nconnect\nresume\n",
+		 other.id, other.id);
+	told_some(&second, line);
+	snprintf(line, sizeof(line),
+		 "\npeer 27 117 " GID " %s\nconnect\nresume\n", mover.id);
+	told_some(&first, line);
+}
+
 /* It moves, and another one has come: nobody waits for the one, or asks the other. */
 static void test_processes(void)
 {
@@ -371,6 +425,8 @@ int main(void)
 	test_hang_up();
 	test_liars();
 	test_thieves();
+	test_refuses_peer();
+	test_refuses_connect();
 	test_processes();
 	test_nobody_says();
 	test_silent_target();
