@@ -104,6 +104,8 @@ struct layer_hosts {
 	size_t n;
 	struct conn spare[MOST_PROCS]; /* to the container's next host */
 	size_t spares;
+	char silent[LAYER_HOSTS][MOST_HOST]; /* see layer_ask_once() */
+	size_t n_silent;
 };
 
 struct layer {
@@ -216,6 +218,15 @@ struct layer_qp *layer_names_qp(const struct layer_names *n, uint32_t qpn);
 json_t *layer_ask_host(struct layer *l, const char *name, bool by_gid,
 		       const char *line, long long deadline, char *reason,
 		       size_t bytes);
+
+/**
+ * layer_ask_once - the same, where all may be suspended
+ *
+ * For PATIENCE_MS; who does not answer is not asked again, until layer_check_owners() or
+ * layer_prove_next() begins.
+ */
+json_t *layer_ask_once(struct layer *l, const char *name, bool by_gid,
+		       const char *line, char *reason, size_t bytes);
 
 /* As many connections to the container's next host as it has processes: to open one takes
  * longer than all that is said there, and its daemon may have no place for them later.

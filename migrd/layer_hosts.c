@@ -29,7 +29,20 @@ void layer_host_of(const struct in6_addr *gid, char *host)
 		inet_ntop(AF_INET6, gid, host, MOST_HOST);
 }
 
+enum {
+	/* an end that comes sooner may be none the next time */
+	SILENT_MS = 1000,
+};
+
 /* --- connections --- */
+
+static struct conn *find_conn(struct layer_hosts *hosts, const char *name)
+{
+	for (size_t i = 0; i < hosts->n; i++)
+		if (!strcmp(hosts->all[i].name, name))
+			return &hosts->all[i].conn;
+	return NULL;
+}
 
 /* the one that there is, or a new one */
 static struct conn *daemon_of(struct layer *l, const char *name, bool by_gid,
@@ -37,12 +50,11 @@ static struct conn *daemon_of(struct layer *l, const char *name, bool by_gid,
 			      size_t bytes)
 {
 	struct layer_hosts *hosts = &l->hosts;
-	struct conn *c;
+	struct conn *c = find_conn(hosts, name);
 
 	*is_new = false;
-	for (size_t i = 0; i < hosts->n; i++)
-		if (!strcmp(hosts->all[i].name, name))
-			return &hosts->all[i].conn;
+	if (c)
+		return c;
 	/* as many as there are: a host may have one for each of its processes */
 	if (hosts->n == LAYER_HOSTS)
 		conn_free(&hosts->all[--hosts->n].conn);
@@ -84,6 +96,34 @@ json_t *layer_ask_host(struct layer *l, const char *name, bool by_gid,
 		if (ended)
 			forget(&l->hosts, c);
 	} while (ended && !is_new && now_ms() < deadline);
+	return answer;
+}
+
+static bool is_silent(const struct layer_hosts *hosts, const char *name)
+{
+	for (size_t i = 0; i < hosts->n_silent; i++)
+		if (!strcmp(hosts->silent[i], name))
+			return true;
+	return false;
+}
+
+json_t *layer_ask_once(struct layer *l, const char *name, bool by_gid,
+		       const char *line, char *reason, size_t bytes)
+{
+	struct layer_hosts *hosts = &l->hosts;
+	long long begun = now_ms();
+	json_t *answer;
+
+	if (is_silent(hosts, name)) {
+		snprintf(reason, bytes, "its host has not answered before");
+		return NULL;
+	}
+	answer = layer_ask_host(l, name, by_gid, line, begun + PATIENCE_MS,
+				reason, bytes);
+	/* of who refuses the connection stays */
+	if (!answer && !find_conn(hosts, name) &&
+	    now_ms() - begun >= SILENT_MS && hosts->n_silent < LAYER_HOSTS)
+		strcpy(hosts->silent[hosts->n_silent++], name);
 	return answer;
 }
 
@@ -187,11 +227,28 @@ bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
 
 /* --- what processes say of themselves --- */
 
+/*
+ * A host may have a name for each of its processes, but it has one certificate: that name
+ * under which it has not answered, if there is one.
+ */
+static const char *host_of(const struct layer *l, const struct layer_proc *p)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct layer_proc *other = l->procs[i];
+
+		if (other->open && p->open &&
+		    is_silent(&l->hosts, other->host) &&
+		    tls_same_peer(other->conn.ssl, p->conn.ssl))
+			return other->host;
+	}
+	return p->host;
+}
+
 static bool ask_owns(struct layer *l, const struct layer_proc *p,
 		     const char *line, char *reason, size_t bytes)
 {
-	json_t *answer = layer_ask_host(l, p->host, p->by_gid, line,
-					now_ms() + PATIENCE_MS, reason, bytes);
+	json_t *answer = layer_ask_once(l, host_of(l, p), p->by_gid, line,
+					reason, bytes);
 
 	json_decref(answer);
 	return answer;
@@ -306,6 +363,7 @@ void layer_check_owners(struct layer *l, bool all)
 {
 	char reason[512];
 
+	l->hosts.n_silent = 0;
 	for (size_t i = 0; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
@@ -320,6 +378,7 @@ void layer_prove_next(struct layer *l)
 {
 	char reason[512];
 
+	l->hosts.n_silent = 0;
 	for (size_t i = l->movers; i < l->n; i++)
 		if (l->procs[i]->open)
 			ask_owner(l, l->procs[i], NEXT, reason, sizeof(reason));

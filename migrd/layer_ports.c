@@ -69,8 +69,7 @@ const struct layer_port *layer_port(struct layer *l, const char *host,
 	if (p)
 		return p;
 	inet_ntop(AF_INET6, gid, line + strlen(line), INET6_ADDRSTRLEN);
-	answer = layer_ask_host(l, host, false, line, now_ms() + PATIENCE_MS,
-				reason, bytes);
+	answer = layer_ask_once(l, host, false, line, reason, bytes);
 	p = parse_all(json_object_get(answer, "gids"));
 	if (answer && !p)
 		snprintf(reason, bytes, "an answer that is none");
