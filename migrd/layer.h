@@ -232,6 +232,8 @@ json_t *layer_ask_once(struct layer *l, const char *name, bool by_gid,
  * longer than all that is said there, and its daemon may have no place for them later.
  */
 bool layer_open_spare(struct layer *l);
+/* false if one of these has ended, as far as is seen: nothing was asked there yet */
+bool layer_target_lives(struct layer *l);
 bool layer_take_spare(struct layer *l, const char *host, struct conn *c);
 
 void layer_hosts_end(struct layer *l);

@@ -143,6 +143,22 @@ bool layer_open_spare(struct layer *l)
 	return true;
 }
 
+bool layer_target_lives(struct layer *l)
+{
+	struct layer_hosts *hosts = &l->hosts;
+
+	for (size_t i = 0; i < hosts->spares; i++) {
+		struct conn *c = &hosts->spare[i];
+
+		if (conn_read(c) != CONN_NOTHING)
+			return layer_fail(l, "%s: %s", l->target,
+					  *c->reason
+						  ? c->reason
+						  : "an answer to no question");
+	}
+	return true;
+}
+
 bool layer_take_spare(struct layer *l, const char *host, struct conn *c)
 {
 	if (!l->hosts.spares || !l->target || strcmp(host, l->target))

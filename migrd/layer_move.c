@@ -215,7 +215,8 @@ bool layer_stop(struct layer *l)
 	/* after this partners are replaced, and there is no way back to what was */
 	if (!layer_round(l) || !layer_get_names(l) || !layer_match(l) ||
 	    !layer_prove_datagrams_still(l) ||
-	    !layer_word_for(l, 0, l->movers, "check")) {
+	    !layer_word_for(l, 0, l->movers, "check") ||
+	    !layer_target_lives(l)) {
 		close_all(l);
 		return false;
 	}
@@ -223,7 +224,7 @@ bool layer_stop(struct layer *l)
 	replaced = replace_partners(l);
 	named = replaced && (!l->ahead || l->told_ahead || layer_get_names(l));
 	l->replace_partners = layer_since(&begin);
-	if (named && hold_movers(l)) {
+	if (named && hold_movers(l) && layer_target_lives(l)) {
 		l->hold = layer_since(&begin);
 		return true;
 	}

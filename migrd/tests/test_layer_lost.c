@@ -5,7 +5,10 @@
  * leads to 27 of the first partner, and 18, to 28 of the second; and the other one 19, to
  * 29 of the second.
  */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "layer_rig.h"
@@ -380,6 +383,53 @@ static void test_silent_target(void)
 	ended(&second);
 }
 
+static void all_ended(void)
+{
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+}
+
+/* Until the container is dumped it can go on where it is, and no later. */
+static void test_target_ends(void)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	puts("the daemon where it is to go ends before they are stopped");
+	forget();
+	other_daemon_start("none");
+	layer_begin("n1");
+	CHECK(layer_says("checked"), "%s", heard);
+	other_daemon_end();
+	layer_tell("stop\n");
+	CHECK(layer_says("failed n1: "), "%s", heard);
+	CHECK(layer_ends() == 1);
+	all_ended();
+	told(&mover, "");
+	told(&first, "");
+
+	puts("and when they let go");
+	forget();
+	snprintf(path, sizeof(path), "%s/%d.hold", dir, mover.pid);
+	MUST(!mkfifo(path, 0600));
+	other_daemon_start("none");
+	layer_begin("n1");
+	CHECK(layer_says("checked"), "%s", heard);
+	layer_tell("stop\n");
+	fd = open(path, O_WRONLY);
+	other_daemon_end();
+	MUST(fd >= 0 && write(fd, "{\"ok\": true}\n", 13) == 13);
+	close(fd);
+	MUST(!unlink(path));
+	CHECK(layer_says("failed n1: "), "%s", heard);
+	CHECK(layer_ends() == 1);
+	all_ended();
+	told_some(&mover, "\nhold 1000 120\nreplace 1000\nnames\n");
+	told_some(&first, "\nconnect\nresume\n");
+}
+
 /*
  * They take no time from others. The container has two more processes, without queue pairs:
  * the last one does not let go, so all are connected again where they are, in ten seconds. Of
@@ -430,6 +480,7 @@ int main(void)
 	test_processes();
 	test_nobody_says();
 	test_silent_target();
+	test_target_ends();
 	test_stopped();
 	fake_kill(&mover);
 	fake_kill(&other);
