@@ -26,6 +26,20 @@ static bool is_behind(const struct shadow_qp *s)
 	return s->swap.apart || (s->swap.moved && s->suspended);
 }
 
+/* One thread may modify it while another one asks. */
+static enum ibv_qp_state state_of(const struct ibv_qp *qp)
+{
+	return __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
+}
+
+static void show_state(struct shadow_qp *s)
+{
+	enum ibv_qp_state state = state_of(s->real);
+
+	if (state_of(&s->qp) != state)
+		__atomic_store_n(&s->qp.state, state, __ATOMIC_RELAXED);
+}
+
 /* Is it something that it can get on its way to that state? */
 static bool can_wait(const struct shadow_qp *s, const struct ibv_qp_attr *attr,
 		     int mask)
@@ -34,7 +48,7 @@ static bool can_wait(const struct shadow_qp *s, const struct ibv_qp_attr *attr,
 			 IBV_QP_MIN_RNR_TIMER;
 
 	return !(mask & ~some) &&
-	       (!(mask & IBV_QP_STATE) || attr->qp_state == s->qp.state);
+	       (!(mask & IBV_QP_STATE) || attr->qp_state == state_of(&s->qp));
 }
 
 /* The way begins behind INIT, where access flags are set. */
@@ -63,12 +77,12 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 		return modify_later(s, attr, &a, mask);
 	err = real()->ibv_modify_qp(s->real, &a, mask);
 	if (!is_behind(s) || (!err && mask & IBV_QP_STATE))
-		s->qp.state = s->real->state;
+		show_state(s);
 	if (err)
 		return err;
 	qp_note_rts(s);
 	record_modify(s, attr, mask);
-	if (s->qp.state == IBV_QPS_RESET) {
+	if (state_of(&s->qp) == IBV_QPS_RESET) {
 		suspend_forget_marker(s);
 		if (!pthread_mutex_trylock(&s->lock)) {
 			sendq_clear(s);
@@ -107,14 +121,13 @@ static int query_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask,
 {
 	int err = real()->ibv_query_qp(s->real, attr, mask, init_attr);
 
-	/* several threads may ask */
-	if (!is_behind(s) && s->qp.state != s->real->state)
-		s->qp.state = s->real->state;
+	if (!is_behind(s))
+		show_state(s);
 	if (err)
 		return err;
 	record_query(s, attr);
 	if (is_behind(s))
-		attr->qp_state = attr->cur_qp_state = s->qp.state;
+		attr->qp_state = attr->cur_qp_state = state_of(&s->qp);
 	if (takes_markers(s) &&
 	    !(s->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
 		attr->qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_WRITE;

@@ -153,7 +153,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	KEEP(modify, *attr);
 	pthread_mutex_lock(&lock);
 	if (attr_mask & IBV_QP_STATE)
-		qp->state = attr->qp_state;
+		__atomic_store_n(&qp->state, attr->qp_state, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
 	f->was_rts = qp->state == IBV_QPS_RTS ||
 		     (f->was_rts && qp->state != IBV_QPS_RESET);
