@@ -243,7 +243,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 	phase=transfer
 	has_image || die "CRIU has left no image of $name"
 	rdma_drop
-	pack been >&"$to" || does_not_arrive "the image of $name cannot be read"
+	pack been >&"$to" || does_not_arrive "the image of $name cannot be read, or not be sent to $node"
 	exec {to}>&-
 	to=''
 	answered transfer || does_not_arrive "$name did not arrive on $node"
