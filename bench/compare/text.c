@@ -74,7 +74,8 @@ static const struct figure figures[] = {
 	  times_link,
 	  "How long it takes to suspend a sender and its partners at once (nothing moves), "
 	  "from the word to the last answer; the paper's figure 4. *qps*: so many QPs, 64 "
-	  "messages of 4 KiB in flight each, as far as `queues_had` says so. *bytes*: 16 QPs, messages of that size. "
+	  "messages of 4 KiB in flight each, as far as `queues_had` says so. *bytes*: 16 "
+	  "QPs, messages of that size. "
 	  "*partners*: so many processes, each with a QP to a partner of its own and messages "
 	  "of 64 KiB. The dashed line is what the link takes for the bytes that all queues "
 	  "hold when they are full (`queues_had`); `device_had` is what mlx5soft said it "

@@ -26,14 +26,12 @@ figure_wait()
 	done
 }
 
-# wait_for SERIES X QPS BYTES PARTNERS: each partner with so many QPs, and messages in the
-# queue of each
+# wait_for SERIES X QPS BYTES PARTNERS: each partner with so many QPs, whose queues are full
 wait_for()
 {
 	local i ms in_flight='' depth
 
 	depth=$(depth_of "$3")
-
 	for ((i = 0; i < $5; i++)); do
 		pair_of_layer $i "$3" "$4" "$depth" $((i % 2 ? 3 : 2))
 	done

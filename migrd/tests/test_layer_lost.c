@@ -99,6 +99,14 @@ static void ended(const struct fake *f)
 	CHECK(fake_ended((struct fake *)f) == 'r');
 }
 
+static void all_ended(void)
+{
+	ended(&mover);
+	ended(&other);
+	ended(&first);
+	ended(&second);
+}
+
 /* The daemon there has to be one that can be asked. */
 static void test_target(void)
 {
@@ -111,10 +119,7 @@ static void test_target(void)
 	layer_begin("n2");
 	CHECK(layer_says("checked"), "%s", heard);
 	CHECK(!layer_ends());
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 }
 
 /* One partner cannot be replaced: what leads to that one stays as it is. */
@@ -128,10 +133,7 @@ static void test_refusal(void)
 	CHECK(strstr(heard, "dma-bufs"), "%s", heard);
 	CHECK(layer_ends() == 1);
 	answers(&first, "replace", NULL);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 	snprintf(line, sizeof(line),
 		 "replace 1000 18\nnames\nkeys %s\npeer 18 128 " GID
 		 " %s\nconnect\nresume\n",
@@ -166,10 +168,7 @@ static void test_hang_up(void)
 	CHECK(layer_says("failed 10.10.0.2: process "), "%s", heard);
 	CHECK(layer_ends() == 1);
 	answers(&second, "replace", NULL);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 	told(&second, "replace 1000 28 29\n");
 	snprintf(line, sizeof(line),
 		 "replace 1000 19\nnames\nkeys %s\npeer 19 0 " GID
@@ -203,10 +202,7 @@ static void test_liars(void)
 	CHECK(!layer_ends());
 	answers(&first, "names", FIRST);
 	answers(&second, "names", SECOND);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 	snprintf(line, sizeof(line), "\npeer 17 0 " GID " %s\n", first.id);
 	told_some(&mover, line);
 	snprintf(line, sizeof(line),
@@ -235,10 +231,7 @@ static void test_thieves(void)
 	CHECK(layer_ends() == 1);
 	answers(&first, "names", FIRST);
 	answers(&other, "names", OTHER);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 	snprintf(line, sizeof(line), "\npeer 17 0 " GID " %s\n", first.id);
 	told_some(&mover, line);
 	snprintf(line, sizeof(line), "\npeer 29 0 " GID " %s\n", other.id);
@@ -260,10 +253,7 @@ static void test_refuses_peer(void)
 	CHECK(layer_says("done"), "%s", heard);
 	CHECK(!layer_ends());
 	answers(&first, "peer", NULL);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 	snprintf(line, sizeof(line),
 		 "\npeer 17 127 " GID " %s\npeer 18 128 " GID
 		 " %s\npeer 17 0 " GID " %s\nconnect\nresume\n",
@@ -285,10 +275,7 @@ static void test_refuses_connect(void)
 	      "%s", heard);
 	CHECK(layer_ends() == 1);
 	answers(&other, "connect", NULL);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 	snprintf(line, sizeof(line),
 		 "\npeer 29 119 " GID " %s\npeer 29 0 " GID
 		 " %s\nconnect\nresume\n",
@@ -346,10 +333,7 @@ static void test_nobody_says(void)
 	CHECK(layer_says("done"), "%s", heard);
 	CHECK(!layer_ends());
 	gone(NULL);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 }
 
 /* The one host answers nothing, and the container runs on the other one a little later. */
@@ -377,18 +361,7 @@ static void test_silent_target(void)
 	CHECK(layer_says("done"), "%s", heard);
 	CHECK(!layer_ends());
 	close(fd);
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
-}
-
-static void all_ended(void)
-{
-	ended(&mover);
-	ended(&other);
-	ended(&first);
-	ended(&second);
+	all_ended();
 }
 
 /* Until the container is dumped it can go on where it is, and no later. */

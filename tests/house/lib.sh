@@ -34,7 +34,7 @@ until_true() # CMD...
 		! "$@" || return 0
 		sleep 0.1
 	done
-	fail "not within a minute ($n): $*"
+	fail "not within a minute ($n): $* $(cat "$tmp/out" 2>/dev/null)"
 }
 
 # A node is a process whose arguments name the state folder, and a console.

@@ -21,17 +21,6 @@ printf '%s\n' '#!/bin/bash' "echo \$\$ >$tmp/mpirun" \
 	'exec sleep 600' >"$tmp/bin/mpirun"
 chmod +x "$tmp"/bin/* "$tmp/tree/lab" "$tmp/tree/bench/mpi/mpi-run"
 
-until_true() # CMD...
-{
-	local n
-
-	for n in {1..600}; do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "not within a minute ($n): $* $(cat "$tmp/out")"
-}
-
 gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; } # or waits to be buried
 no_job() { [ "$(ls "$tmp/node")" = '' ]; }
 
