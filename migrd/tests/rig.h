@@ -84,7 +84,7 @@ enum manner {
 	URGENT, /* a byte out of band for none; then there is PID.urgent */
 	NO_JSON,
 	/* Words are appended to the file PID.said of the folder, and answered with what
-	 * is in PID.WORD, if that is there: "hang up" is no answer, but the end; "stop",
+	 * is in PID.WORD (PID.gone: of "peer" with a 0), if that is there: "hang up" is no answer, but the end; "stop",
 	 * that it is done, and then it is stopped; "long N", N MiB. The connection ends
 	 * after "hold", too.
 	 */
