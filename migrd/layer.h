@@ -159,6 +159,9 @@ void layer_unsay(struct layer_proc *p);
 /* an answer of a daemon or a process, to be freed; NULL, and the reason in @reason */
 json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 		  char *reason, size_t bytes);
+/* the same; @err: that of a refusal, or 0 */
+json_t *layer_ask_err(struct conn *c, const char *line, long long deadline,
+		      int *err, char *reason, size_t bytes);
 
 /**
  * layer_weight - what an answer counts for: its length, or what it will take, if it has more

@@ -188,16 +188,10 @@ static size_t lost_ones(const struct layer *l)
 	return n;
 }
 
-/*
- * Some may have been lost since there were @lost, of whom others were told that they are
- * there: those from @i on, which are not connected yet, are not to be connected to them.
- */
-static void tell_of_lost(struct layer *l, size_t i, size_t lost)
+static void tell_that_lost(struct layer *l, size_t i)
 {
 	struct told t = { .bytes = 0 };
 
-	if (lost_ones(l) == lost)
-		return;
 	for (; i < l->n; i++) {
 		struct layer_proc *p = l->procs[i];
 
@@ -211,6 +205,19 @@ static void tell_of_lost(struct layer *l, size_t i, size_t lost)
 	}
 	layer_round(l);
 	layer_go_on(l);
+}
+
+/*
+ * Some may have been lost since there were @lost, of whom others were told that they are
+ * there: those from @i on, which are not connected yet, are not to be connected to them. Nor
+ * to who is lost when he hears of that.
+ */
+static void tell_of_lost(struct layer *l, size_t i, size_t lost)
+{
+	while (lost_ones(l) != lost) {
+		lost = lost_ones(l);
+		tell_that_lost(l, i);
+	}
 }
 
 /* what they need to know of those that they lead to */
@@ -305,8 +312,9 @@ bool layer_connect(struct layer *l, double *begin)
 	if (!connect_all_movers(l) && l->ahead)
 		connect_movers_anew(l);
 	layer_go_on(l);
-	tell_of_lost(l, l->movers, lost);
 	layer_tell_datagrams(l);
+	layer_go_on(l);
+	tell_of_lost(l, l->movers, lost);
 	layer_word_for(l, l->movers, l->n, "connect");
 	layer_go_on(l);
 	l->connect = layer_since(begin);

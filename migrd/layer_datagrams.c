@@ -347,6 +347,9 @@ void layer_tell_datagrams(struct layer *l)
 			tell_of_all(l, l, l->procs[i]);
 	layer_round(l);
 	name_failed(l, l->container);
+	for (size_t i = 0; i < l->n; i++) /* but for who is gone */
+		l->procs[i]->failed |=
+			!l->procs[i]->is_lost && !l->procs[i]->open;
 	if (l->others)
 		tell_others(l);
 }

@@ -165,8 +165,8 @@ json_t *layer_parse(const char *line, size_t length, char *reason, size_t bytes)
 	return parse(line, length, &err, reason, bytes);
 }
 
-static json_t *ask(struct conn *c, const char *line, long long deadline,
-		   int *err, char *reason, size_t bytes)
+json_t *layer_ask_err(struct conn *c, const char *line, long long deadline,
+		      int *err, char *reason, size_t bytes)
 {
 	char *answer = NULL;
 	size_t length;
@@ -186,7 +186,7 @@ json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 {
 	int err;
 
-	return ask(c, line, deadline, &err, reason, bytes);
+	return layer_ask_err(c, line, deadline, &err, reason, bytes);
 }
 
 static bool bind_to(struct layer *l, struct layer_proc *p, long long deadline,
@@ -197,7 +197,7 @@ static bool bind_to(struct layer *l, struct layer_proc *p, long long deadline,
 	int err;
 
 	snprintf(line, sizeof(line), "open %s", p->id);
-	answer = ask(&p->conn, line, deadline, &err, reason, bytes);
+	answer = layer_ask_err(&p->conn, line, deadline, &err, reason, bytes);
 	l->is_busy |= err == EBUSY;
 	p->open = answer;
 	if (!answer)

@@ -74,14 +74,19 @@ static void serve(struct server *s, const struct tls_files *files)
 		{ .fd = s->listener, .events = POLLIN },
 		{ .fd = s->signalled, .events = POLLIN },
 		{ .fd = s->session.woken, .events = POLLIN },
+		{ .fd = s->meetings, .events = POLLIN },
 	};
 	eventfd_t n;
 
 	while (obey(s, files)) {
 		eventfd_read(s->session.woken, &n);
 		server_admit(s);
-		if (poll(p, 3, server_patience(s)) > 0 && p[0].revents)
+		if (poll(p, 4, server_patience(s)) <= 0)
+			continue;
+		if (p[0].revents)
 			server_accept(s);
+		if (p[3].revents)
+			server_meet(s);
 	}
 	note("ends");
 	server_end(s);
@@ -89,8 +94,8 @@ static void serve(struct server *s, const struct tls_files *files)
 
 static int usage(FILE *f, int code)
 {
-	fprintf(f,
-		"usage: migrd -k KEY -c CERT -a CA [-l ADDRESS] [-p PORT] FOLDER...\n");
+	fprintf(f, "usage: migrd -k KEY -c CERT -a CA [-l ADDRESS] [-p PORT] "
+		   "[-s SOCKET] FOLDER...\n");
 	return code;
 }
 
@@ -102,7 +107,7 @@ int main(int argc, char **argv)
 	static char host[256];
 	int option;
 
-	while ((option = getopt(argc, argv, "hk:c:a:l:p:")) != -1) {
+	while ((option = getopt(argc, argv, "hk:c:a:l:p:s:")) != -1) {
 		switch (option) {
 		case 'h':
 			return usage(stdout, 0);
@@ -116,6 +121,9 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			port = optarg;
+			break;
+		case 's':
+			s.meetings_at = optarg;
 			break;
 		default:
 			return usage(stderr, 2);
@@ -138,12 +146,15 @@ int main(int argc, char **argv)
 	note_clean(host);
 	process_set_host(host);
 	s.session.host = host;
+	s.session.port = port;
+	s.session.files = &files;
 	s.session.patterns = argv + optind;
 	load(&s, &files);
 	if (!s.session.ctx)
 		return 1;
 	s.listener = server_listen(address, port);
-	if (s.listener < 0)
+	s.meetings = s.meetings_at ? server_listen_at(s.meetings_at) : -1;
+	if (s.listener < 0 || (s.meetings_at && s.meetings < 0))
 		return 1;
 	note("listens on port %s", port);
 	serve(&s, &files);

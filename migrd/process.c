@@ -69,7 +69,7 @@ static bool is_alive(int pidfd)
 	return !poll(&p, 1, 0);
 }
 
-/* Whoever listens at the other end, of which @pidfd makes sure that it is the same. */
+/* Whoever is at the other end, of which @pidfd makes sure that it is the same. */
 static bool listener(int fd, struct shared_owner *owner, int *pidfd)
 {
 	socklen_t bytes = sizeof(*pidfd);
@@ -258,6 +258,21 @@ void processes_get(struct processes *p, char *const *patterns)
 	if (p->left_out)
 		note("too many processes: %u sockets are left out",
 		     p->left_out);
+}
+
+bool process_caller(int fd, char *const *patterns, struct processes *p)
+{
+	struct shared_owner owner;
+	bool is_it;
+	int pidfd;
+
+	if (!listener(fd, &owner, &pidfd))
+		return false;
+	p->pid = owner.pid;
+	processes_get(p, patterns);
+	is_it = p->n && p->all->start == owner.start && is_alive(pidfd);
+	close(pidfd);
+	return is_it;
 }
 
 void processes_free(struct processes *p)

@@ -53,6 +53,12 @@ void processes_get(struct processes *p, char *const *patterns);
 void processes_free(struct processes *p);
 
 /**
+ * process_caller - who has connected to a Unix socket of ours, if that is under the layer
+ * @p: empty; receives him
+ */
+bool process_caller(int fd, char *const *patterns, struct processes *p);
+
+/**
  * process_dial - connect to one; it still has to answer
  * @pidfd: readable when it ends
  *

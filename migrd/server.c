@@ -11,11 +11,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "meet.h"
 #include "note.h"
+#include "proc.h"
 
 enum {
 	QUEUE = 64,
@@ -69,6 +73,53 @@ int server_listen(const char *address, const char *port)
 		note("cannot listen on %s, port %s: %s",
 		     address ? address : "any address", port,
 		     ret ? gai_strerror(ret) : strerror(errno));
+	return fd;
+}
+
+/* a socket that is connected, or -1 */
+static int call(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 ||
+	    !connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int listen_at_path(const struct sockaddr_un *addr)
+{
+	int fd = call(addr);
+
+	if (fd >= 0) {
+		close(fd);
+		errno = EADDRINUSE;
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	unlink(addr->sun_path);
+	if (!bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
+	    !chmod(addr->sun_path, 0666) && !listen(fd, QUEUE))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int server_listen_at(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = -1;
+
+	errno = ENAMETOOLONG;
+	if (strlen(path) < sizeof(addr.sun_path)) {
+		strcpy(addr.sun_path, path);
+		fd = listen_at_path(&addr);
+	}
+	if (fd < 0)
+		note("cannot listen at %s: %s", path, strerror(errno));
 	return fd;
 }
 
@@ -133,7 +184,7 @@ static void address_of(const struct sockaddr_storage *from,
  * However the daemon ends, so does the child: then processes go on. It has what belongs
  * to others, who must see their ends.
  */
-static void in_child(struct server *s, int place, int fd, pid_t parent)
+static void in_child(struct server *s, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -146,9 +197,8 @@ static void in_child(struct server *s, int place, int fd, pid_t parent)
 	close(s->signalled);
 	for (size_t i = 0; i < s->n_waiting; i++)
 		close(s->waiting[i].fd);
-	s->session.known = &s->known[place];
-	session_run(&s->session, fd);
-	exit(0); /* so that a sanitizer looks for leaks */
+	if (s->meetings >= 0)
+		close(s->meetings);
 }
 
 static void begin(struct server *s, const struct waiting *w, int place)
@@ -159,7 +209,10 @@ static void begin(struct server *s, const struct waiting *w, int place)
 	s->children[place].pid = fork();
 	if (!s->children[place].pid) {
 		note_of(w->text);
-		in_child(s, place, w->fd, parent);
+		in_child(s, parent);
+		s->session.known = &s->known[place];
+		session_run(&s->session, w->fd);
+		exit(0); /* so that a sanitizer looks for leaks */
 	}
 	if (s->children[place].pid < 0) {
 		note("%s: refused: fork: %s", w->text, strerror(errno));
@@ -274,6 +327,15 @@ static bool make_room(struct server *s, const struct in6_addr *addr)
 	return true;
 }
 
+static void cannot_accept(void)
+{
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+	    errno == ENOBUFS) {
+		note("cannot accept: %s", strerror(errno));
+		usleep(100000);
+	}
+}
+
 void server_accept(struct server *s)
 {
 	struct sockaddr_storage from;
@@ -286,11 +348,7 @@ void server_accept(struct server *s)
 	w.fd = accept4(s->listener, (struct sockaddr *)&from, &bytes,
 		       SOCK_CLOEXEC);
 	if (w.fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-		    errno == ENOBUFS) {
-			note("cannot accept: %s", strerror(errno));
-			usleep(100000);
-		}
+		cannot_accept();
 		return;
 	}
 	address_of(&from, &w.addr, w.text);
@@ -303,6 +361,65 @@ void server_accept(struct server *s)
 	else
 		refuse(&w, "too many of this address, or in all, wait");
 }
+
+/* --- meetings --- */
+
+/* or NULL, if there is none for this one */
+static struct caller *place_of(struct server *s, const char *of)
+{
+	struct caller *place = NULL;
+	int n = 0;
+
+	for (int i = 0; i < MOST_CALLERS; i++) {
+		if (!s->callers[i].pid)
+			place = &s->callers[i];
+		else
+			n += !strcmp(s->callers[i].of, of);
+	}
+	return n < MOST_CALLERS_OF ? place : NULL;
+}
+
+static void begin_meeting(struct server *s, int fd)
+{
+	socklen_t bytes = sizeof(struct ucred);
+	char of[sizeof(s->callers->of)];
+	pid_t parent = getpid(), pid;
+	struct caller *place;
+	struct ucred peer;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
+		return;
+	proc_cgroup(peer.pid, of, sizeof(of));
+	place = place_of(s, of);
+	if (!place)
+		return;
+	pid = fork();
+	if (!pid) {
+		in_child(s, parent);
+		meet_run(&s->session, fd);
+		exit(0);
+	}
+	if (pid < 0) {
+		note("no meeting: fork: %s", strerror(errno));
+		return;
+	}
+	place->pid = pid;
+	strcpy(place->of, of);
+}
+
+void server_meet(struct server *s)
+{
+	int fd = accept4(s->meetings, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0) {
+		cannot_accept();
+		return;
+	}
+	begin_meeting(s, fd);
+	close(fd);
+}
+
+/* --- their ends --- */
 
 /* A sanitizer ends it with an exit code; @told: we have told it to end. */
 static void look_at(pid_t pid, int status, bool told)
@@ -325,6 +442,9 @@ void server_bury(struct server *s)
 		for (int i = 0; i < MOST_CHILDREN; i++)
 			if (s->children[i].pid == pid)
 				s->children[i].pid = 0;
+		for (int i = 0; i < MOST_CALLERS; i++)
+			if (s->callers[i].pid == pid)
+				s->callers[i].pid = 0;
 	}
 }
 
@@ -337,6 +457,11 @@ static bool tell_all(const struct server *s, int signal)
 			kill(s->children[i].pid, signal);
 			any = true;
 		}
+	for (int i = 0; i < MOST_CALLERS; i++)
+		if (s->callers[i].pid > 0) {
+			kill(s->callers[i].pid, signal);
+			any = true;
+		}
 	return any;
 }
 
@@ -347,6 +472,8 @@ void server_end(struct server *s)
 	int status;
 	pid_t pid;
 
+	if (s->meetings >= 0)
+		unlink(s->meetings_at);
 	while (s->n_waiting)
 		refuse(&s->waiting[--s->n_waiting], "this is the end");
 	while (tell_all(s, now_ms() < deadline ? SIGTERM : SIGKILL)) {

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "session.h"
 
@@ -17,6 +18,8 @@ enum {
 	/* before they have shown a certificate */
 	MOST_UNKNOWN = 32,
 	MOST_UNKNOWN_OF = 4, /* an address */
+	MOST_CALLERS = 16,   /* processes of this host that meet somebody ... */
+	MOST_CALLERS_OF = 4, /* of a container */
 	MOST_WAITING = 64,
 	MOST_WAITING_OF = 16, /* an address */
 };
@@ -24,6 +27,8 @@ enum {
 struct server {
 	struct session session;
 	int listener;
+	int meetings; /* the same, of a Unix socket; -1: there is none */
+	const char *meetings_at;
 	sigset_t signals;   /* as they were before they were held back */
 	int signalled;	    /* which have come */
 	atomic_bool *known; /* of the children: shared with them */
@@ -31,6 +36,10 @@ struct server {
 		pid_t pid; /* 0: nobody */
 		struct in6_addr addr;
 	} children[MOST_CHILDREN];
+	struct caller {
+		pid_t pid;    /* 0: nobody */
+		char of[256]; /* a cgroup */
+	} callers[MOST_CALLERS];
 	struct waiting {
 		int fd;
 		struct in6_addr addr;
@@ -43,12 +52,17 @@ struct server {
 /* a socket that listens, or -1 and it has been told why; no address is all */
 int server_listen(const char *address, const char *port);
 
+/* The same, at a path where everybody may call. What nobody listens at makes room. */
+int server_listen_at(const char *path);
+
 bool server_init(struct server *s);
 void server_accept(struct server *s);
 /* Give children to those who wait, and may have one now, or let them wait no more. */
 void server_admit(struct server *s);
 /* when that has to be done, even if nothing happens: in so many ms, or -1 */
 int server_patience(const struct server *s);
+/* a meeting, for which there may be no place: the caller sees that it has an end */
+void server_meet(struct server *s);
 void server_bury(struct server *s); /* those who have ended */
 void server_end(struct server *s);  /* all of them */
 

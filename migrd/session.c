@@ -2,7 +2,6 @@
 #include "session.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "note.h"
 #include "proc.h"
 #include "rdma.h"
+#include "words.h"
 
 enum {
 	HANDSHAKE_MS = 5000,
@@ -36,18 +36,9 @@ static bool split(char *line, char **words, int n)
 	return *words[n - 1];
 }
 
-/* decimal or, with 0x, hexadecimal */
 static bool is_qpn(const char *word, uint32_t *qpn)
 {
-	unsigned long n;
-	char *end;
-
-	if (!isdigit((unsigned char)*word))
-		return false;
-	errno = 0;
-	n = strtoul(word, &end, word[1] == 'x' ? 16 : 10);
-	*qpn = (uint32_t)n;
-	return !errno && !*end && n < QPNS;
+	return word_number(word, QPNS, qpn);
 }
 
 static bool refuse_line(struct conn *c)

@@ -12,7 +12,9 @@
 
 struct session {
 	SSL_CTX *ctx;
+	const struct tls_files *files; /* of which that is made */
 	const char *host;
+	const char *port;      /* of all daemons */
 	char *const *patterns; /* of folders */
 	atomic_bool *known;    /* set when the peer has shown its certificate */
 	int woken;	       /* an eventfd, written to then */

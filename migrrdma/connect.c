@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "clock.h"
 #include "events.h"
 #include "gate.h"
 #include "peer.h"
@@ -12,9 +13,12 @@
 #include "rebind.h"
 #include "record.h"
 #include "recvq.h"
+#include "section.h"
 #include "slots.h"
 #include "suspend.h"
 #include "swap.h"
+
+#define SOON 100000000 /* ns */
 
 static int set_peer(struct shadow_qp *qp, uint32_t peer_num,
 		    const union ibv_gid *gid, const char *id, struct swap *s)
@@ -67,6 +71,22 @@ static int check_peer(const struct peer *peer, struct swap *s)
 	return 0;
 }
 
+/* Nobody looks at them. Of those who have told theirs in vain there are few at a time. */
+static int forget_unused(const char *id, struct swap *s)
+{
+	struct peer *peer;
+
+	if (sections_wait(clock_ns() + SOON))
+		peers_drop_unused();
+	peer = peer_get(id);
+
+	if (peer && peer_is_used(peer))
+		return swap_refuse(s, EBUSY, "a QP leads there");
+	return peer && !peer_forget_keys(peer)
+		       ? 0
+		       : swap_refuse(s, ENOMEM, "no memory for another peer");
+}
+
 int layer_forget_keys(const char *id, struct swap *s)
 {
 	struct peer *peer;
@@ -74,7 +94,7 @@ int layer_forget_keys(const char *id, struct swap *s)
 
 	*s = (struct swap){};
 	if (!suspend_hold())
-		return swap_refuse(s, EINVAL, "it is not suspended");
+		return forget_unused(id, s);
 	peer = peer_get(id);
 	err = check_peer(peer, s);
 	if (!err)

@@ -78,6 +78,7 @@ static struct told {
 	size_t n;
 	int err;
 } told, other_told;
+static unsigned int turn;
 
 static void note_told(void *arg, uint32_t index, uint32_t entry)
 {
@@ -107,6 +108,7 @@ void names_swap_told(void)
 
 	told = other_told;
 	other_told = before;
+	turn++;
 }
 
 void names_drop_told(void)
@@ -118,6 +120,11 @@ void names_drop_told(void)
 size_t names_told(void)
 {
 	return told.n;
+}
+
+unsigned int names_turn(void)
+{
+	return turn;
 }
 
 int names_own_key(struct names *n, uint32_t key)

@@ -96,6 +96,9 @@ void names_drop_told(void);
 /** names_told - how many there are */
 size_t names_told(void);
 
+/** names_turn - another number whenever they are others */
+unsigned int names_turn(void);
+
 /**
  * names_own_key - a new key is its own name
  * @n: of its context, or NULL

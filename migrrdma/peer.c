@@ -39,13 +39,20 @@ struct peer *peer_get(const char *id)
 	return p;
 }
 
-void peer_lead(struct peer **from, struct peer *to)
+void peer_lead(struct peer *_Atomic *from, struct peer *to)
 {
+	struct peer *before;
+
 	if (to)
 		atomic_fetch_add(&to->leading, 1);
-	if (*from)
-		atomic_fetch_sub(&(*from)->leading, 1);
-	*from = to;
+	before = atomic_exchange(from, to);
+	if (before)
+		atomic_fetch_sub(&before->leading, 1);
+}
+
+bool peer_is_used(const struct peer *p)
+{
+	return atomic_load(&p->leading);
 }
 
 void peers_drop_unused(void)
@@ -59,7 +66,7 @@ void peers_drop_unused(void)
 	}
 	for (p = LIST_FIRST(&peers); p; p = next) {
 		next = LIST_NEXT(p, entry);
-		if (atomic_load(&p->leading))
+		if (peer_is_used(p))
 			continue;
 		LIST_REMOVE(p, entry);
 		LIST_INSERT_HEAD(&unused, p, entry);

@@ -6,6 +6,7 @@
 #ifndef MIGRRDMA_PEER_H
 #define MIGRRDMA_PEER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct names;
@@ -21,8 +22,12 @@ struct peer *peer_get(const char *id);
 /** peer_find - the same; NULL if it is new */
 struct peer *peer_find(const char *id);
 
-/** peer_lead - a QP leads there from now on, no more to where it did; either may be NULL */
-void peer_lead(struct peer **from, struct peer *to);
+/**
+ * peer_lead - a QP leads there from now on, no more to where it did; either may be NULL
+ *
+ * Context: nobody else does that of this QP
+ */
+void peer_lead(struct peer *_Atomic *from, struct peer *to);
 
 /**
  * peers_drop_unused - forget those to whom no QP leads
@@ -31,6 +36,9 @@ void peer_lead(struct peer **from, struct peer *to);
  * What is freed is what was found then, which a post may have had in hand.
  */
 void peers_drop_unused(void);
+
+/** peer_is_used - does a QP lead there, or has one been told that it will? */
+bool peer_is_used(const struct peer *peer);
 
 /** peer_keys - its keys, or NULL if they are the real ones */
 const struct names *peer_keys(const struct peer *peer);

@@ -24,7 +24,9 @@ static inline uint32_t post_lkey(const struct ibv_context *ctx, uint32_t key)
 /* the real key of a region of the QP's peer; of a new one nobody has told, and it is that */
 static inline uint32_t post_rkey(const struct shadow_qp *qp, uint32_t key)
 {
-	const struct names *n = qp->peer ? peer_keys(qp->peer) : NULL;
+	const struct peer *peer =
+		atomic_load_explicit(&qp->peer, memory_order_acquire);
+	const struct names *n = peer ? peer_keys(peer) : NULL;
 
 	return n ? names_key(n, key, key) : key;
 }

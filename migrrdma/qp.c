@@ -10,6 +10,7 @@
 #include "events.h"
 #include "gate.h"
 #include "groups.h"
+#include "met.h"
 #include "names.h"
 #include "peer.h"
 #include "recvq.h"
@@ -88,6 +89,7 @@ static struct shadow_qp *new_qp(struct ibv_context *ctx)
 static void free_qp(struct shadow_qp *s)
 {
 	peer_lead(&s->peer, NULL);
+	met_forget(s);
 	recvq_free(s->recvq);
 	groups_free(s);
 	free(s->binds);

@@ -5,6 +5,8 @@
 #include "build.h"
 #include "control.h"
 #include "gate.h"
+#include "meet.h"
+#include "met.h"
 #include "record.h"
 #include "recvq.h"
 #include "sendq.h"
@@ -51,6 +53,18 @@ static bool can_wait(const struct shadow_qp *s, const struct ibv_qp_attr *attr,
 	       (!(mask & IBV_QP_STATE) || attr->qp_state == state_of(&s->qp));
 }
 
+/* Whom it leads to may be told at any time. */
+static void record(struct shadow_qp *s, const struct ibv_qp_attr *attr,
+		   int mask)
+{
+	struct shadow_context *c = to_context(s->qp.context);
+
+	pthread_mutex_lock(&c->lock);
+	record_modify(s, attr, mask);
+	met_adopt(s);
+	pthread_mutex_unlock(&c->lock);
+}
+
 /* The way begins behind INIT, where access flags are set. */
 static int modify_later(struct shadow_qp *s, const struct ibv_qp_attr *attr,
 			struct ibv_qp_attr *real_attr, int mask)
@@ -61,15 +75,19 @@ static int modify_later(struct shadow_qp *s, const struct ibv_qp_attr *attr,
 		err = real()->ibv_modify_qp(s->real, real_attr,
 					    IBV_QP_ACCESS_FLAGS);
 	if (!err)
-		record_modify(s, attr, mask);
+		record(s, attr, mask);
 	return err;
 }
 
 static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 {
+	struct shadow_context *c = to_context(s->qp.context);
 	struct ibv_qp_attr a = *attr;
 	int err;
 
+	pthread_mutex_lock(&c->lock);
+	met_lead(s, &a, mask);
+	pthread_mutex_unlock(&c->lock);
 	build_drop(s); /* what was made ahead is as this one was */
 	if (takes_markers(s))
 		a.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
@@ -81,7 +99,7 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	qp_note_rts(s);
-	record_modify(s, attr, mask);
+	record(s, attr, mask);
 	if (state_of(&s->qp) == IBV_QPS_RESET) {
 		suspend_forget_marker(s);
 		if (!pthread_mutex_trylock(&s->lock)) {
@@ -95,6 +113,21 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
+/* Who is to be told of us first may be suspended, and so may we. */
+static int modify_gated(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
+{
+	int err;
+
+	gate_enter_with(&s->suspended);
+	while (!meet_peer(s, attr, mask)) {
+		gate_leave();
+		gate_enter_with(&s->suspended);
+	}
+	err = modify_qp(s, attr, mask);
+	gate_leave();
+	return err;
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	int err;
@@ -102,8 +135,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	if (!is_shadow(qp->context))
 		return real()->ibv_modify_qp(qp, attr, attr_mask);
 	if (control_is_on())
-		return GATED_WITH(to_qp(qp),
-				  modify_qp(to_qp(qp), attr, attr_mask));
+		return modify_gated(to_qp(qp), attr, attr_mask);
 	err = real()->ibv_modify_qp(real_qp(qp), attr, attr_mask);
 	qp->state = real_qp(qp)->state;
 	return err;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "met.h"
 #include "peer.h"
 
 /* F(bit of a mask without IBV_QP_, member of struct ibv_qp_attr) */
@@ -35,6 +36,7 @@ void record_modify(struct shadow_qp *qp, const struct ibv_qp_attr *attr,
 		memset(to, 0, sizeof(*to));
 		qp->attr_mask = 0;
 		peer_lead(&qp->peer, NULL);
+		met_forget(qp);
 		qp->swap.told = qp->swap.dead = false;
 		return;
 	}

@@ -83,16 +83,24 @@ static void resume_cq(struct shadow_cq *cq, bool ends)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-bool resume_some(void)
+bool resume_others(void)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
-	struct shadow_cq *cq;
 	bool all = true;
 
 	EACH (c, qp, qps)
-		if (qp->slow & SLOW_SUSPENDED)
+		if (qp->slow & SLOW_SUSPENDED && !qp->suspended)
 			all &= resume_qp(qp);
+	return all;
+}
+
+bool resume_some(void)
+{
+	bool all = resume_others();
+	struct shadow_context *c;
+	struct shadow_cq *cq;
+
 	EACH (c, cq, cqs)
 		if (cq->draining)
 			resume_cq(cq, all);

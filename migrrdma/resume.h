@@ -16,6 +16,13 @@
  */
 bool resume_some(void);
 
+/**
+ * resume_others - post more of what has been collected of QPs that are not suspended
+ *
+ * Context, return: the same
+ */
+bool resume_others(void);
+
 /* a context of a process that has just been forked */
 void resume_in_child(struct shadow_context *c);
 

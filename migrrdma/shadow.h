@@ -282,8 +282,8 @@ struct shadow_qp {
 	_Atomic unsigned char slow;
 	struct recvq *recvq; /* what is posted to receive; NULL without control */
 	struct slots *slots; /* ids of that, of UD */
-	struct peer *
-		peer; /* whose keys requests name, if they are not the real ones */
+	/* whose keys requests name, if they are not the real ones; context's lock */
+	struct peer *_Atomic peer;
 
 	uint32_t real_num;     /* also when the real one is destroyed */
 	struct ibv_qp_cap cap; /* as the application knows it */
@@ -300,6 +300,13 @@ struct shadow_qp {
 	struct ibv_ah *to_self, *old_to_self; /* of a UD QP's markers */
 	SLIST_HEAD(, group) groups;
 	uint32_t async_given;
+
+	/* of the one to which it is, or will be, connected: met.h, context's lock */
+	struct {
+		struct peer *_Atomic peer; /* NULL: nothing has been told */
+		uint32_t num, real_num;
+		union ibv_gid gid;
+	} met;
 
 	/* The real one is to be replaced, or has been: stop.c, replace.c, connect.c. */
 	struct {

@@ -334,11 +334,22 @@ static void resume_all(void)
 	resume_rest(NULL, 0, clock_ns() + ROUND);
 }
 
+/* What is left of others does not wait for those that are suspended; their CQs may have to. */
+static void resume_those_beside(void)
+{
+	if (gate_close(0)) { /* nobody is kept out for it */
+		resume_others();
+		gate_open();
+	}
+}
+
 bool suspend_go_on(void)
 {
 	if (unfinished && !pthread_mutex_trylock(&turn)) {
 		if (unfinished && !suspended)
 			resume_more(NULL, 0, FOREVER);
+		else if (unfinished && suspended == SOME)
+			resume_those_beside();
 		pthread_mutex_unlock(&turn);
 	}
 	return !unfinished;

@@ -68,7 +68,7 @@ void layer_give_up(void);
 
 /**
  * suspend_go_on - post more of what was collected; to be called again if there is a rest,
- *		   and nothing while anything is suspended
+ *		   and nothing while all is suspended
  *
  * Return: was that all?
  */

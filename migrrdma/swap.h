@@ -99,7 +99,8 @@ int connect_ahead(struct shadow_qp *qp, uint32_t peer_num,
 
 /**
  * layer_forget_keys - that process has no keys but those that it is told to have
- * @id: of a process; all QPs that lead there are suspended
+ * @id: of a process; all QPs that lead there are suspended, or, if none is suspended, there
+ *	are none
  *
  * Return: 0, EINVAL, EBUSY or ENOMEM, with a reason
  */

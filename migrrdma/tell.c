@@ -214,6 +214,36 @@ static void tell_keys(FILE *f)
 	}
 }
 
+static bool tell_other(FILE *f, uint32_t key, uint32_t real)
+{
+	if (key != real)
+		fprintf(f, "key %u %u\n", key, real);
+	return key != real;
+}
+
+bool tell_other_keys(FILE *f)
+{
+	struct shadow_context *c;
+	struct shadow_mr *mr;
+	struct shadow_mw *mw;
+	bool any = false;
+
+	gate_lock_contexts();
+	TAILQ_FOREACH (c, &contexts, entry) {
+		pthread_mutex_lock(&c->lock);
+		TAILQ_FOREACH (mr, &c->mrs, entry)
+			if (is_remote(mr))
+				any |= tell_other(f, mr->mr.rkey,
+						  mr->real->rkey);
+		TAILQ_FOREACH (mw, &c->mws, entry)
+			any |= tell_other(f, mw->key,
+					  post_lkey(mw->mw.context, mw->key));
+		pthread_mutex_unlock(&c->lock);
+	}
+	gate_unlock_contexts();
+	return any;
+}
+
 static int tell(FILE *f, void *arg)
 {
 	(void)arg;

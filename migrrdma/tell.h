@@ -2,6 +2,7 @@
 #ifndef MIGRRDMA_TELL_H
 #define MIGRRDMA_TELL_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /**
@@ -10,6 +11,15 @@
  * Return: 0; ETIMEDOUT or ENOMEM, and nothing is said
  */
 int tell_names(int fd);
+
+/**
+ * tell_other_keys - write those that others may use and that are not the real ones, a line
+ *		     "key VIRTUAL REAL" each
+ *
+ * Context: within the gate
+ * Return: are there any?
+ */
+bool tell_other_keys(FILE *f);
 
 /**
  * tell_closed - say what @tell writes while no verb is under way

@@ -11,6 +11,7 @@
 #include "ahead.h"
 #include "control.h"
 #include "elsewhere.h"
+#include "met.h"
 #include "peer.h"
 #include "presetup.h"
 #include "suspend.h"
@@ -321,6 +322,24 @@ static bool do_keys(int fd, const struct words *w)
 	return true;
 }
 
+/* QPN PEER REAL GID ID behind the first word */
+static bool do_met(int fd, const struct words *w)
+{
+	uint32_t qpn, peer_num, real_num;
+	union ibv_gid gid;
+	struct swap s;
+	int err;
+
+	if (w->n != 6 || !number32(w->word[1], QPNS, &qpn) ||
+	    !number32(w->word[2], QPNS, &peer_num) ||
+	    !number32(w->word[3], QPNS, &real_num) ||
+	    inet_pton(AF_INET6, w->word[4], gid.raw) != 1 || !is_id(w->word[5]))
+		return false;
+	err = layer_met(qpn, peer_num, real_num, &gid, w->word[5], &s);
+	done(fd, err, s.reason);
+	return true;
+}
+
 /* ID VIRTUAL REAL [VIRTUAL REAL...] behind the first word */
 static bool do_key(int fd, const struct words *w)
 {
@@ -403,21 +422,14 @@ void words_obey(int fd, char *line)
 		const char *word;
 		bool (*obey)(int fd, const struct words *w);
 	} all[] = {
-		{ "suspend", do_suspend },
-		{ "resume", do_resume },
-		{ "names", do_names },
-		{ "prepare", do_prepare },
-		{ "lead", do_lead },
-		{ "replace", do_replace },
-		{ "peer", do_peer },
-		{ "keys", do_keys },
-		{ "key", do_key },
-		{ "connect", do_connect },
-		{ "hold", do_hold },
-		{ "record", do_record },
-		{ "presetup", do_presetup },
-		{ "check", do_check },
-		{ "elsewhere", do_elsewhere },
+		{ "suspend", do_suspend }, { "resume", do_resume },
+		{ "names", do_names },	   { "prepare", do_prepare },
+		{ "lead", do_lead },	   { "replace", do_replace },
+		{ "peer", do_peer },	   { "keys", do_keys },
+		{ "key", do_key },	   { "met", do_met },
+		{ "connect", do_connect }, { "hold", do_hold },
+		{ "record", do_record },   { "presetup", do_presetup },
+		{ "check", do_check },	   { "elsewhere", do_elsewhere },
 	};
 	struct words w;
 

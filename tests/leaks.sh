@@ -29,7 +29,8 @@ left_behind='
 		[ ! -e /etc/ld.so.preload ] || echo "the layer is on"
 		pgrep -xl "migrd|migrd-say|migr-layer|migr-presetup|migr-gid"
 		pgrep -fa "migr-ctr (move|receive)"
-		dmesg | grep -E "(migr|rc_mix|criu)[^ ]*\[[0-9]+\]: segfault"
+		dmesg | grep -E "(segfault|general protection).* in libmigr|\
+(migr|rc_mix|criu|late_peer)[^ ]*\[[0-9]+\]:? (segfault|general protection|trap )"
 		ls /var/lib/migr-ctr 2>/dev/null | sed "s/^/container: /"
 		ls /run/netns 2>/dev/null | sed "s/^/network namespace: /"
 		for m in /sys/class/net/c-*; do

@@ -67,8 +67,17 @@ static void has_other_names(const char *path)
 	rename(then, names);
 }
 
+/* It hears that a peer is gone. */
+static bool is_gone(const char *line)
+{
+	unsigned int qpn, real;
+
+	return sscanf(line, "peer %u %u ", &qpn, &real) == 2 && !real;
+}
+
 static bool layer_answers(int fd, const char *line)
 {
+	const char *word = is_gone(line) ? "gone" : line;
 	char path[PATH_MAX], text[65536] = "{\"ok\": true}\n";
 	FILE *f;
 
@@ -80,7 +89,7 @@ static bool layer_answers(int fd, const char *line)
 	f = fopen(path, "a");
 	MUST(f && fputs(line, f) >= 0 && !fclose(f));
 	snprintf(path, sizeof(path), "%s/%d.%.*s", dir, getpid(),
-		 (int)strcspn(line, " \n"), line);
+		 (int)strcspn(word, " \n"), word);
 	has_other_names(path);
 	f = fopen(path, "r");
 	if (f) {

@@ -30,6 +30,8 @@ int getaddrinfo(const char *node, const char *service,
 	int (*real)(const char *, const char *, const struct addrinfo *,
 		    struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
 
+	if (hints->ai_flags & AI_PASSIVE) /* a daemon's own */
+		return real(node, service, hints, all);
 	if (!strncmp(node, "no", 2) || is_gone(node))
 		return EAI_NONAME;
 	if (!strncmp(node, "10.10.8.", 8))

@@ -23,7 +23,8 @@
 extern char heard[]; /* the last line of migr-layer */
 
 /*
- * What a process answers to a word, see LAYER; NULL: that it is done. To "WORD.names": to
+ * What a process answers to a word, see LAYER; NULL: that it is done. To "gone": when it hears
+ * that a peer is. To "WORD.names": to
  * "names", from that word on
  */
 void answers(const struct fake *f, const char *word, const char *text);

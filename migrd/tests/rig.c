@@ -70,9 +70,10 @@ static void become_daemon(const char *name, const char *address,
 			  const char *second)
 {
 	char log[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
-	char key[PATH_MAX], cert[PATH_MAX], ca[PATH_MAX];
+	char key[PATH_MAX], cert[PATH_MAX], ca[PATH_MAX], meet[PATH_MAX];
 	int fd;
 
+	snprintf(meet, sizeof(meet), "%s/%s.meet", dir, name);
 	snprintf(log, sizeof(log), "%s/%s", dir, log_name);
 	snprintf(key, sizeof(key), "%s/%s.key", dir, name);
 	snprintf(cert, sizeof(cert), "%s/%s.crt", dir, name);
@@ -83,7 +84,7 @@ static void become_daemon(const char *name, const char *address,
 	MUST(fd >= 0 && dup2(fd, 2) == 2);
 	MUST(!chdir(dir));
 	execl(MIGRD, "migrd", "-k", key, "-c", cert, "-a", ca, "-l", address,
-	      "-p", port, a, b, NULL);
+	      "-p", port, "-s", meet, a, b, NULL);
 	_exit(127);
 }
 

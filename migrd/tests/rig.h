@@ -25,7 +25,7 @@ enum {
 void rig_begin(void);
 void rig_end(void);
 
-/* patterns of folders; with DIR/ before each */
+/* patterns of folders; with DIR/ before each. Meetings are at DIR/n2.meet, DIR/n1.meet. */
 void daemon_start(const char *first, const char *second);
 /* one of another host, n1, which is where fake_hosts.c has that and 10.10.9.0/24 */
 void other_daemon_start(const char *first);
@@ -84,7 +84,7 @@ enum manner {
 	URGENT, /* a byte out of band for none; then there is PID.urgent */
 	NO_JSON,
 	/* Words are appended to the file PID.said of the folder, and answered with what
-	 * is in PID.WORD, if that is there: "hang up" is no answer, but the end; "stop",
+	 * is in PID.WORD (PID.gone: of "peer" with a 0), if that is there: "hang up" is no answer, but the end; "stop",
 	 * that it is done, and then it is stopped; "long N", N MiB. The connection ends
 	 * after "hold", too.
 	 */

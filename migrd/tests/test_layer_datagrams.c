@@ -189,6 +189,27 @@ static void test_refuses(void)
 	ended(&other);
 }
 
+static void test_ends(void)
+{
+	char line[256];
+
+	puts("one that ends when it is told so is not connected to");
+	answers(&mover, "elsewhere", "hang up\n");
+	stop();
+	layer_tell("restored n2\n");
+	CHECK(layer_says_some("its connections are lost"));
+	CHECK(strstr(heard, mover.id), "%s", heard);
+	CHECK(layer_says_some("failed n2: process "));
+	CHECK(layer_ends() == 1);
+	answers(&mover, "elsewhere", NULL);
+	snprintf(line, sizeof(line),
+		 "\npeer 27 0 " GID " %s\nconnect\nresume\n", mover.id);
+	CHECK(strstr(was_told(&partner), line));
+	ended(&mover);
+	ended(&partner);
+	ended(&other);
+}
+
 /* Who is not suspended himself may take as long as he likes: that is known. */
 static void test_slow(void)
 {
@@ -346,6 +367,7 @@ int main(void)
 	test_type();
 	test_not_moved();
 	test_refuses();
+	test_ends();
 	test_slow();
 	test_not_its_own();
 	test_number_of_another();

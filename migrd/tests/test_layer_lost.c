@@ -286,6 +286,26 @@ static void test_refuses_connect(void)
 	told_some(&first, line);
 }
 
+static void test_lost_by_that(void)
+{
+	char line[1024];
+
+	answers(&first, "peer", REFUSAL("no way"));
+	answers(&mover, "gone", "hang up\n");
+	stop("a process that ends when it hears of one that is lost");
+	layer_tell("restored n2\n");
+	CHECK(layer_says_some("no way"));
+	CHECK(layer_says_some("failed n2: process ") && strstr(heard, mover.id),
+	      "%s", heard);
+	CHECK(layer_ends() == 1);
+	answers(&first, "peer", NULL);
+	answers(&mover, "gone", NULL);
+	all_ended();
+	snprintf(line, sizeof(line),
+		 "\npeer 28 0 " GID " %s\nconnect\nresume\n", mover.id);
+	told_some(&second, line);
+}
+
 /* It moves, and another one has come: nobody waits for the one, or asks the other. */
 static void test_processes(void)
 {
@@ -450,6 +470,7 @@ int main(void)
 	test_thieves();
 	test_refuses_peer();
 	test_refuses_connect();
+	test_lost_by_that();
 	test_processes();
 	test_nobody_says();
 	test_silent_target();

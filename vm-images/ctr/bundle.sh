@@ -10,7 +10,7 @@ folders=(run tmp shm)
 # for writing. Those of POSIX shared memory can.
 make_folders()
 {
-	mkdir -p "${folders[@]/#/$dir/}"
+	mkdir -p "${folders[@]/#/$dir/}" /run/migrd
 	chmod 1777 "$dir/tmp"
 	mountpoint -q "$dir/shm" ||
 		mount -t tmpfs -o nosuid,nodev,mode=1777 shm "$dir/shm"
@@ -151,6 +151,8 @@ spec() # CMD..., with $layer
 			bind($dir + "/shm"; "/dev/shm"; "nodev"),
 			bind($dir + "/run"; "/run"; "nodev"),
 			bind($dir + "/tmp"; "/tmp"; "nodev"),
+			if $layer == "" then empty else
+				bind("/run/migrd"; "/run/migrd"; "ro") end,
 			bind("/opt/migr"; "/opt/migr"; "ro"),
 			bind("/dev/null"; "/opt/migr/cluster.key"; "ro"),
 			bind($none; "/opt/migr/migrd"; "ro"),

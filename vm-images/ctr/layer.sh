@@ -138,6 +138,7 @@ layer_has_failed()
 {
 	local rc=0
 
+	layer_is=''
 	wait "$layer_pid" || rc=$?
 	[ $rc -le 1 ] || echo "migr-ctr: migr-layer is gone, and has not said why:" \
 		"connections of $name may be lost, which runs here" >&2

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Meetings: this process is one under the layer, of the container "box", and says of its
+ * QP 17 that it is to be connected
+ */
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "layer_rig.h"
+
+#define AT_GID "::ffff:10.10.0.2"
+#define MEET "meet 17 117 " AT_GID " 27 " AT_GID " 3\n"
+
+static struct fake peer;
+static char id[64]; /* of our keys */
+static char said_to[8192];
+
+/* Nobody has to accept what is connected: the kernel says whose it is. */
+static void come_under_the_layer(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path),
+		 "%s/box/run/migrrdma/%d.sock", dir, getpid());
+	MUST(sock >= 0 && !bind(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
+	     !listen(sock, 64));
+}
+
+static int call(void)
+{
+	const struct timeval most = { .tv_sec = 30 };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/n2.meet", dir);
+	MUST(fd >= 0 && !connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	MUST(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)));
+	return fd;
+}
+
+/* what it says until its end */
+static const char *answer_of(int fd)
+{
+	static char text[1024];
+	size_t n = 0;
+	ssize_t got;
+
+	while (n < sizeof(text) - 1 &&
+	       (got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+		n += (size_t)got;
+	text[n] = 0;
+	close(fd);
+	return text;
+}
+
+/* as the library does: again, if there is no place */
+static const char *meets(const char *text)
+{
+	const char *answer = "";
+	int fd;
+
+	for (int i = 0; i < 200 && !*answer; i++) {
+		usleep(i ? 50000 : 0);
+		fd = call();
+		send(fd, text, strlen(text), MSG_NOSIGNAL);
+		answer = answer_of(fd);
+	}
+	return answer;
+}
+
+#define SAYS(text, begin)                                                    \
+	do {                                                                 \
+		const char *a_ = meets(text);                                \
+		CHECK(!strncmp(a_, begin, strlen(begin)), "%.80s: %s", text, \
+		      a_);                                                   \
+	} while (0)
+
+/* @words: of the words that follow, which have our id in the place of % */
+static void check_told(const char *words)
+{
+	char expected[sizeof(said_to)], *to = expected;
+
+	for (; *words; words++)
+		to += *words == '%' ? sprintf(to, "%s", id)
+				    : sprintf(to, "%c", *words);
+	snprintf(said_to, sizeof(said_to), "%s", was_told(&peer));
+	CHECK(!strcmp(said_to, expected), "%s%s", said_to, expected);
+}
+
+static void test_told(void)
+{
+	const char *at;
+
+	puts("the peer's process is told");
+	SAYS(MEET "end\n", "met\n");
+	snprintf(said_to, sizeof(said_to), "%s", was_told(&peer));
+	at = strchr(said_to, '@');
+	MUST(at && sscanf(at, "%63s", id) == 1);
+	CHECK(strstr(id, ":3") && strlen(id) < 64);
+	CHECK(fake_ended(&peer) == 'r');
+	SAYS(MEET "key 1 2\nkey 4294967295 4294967295\nend\n", "met\n");
+	check_told("keys %\nkey % 1 2 4294967295 4294967295\n"
+		   "met 27 17 117 " AT_GID " %\n");
+	CHECK(fake_ended(&peer) == 'r');
+
+	puts("who knows the keys is told no more of them");
+	answers(&peer, "keys",
+		"{\"ok\": false, \"errno\": 16, \"reason\": \"a QP leads there\"}\n");
+	SAYS(MEET "key 1 2\nend\n", "met\n");
+	check_told("keys %\nmet 27 17 117 " AT_GID " %\n");
+	CHECK(fake_ended(&peer) == 'r');
+	answers(&peer, "keys", NULL);
+}
+
+static void test_many(void)
+{
+	enum {
+		KEYS = 20000
+	};
+	char *text = malloc(KEYS * 32), *to = text;
+	unsigned int n = 0, key, real;
+	const char *at;
+
+	MUST(text);
+	puts("many keys");
+	to += sprintf(to, MEET);
+	for (unsigned int i = 0; i < KEYS; i++)
+		to += sprintf(to, "key %u %u\n", i, 3000000000U + i);
+	sprintf(to, "end\n");
+	SAYS(text, "met\n");
+	at = was_told(&peer);
+	/* the file is longer than what is read of it here */
+	MUST((at = strstr(at, "\nkey ")) && (at = strchr(at + 5, ' ')));
+	while (sscanf(at, " %u %u", &key, &real) == 2 && key == n &&
+	       real == 3000000000U + n) {
+		at = strchr(strchr(at + 1, ' ') + 1, ' ');
+		n++;
+		if (!at)
+			break;
+	}
+	CHECK(n > 2000, "%u", n);
+	CHECK(fake_ended(&peer) == 'r');
+	free(text);
+}
+
+static void test_refused(void)
+{
+	static const char *const wrong[] = {
+		"x\nend\n",
+		"\nend\n",
+		"meet 17 117 " AT_GID " 27 " AT_GID "\nend\n",
+		"meet 17 117 " AT_GID " 27 " AT_GID " 3 4\nend\n",
+		"meet 16777216 117 " AT_GID " 27 " AT_GID " 3\nend\n",
+		"meet 17 16777216 " AT_GID " 27 " AT_GID " 3\nend\n",
+		"meet 17 117 " AT_GID " 16777216 " AT_GID " 3\nend\n",
+		"meet 17 117 10.10.0.2 27 " AT_GID " 3\nend\n",
+		"meet 17 117 " AT_GID " 27 10.10.0.2 3\nend\n",
+		"meet 17 117 " AT_GID " 27 " AT_GID " 4294967296\nend\n",
+		"meet  17 117 " AT_GID " 27 " AT_GID " 3\nend\n",
+		"suspend 17 117 " AT_GID " 27 " AT_GID " 3\nend\n",
+		MEET "key 1\nend\n",
+		MEET "key 1 2 3\nend\n",
+		MEET "key 1 4294967296\nend\n",
+		MEET "key -1 2\nend\n",
+		MEET "resume\nend\n",
+		MEET "\nend\n",
+		MEET "end\nend\n",
+	};
+
+	puts("what is none");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		SAYS(wrong[i], "failed ");
+	puts("a QP of another process, and one of none");
+	SAYS("meet 17 127 " AT_GID " 27 " AT_GID " 3\nend\n",
+	     "failed QP 127 is another process'");
+	SAYS("meet 17 118 " AT_GID " 27 " AT_GID " 3\nend\n",
+	     "failed there is no QP 118");
+	puts("a peer that is not under the layer, and a host that is none");
+	SAYS("meet 17 117 " AT_GID " 99 " AT_GID " 3\nend\n", "failed there");
+	SAYS("meet 17 117 " AT_GID " 27 ::ffff:10.11.0.1 3\nend\n", "failed ");
+	check_told("");
+	puts("a peer that refuses");
+	answers(&peer, "met", REFUSAL("nobody is called \\\\u001b[2J that"));
+	SAYS(MEET "end\n", "failed ");
+	CHECK(fake_ended(&peer) == 'r');
+	answers(&peer, "met", "{\"ok\": false, \"errno\": 16}\n");
+	SAYS(MEET "end\n", "busy\n");
+	CHECK(fake_ended(&peer) == 'r');
+	answers(&peer, "met", NULL);
+	was_told(&peer);
+}
+
+static void test_busy(void)
+{
+	struct client c;
+
+	puts("a peer that somebody has open");
+	client_open(&c);
+	CHECK(opened(&c, &peer));
+	SAYS(MEET "end\n", "busy\n");
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	SAYS(MEET "end\n", "met\n");
+	CHECK(fake_ended(&peer) == 'r');
+	was_told(&peer);
+}
+
+static bool hangs_up(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	return poll(&p, 1, 1000) == 1 && recv(fd, &byte, 1, 0) <= 0;
+}
+
+static void test_silent(void)
+{
+	int fd[8], all = 0;
+
+	puts("who says nothing keeps some places, and not for long");
+	CHECK(SOME_TIME(!daemon_children()));
+	for (int i = 0; i < 8; i++)
+		fd[i] = call();
+	for (int i = 4; i < 8; i++)
+		CHECK(hangs_up(fd[i]));
+	for (int i = 0; i < 4; i++) {
+		all += !strcmp(answer_of(fd[i]),
+			       "failed that takes too long\n");
+		close(fd[i + 4]);
+	}
+	CHECK(all == 4, "%d", all);
+	SAYS(MEET "end\n", "met\n");
+	CHECK(fake_ended(&peer) == 'r');
+	was_told(&peer);
+}
+
+static void test_others(void)
+{
+	int status;
+	pid_t pid;
+
+	puts("who is not under the layer");
+	pid = fork();
+	if (!pid)
+		_exit(strncmp(meets(MEET "end\n"),
+			      "failed it is not under the layer", 32) != 0);
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(!status);
+	check_told("");
+}
+
+/* as big as it may be, and more than that */
+static void test_endless(void)
+{
+	static char part[1 << 20];
+	int fd = call();
+	long sent = 0;
+	ssize_t n;
+
+	puts("what has no end");
+	memset(part, '\n', sizeof(part));
+	while ((n = send(fd, part, sizeof(part), MSG_NOSIGNAL)) > 0)
+		sent += n;
+	CHECK(sent > 8 << 20 && sent < 64 << 20, "%ld", sent);
+	CHECK(!strcmp(answer_of(fd), "failed that is too much\n"));
+}
+
+int main(void)
+{
+	char text[128], path[PATH_MAX];
+	struct stat st;
+
+	rig_begin();
+	daemon_start("*/run/migrrdma", "none");
+	fake_start(&peer, LAYER, "other/run/migrrdma");
+	snprintf(path, sizeof(path), "%s/box", dir);
+	MUST(!mkdir(path, 0755));
+	snprintf(path, sizeof(path), "%s/box/run", dir);
+	MUST(!mkdir(path, 0755));
+	snprintf(path, sizeof(path), "%s/box/run/migrrdma", dir);
+	MUST(!mkdir(path, 0755));
+	come_under_the_layer();
+	snprintf(text, sizeof(text), "117 %d\n127 %d\n27 %d\n", getpid(),
+		 peer.pid, peer.pid);
+	qps(text);
+	snprintf(path, sizeof(path), "%s/n2.meet", dir);
+	MUST(!stat(path, &st));
+	CHECK((st.st_mode & 0777) == 0666);
+	test_told();
+	test_many();
+	test_refused();
+	test_busy();
+	test_silent();
+	test_others();
+	test_endless();
+	CHECK(!daemon_end());
+	CHECK(stat(path, &st)); /* it is gone */
+	fake_kill(&peer);
+	rig_end();
+	return check_result();
+}

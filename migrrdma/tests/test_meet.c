@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Connections that are made after a move: what is told at the daemon's socket, and who is told
+ */
+#include <arpa/inet.h>
+
+#include "client.h"
+
+#define PEER_GID "fe00::9" /* as to_rtr() has it */
+
+/* --- the daemon --- */
+
+static struct sockaddr_un at = { .sun_family = AF_UNIX };
+static struct migrd {
+	pthread_t thread;
+	int listener;
+	atomic_uint calls, ended; /* those that the process has ended itself */
+	const char *_Atomic says; /* "": nothing, until that; NULL: it hangs up */
+	char heard[4096];	  /* in the last call */
+	enum ibv_qp_state state; /* of the newest QP, when it was heard */
+} migrd;
+
+static void hear_call(int fd)
+{
+	size_t n = 0;
+	ssize_t got;
+
+	do {
+		got = read(fd, migrd.heard + n, sizeof(migrd.heard) - 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+		migrd.heard[n] = 0;
+	} while (got > 0 && !strstr(migrd.heard, "\nend\n"));
+	migrd.state = fake_state(fake_newest(FAKE_QP));
+}
+
+static void serve_call(int fd)
+{
+	const char *says;
+	char byte;
+
+	hear_call(fd);
+	says = migrd.says;
+	migrd.calls++;
+	if (says && !*says)
+		migrd.ended += read(fd, &byte, 1) <= 0;
+	else if (says)
+		MUST(write(fd, says, strlen(says)) == (ssize_t)strlen(says));
+	close(fd);
+}
+
+static void *serve_calls(void *arg)
+{
+	int fd;
+
+	while ((fd = accept(migrd.listener, NULL, NULL)) >= 0)
+		serve_call(fd);
+	return arg;
+}
+
+static void migrd_start(void)
+{
+	migrd.listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	MUST(migrd.listener >= 0 &&
+	     !bind(migrd.listener, (struct sockaddr *)&at, sizeof(at)) &&
+	     !listen(migrd.listener, 4));
+	MUST(!pthread_create(&migrd.thread, NULL, serve_calls, NULL));
+}
+
+static void migrd_end(void)
+{
+	shutdown(migrd.listener, SHUT_RDWR);
+	MUST(!pthread_join(migrd.thread, NULL));
+	close(migrd.listener);
+	MUST(!unlink(at.sun_path));
+}
+
+/* --- queue pairs --- */
+
+static struct ibv_qp *make(struct ibv_qp **real)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = w.cq,
+					 .recv_cq = w.cq,
+					 .cap = { 6, 1, 2, 1, 14 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+	MUST(qp);
+	*real = fake_newest(FAKE_QP);
+	return qp;
+}
+
+static void reset(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	MUST(!ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+}
+
+/* the key of the last request that a QP has been given */
+static uint32_t posted(struct ibv_qp *qp, struct ibv_qp *real, uint32_t rkey)
+{
+	uint32_t key;
+
+	CHECK(!write_one(qp, 1, rkey));
+	key = fake_sent(real, fake_sends(real) - 1)->wr.wr.rdma.rkey;
+	fake_finish(real, 1, IBV_WC_SUCCESS);
+	check_polled(w.cq, 1, (uint64_t[]){ 1 }, 1);
+	return key;
+}
+
+/* --- telling --- */
+
+/* what is heard of this one, with the turn of its keys */
+static void check_heard(const struct ibv_qp *qp, unsigned int turn)
+{
+	const struct ibv_mr *real = fake_newest(FAKE_MR);
+	char gid[INET6_ADDRSTRLEN], text[512];
+	union ibv_gid own;
+
+	MUST(!ibv_query_gid(ctx, 1, SGID_INDEX, &own));
+	inet_ntop(AF_INET6, own.raw, gid, sizeof(gid));
+	snprintf(text, sizeof(text),
+		 "meet %u %u %s %u " PEER_GID " %u\nkey %u %u\nend\n",
+		 qp->qp_num, qp->qp_num, gid, PEER_QPN, turn, w.mr->rkey,
+		 real->rkey);
+	CHECK(real->rkey != w.mr->rkey);
+	CHECK(!strcmp(migrd.heard, text), "%s%s", migrd.heard, text);
+}
+
+static void test_told(void)
+{
+	struct ibv_qp *qp, *real;
+
+	puts("who has moved tells its keys before it is connected");
+	migrd.says = "met\n";
+	world_make();
+	CHECK(!migrd.calls); /* there is nothing to tell */
+	world_replace();
+	CHECK(!migrd.calls);
+	qp = make(&real);
+	to_rts(qp);
+	CHECK(migrd.calls == 1 && migrd.state == IBV_QPS_INIT);
+	CHECK(fake_state(real) == IBV_QPS_RTS);
+	check_heard(qp, 1);
+	reset(qp);
+	to_rts(qp);
+	CHECK(migrd.calls == 2);
+	CHECK(!ibv_destroy_qp(qp));
+	world_replace();
+	qp = make(&real);
+	to_rts(qp);
+	CHECK(migrd.calls == 3);
+	check_heard(qp, 2);
+	CHECK(!ibv_destroy_qp(qp));
+}
+
+static void check_connects(unsigned int calls)
+{
+	struct ibv_qp *qp, *real;
+
+	migrd.calls = 0;
+	qp = make(&real);
+	to_rtr(qp);
+	CHECK(migrd.calls == calls, "%u", migrd.calls);
+	CHECK(fake_state(real) == IBV_QPS_RTR);
+	CHECK(!ibv_destroy_qp(qp));
+}
+
+static void *says_met(void *arg)
+{
+	WAIT(migrd.calls >= 2);
+	migrd.says = "met\n";
+	return arg;
+}
+
+/* @says: until it has been called twice */
+static void check_again(const char *says)
+{
+	pthread_t thread;
+
+	migrd.says = says;
+	migrd.calls = 0;
+	MUST(!pthread_create(&thread, NULL, says_met, NULL));
+	{
+		struct ibv_qp *qp, *real;
+
+		qp = make(&real);
+		to_rtr(qp);
+		CHECK(migrd.calls >= 3, "%u", migrd.calls);
+		CHECK(fake_state(real) == IBV_QPS_RTR);
+		CHECK(!ibv_destroy_qp(qp));
+	}
+	MUST(!pthread_join(thread, NULL));
+}
+
+static void test_again(void)
+{
+	puts("a peer that is busy, and a daemon that is");
+	check_again("busy\n");
+	check_again(NULL);
+	puts("a refusal, and none of any sense");
+	migrd.says = "failed as nobody is there\n";
+	check_connects(1);
+	migrd.says = "what?\n";
+	check_connects(1);
+}
+
+static struct ibv_qp *waits;
+static atomic_bool connected;
+
+static void *connects(void *arg)
+{
+	to_rtr(waits);
+	connected = true;
+	return arg;
+}
+
+/* Who suspends does not wait for a daemon, and nothing is open when it is dumped. */
+static void test_wanted(void)
+{
+	struct ibv_qp *real;
+	pthread_t thread;
+
+	puts("a suspension comes first");
+	migrd.says = "";
+	migrd.calls = migrd.ended = 0;
+	waits = make(&real);
+	MUST(!pthread_create(&thread, NULL, connects, NULL));
+	WAIT(migrd.calls == 1);
+	suspend();
+	WAIT(migrd.ended == 1);
+	usleep(50000);
+	CHECK(migrd.calls == 1 && !connected);
+	migrd.says = "met\n";
+	resume();
+	MUST(!pthread_join(thread, NULL));
+	CHECK(migrd.calls == 2 && fake_state(real) == IBV_QPS_RTR);
+	CHECK(!ibv_destroy_qp(waits));
+}
+
+/* --- being told --- */
+
+#define ID "@n1:7:8:1"
+
+static int f;
+
+static void meet(const struct ibv_qp *qp, unsigned int peer, unsigned int real)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "met %u %u %u " PEER_GID " " ID "\n",
+		 qp->qp_num, peer, real);
+	CHECK(does(f, line), "%s", answer);
+}
+
+static void keys(void)
+{
+	CHECK(does(f, "keys " ID "\n"), "%s", answer);
+	CHECK(does(f, "key " ID " 0x7701 0x8802\n"), "%s", answer);
+}
+
+static void test_met(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp, *real;
+
+	puts("before it is connected: by another number");
+	qp = make(&real);
+	keys();
+	meet(qp, PEER_QPN, 0x4444);
+	to_rtr(qp);
+	CHECK(fake_last.modify.dest_qp_num == 0x4444);
+	CHECK(!ibv_query_qp(qp, &attr, IBV_QP_DEST_QPN, &init));
+	CHECK(attr.dest_qp_num == PEER_QPN);
+	set_state(qp, IBV_QPS_RTS);
+	CHECK(posted(qp, real, 0x7701) == 0x8802);
+	CHECK(posted(qp, real, 0x9901) == 0x9901);
+	say(f, "names\n");
+	CHECK(strstr(answer,
+		     "\"peer\": {\"qpn\": 17185, \"gid\": \"" PEER_GID
+		     "\", \"real\": 17476, \"real_gid\": \"" PEER_GID "\"}"),
+	      "%s", answer);
+	CHECK(said(f, "keys " ID "\n", "{\"ok\": false, \"errno\": 16"));
+	puts("not after RESET");
+	reset(qp);
+	to_rtr(qp);
+	CHECK(fake_last.modify.dest_qp_num == PEER_QPN);
+	set_state(qp, IBV_QPS_RTS);
+	CHECK(posted(qp, real, 0x7701) == 0x7701);
+	puts("when it is connected already");
+	keys();
+	meet(qp, PEER_QPN, PEER_QPN);
+	CHECK(posted(qp, real, 0x7701) == 0x8802);
+	CHECK(!ibv_destroy_qp(qp));
+	puts("to another one");
+	qp = make(&real);
+	keys();
+	meet(qp, PEER_QPN + 1, PEER_QPN + 1);
+	CHECK(said(f, "keys " ID "\n", "{\"ok\": false, \"errno\": 16"));
+	to_rts(qp);
+	CHECK(posted(qp, real, 0x7701) == 0x7701);
+	CHECK(!ibv_destroy_qp(qp));
+}
+
+static void test_refused(void)
+{
+	static const char *const wrong[] = {
+		"met 1 2 3 " PEER_GID "\n",
+		"met 1 2 3 " PEER_GID " " ID " 4\n",
+		"met 16777216 2 3 " PEER_GID " " ID "\n",
+		"met 1 16777216 3 " PEER_GID " " ID "\n",
+		"met 1 2 16777216 " PEER_GID " " ID "\n",
+		"met 1 2 3 10.0.0.1 " ID "\n",
+		"met 1 2 3 " PEER_GID " a/b\n",
+		"met 1 2 3 " PEER_GID " nobody\n",	/* has told no keys */
+		"met 999999 2 3 " PEER_GID " " ID "\n", /* no QP is that */
+	};
+	char line[128];
+
+	puts("what is refused");
+	keys();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		CHECK(said(f, wrong[i], "{\"ok\": false, \"errno\": 22"),
+		      "%s%s", wrong[i], answer);
+	snprintf(line, sizeof(line), "met %u 2 3 " PEER_GID " " ID "\n",
+		 w.qp->qp_num);
+	CHECK(does(f, "suspend 20000\n"));
+	CHECK(said(f, line, "{\"ok\": false, \"errno\": 16"), "%s", answer);
+	CHECK(does(f, "resume\n"));
+}
+
+int main(void)
+{
+	rig_open();
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/migrd", dir);
+	MUST(!setenv("MIGRD_SOCKET", at.sun_path, 1));
+	migrd_start();
+	test_told();
+	test_again();
+	test_wanted();
+	migrd_end();
+	puts("there is no daemon");
+	check_connects(0);
+	f = dial();
+	test_met();
+	test_refused();
+	MUST(!close(f));
+	world_destroy();
+	return rig_close();
+}
