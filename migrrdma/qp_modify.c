@@ -36,10 +36,13 @@ static enum ibv_qp_state state_of(const struct ibv_qp *qp)
 
 static void show_state(struct shadow_qp *s)
 {
-	enum ibv_qp_state state = state_of(s->real);
+	enum ibv_qp_state state;
 
-	if (state_of(&s->qp) != state)
-		__atomic_store_n(&s->qp.state, state, __ATOMIC_RELAXED);
+	do { /* the other one may have shown a newer one meanwhile */
+		state = state_of(s->real);
+		if (state_of(&s->qp) != state)
+			__atomic_store_n(&s->qp.state, state, __ATOMIC_SEQ_CST);
+	} while (__atomic_load_n(&s->real->state, __ATOMIC_SEQ_CST) != state);
 }
 
 /* Is it something that it can get on its way to that state? */
