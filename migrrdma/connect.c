@@ -78,8 +78,7 @@ static int forget_unused(const char *id, struct swap *s)
 
 	if (sections_wait(clock_ns() + SOON))
 		peers_drop_unused();
-	peer = peer_get(id);
-
+	peer = peer_has_place(id) ? peer_get(id) : NULL;
 	if (peer && peer_is_used(peer))
 		return swap_refuse(s, EBUSY, "a QP leads there");
 	return peer && !peer_forget_keys(peer)
@@ -114,6 +113,8 @@ int layer_set_key(const char *id, uint32_t key, uint32_t real, struct swap *s)
 	if (!peer || !peer_keys(peer))
 		err = suspended ? check_peer(peer, s)
 				: swap_refuse(s, EINVAL, "it is not suspended");
+	else if (!suspended && peer_is_full(peer))
+		err = swap_refuse(s, ENOMEM, "it has too many keys");
 	if (!err)
 		err = peer_set_key(peer, key, real);
 	if (suspended)

@@ -20,6 +20,7 @@
 #include "clock.h"
 #include "device.h"
 #include "elsewhere.h"
+#include "meet.h"
 #include "section.h"
 #include "sign.h"
 #include "suspend.h"
@@ -292,6 +293,7 @@ static void in_child(void)
 	if (served >= 0 && is_connection(served))
 		close(served);
 	client = served = -1;
+	meet_in_child();
 	sign_hide();
 	device_in_child();
 	suspend_in_child();

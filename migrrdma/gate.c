@@ -24,7 +24,6 @@ static struct {
 	pthread_cond_t changed;
 	unsigned int within, kept; /* out, as it was closed, or is to be */
 	unsigned int closing;	   /* who waits for that, and comes first */
-	atomic_uint wanted;	   /* who waits for it at all */
 	bool closed;
 	enum {
 		TO_NOBODY,
@@ -192,7 +191,6 @@ bool gate_close(uint64_t deadline)
 	uint64_t first = clock_ns() + FIRST;
 	bool good;
 
-	gate.wanted++;
 	pthread_mutex_lock(&gate.lock);
 	gate.closing++;
 	good = wait_for_none(first < deadline ? first : deadline);
@@ -205,13 +203,7 @@ bool gate_close(uint64_t deadline)
 		gate.closed |= good;
 	}
 	pthread_mutex_unlock(&gate.lock);
-	gate.wanted--;
 	return good;
-}
-
-bool gate_is_wanted(void)
-{
-	return gate.wanted;
 }
 
 void gate_open(void)

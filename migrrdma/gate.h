@@ -85,13 +85,6 @@ void gate_end_batch(void);
 bool gate_close(uint64_t deadline);
 void gate_open(void);
 
-/**
- * gate_is_wanted - does somebody wait until it can be closed?
- *
- * Who waits within for something that may take its time leaves it then, and enters again.
- */
-bool gate_is_wanted(void);
-
 /** gate_let_in - open it, to be closed soon again: who waits has been let in before that */
 void gate_let_in(void);
 

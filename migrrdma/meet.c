@@ -2,7 +2,6 @@
 #include "meet.h"
 
 #include <arpa/inet.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,15 +9,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "clock.h"
 #include "gate.h"
 #include "names.h"
+#include "swap.h"
 #include "tell.h"
 
-#define PATIENCE 20000000000L /* ns: as long as a peer may be suspended */
+#define PATIENCE 20000000000UL /* ns: as long as a peer may be suspended */
+#define RESTART 5000000000UL   /* in which a daemon is there again */
 
 enum {
-	LOOK_MS = 20,	/* in which it is seen that the gate is wanted */
 	AGAIN_MS = 200, /* after which who is busy is told again */
 	ANSWER_BYTES = 512,
 };
@@ -28,40 +29,83 @@ struct call {
 	int fd;
 	uint64_t deadline;
 	char answer[ANSWER_BYTES]; /* without its end */
+	LIST_ENTRY(call) entry;
 };
 
-/* for @ms, or until there are @events, if any are wanted. Return: 0; EAGAIN, EINTR or ETIMEDOUT */
-static int wait_for(const struct call *c, short events, int ms)
-{
-	struct pollfd p = { .fd = events ? c->fd : -1, .events = events };
+/* that are open; and whoever waits until there are none */
+static LIST_HEAD(, call) calls;
+static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t no_calls = PTHREAD_COND_INITIALIZER;
 
-	for (; ms > 0; ms -= LOOK_MS) {
-		if (gate_is_wanted())
-			return EINTR;
-		if (clock_ns() >= c->deadline)
-			return ETIMEDOUT;
-		if (poll(&p, 1, LOOK_MS) > 0)
-			return 0;
-	}
-	return EAGAIN;
+/* Who is held has none. */
+static bool enlist(struct call *c)
+{
+	bool held;
+
+	pthread_mutex_lock(&calls_lock);
+	held = layer_is_held();
+	if (!held)
+		LIST_INSERT_HEAD(&calls, c, entry);
+	pthread_mutex_unlock(&calls_lock);
+	return !held;
 }
 
-static int dial(struct call *c)
+static void delist(struct call *c)
+{
+	pthread_mutex_lock(&calls_lock);
+	LIST_REMOVE(c, entry);
+	close(c->fd);
+	if (LIST_EMPTY(&calls))
+		pthread_cond_broadcast(&no_calls);
+	pthread_mutex_unlock(&calls_lock);
+}
+
+void meet_hang_up(void)
+{
+	struct call *c;
+
+	pthread_mutex_lock(&calls_lock);
+	LIST_FOREACH (c, &calls, entry)
+		shutdown(c->fd, SHUT_RDWR);
+	while (!LIST_EMPTY(&calls))
+		pthread_cond_wait(&no_calls, &calls_lock);
+	pthread_mutex_unlock(&calls_lock);
+}
+
+void meet_in_child(void)
+{
+	struct call *c;
+
+	LIST_FOREACH (c, &calls, entry)
+		close(c->fd);
+	LIST_INIT(&calls);
+	unlock_in_child(&calls_lock);
+	pthread_cond_init(&no_calls, NULL);
+}
+
+/* Return: 0 or ETIMEDOUT */
+static int wait_for(const struct call *c, short events)
+{
+	struct pollfd p = { .fd = c->fd, .events = events };
+	uint64_t now = clock_ns();
+
+	if (now >= c->deadline)
+		return ETIMEDOUT;
+	poll(&p, 1, (int)((c->deadline - now) / 1000000) + 1);
+	return 0;
+}
+
+static int address(struct sockaddr_un *addr)
 {
 	const char *name = secure_getenv("MIGRD_SOCKET");
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	c->fd = -1;
 	if (!name)
 		name = "/run/migrd/sock";
-	if (strlen(name) >= sizeof(addr.sun_path))
+	if (strlen(name) >= sizeof(addr->sun_path))
 		return ENAMETOOLONG;
-	strcpy(addr.sun_path, name);
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0)
-		return errno;
-	return connect(c->fd, (struct sockaddr *)&addr, sizeof(addr)) ? errno
-								      : 0;
+	addr->sun_family = AF_UNIX;
+	strcpy(addr->sun_path, name);
+	return 0;
 }
 
 static int put(const struct call *c, const char *text, size_t bytes)
@@ -75,7 +119,7 @@ static int put(const struct call *c, const char *text, size_t bytes)
 			text += n;
 			bytes -= (size_t)n;
 		} else if (errno == EAGAIN) {
-			err = wait_for(c, POLLOUT, INT_MAX);
+			err = wait_for(c, POLLOUT);
 			if (err)
 				return err;
 		} else if (errno != EINTR) {
@@ -103,7 +147,7 @@ static int hear(struct call *c)
 		} else if (!n) {
 			return EAGAIN;
 		} else if (errno == EAGAIN) {
-			err = wait_for(c, POLLIN, INT_MAX);
+			err = wait_for(c, POLLIN);
 			if (err)
 				return err;
 		} else if (errno != EINTR) {
@@ -113,23 +157,37 @@ static int hear(struct call *c)
 	return EPROTO;
 }
 
-/* Return: 0 with an answer; EAGAIN, if it is to be called again; EINTR; or why not */
-static int call(struct call *c, const char *text, size_t bytes)
+static int talk(struct call *c, const char *text, size_t bytes)
 {
-	int err = dial(c);
+	struct sockaddr_un addr;
+	int err = address(&addr);
 
+	if (!err && connect(c->fd, (struct sockaddr *)&addr, sizeof(addr)))
+		err = errno;
 	if (!err)
 		err = put(c, text, bytes);
 	/* it may have said why it hears no more */
-	if (!err || err == EPIPE)
-		err = hear(c);
-	if (c->fd >= 0)
+	return !err || err == EPIPE ? hear(c) : err;
+}
+
+/* Return: 0 with an answer; EAGAIN, if it is to be called again; EINTR, if we are held; or why not */
+static int call(struct call *c, const char *text, size_t bytes)
+{
+	int err;
+
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->fd < 0)
+		return errno;
+	if (!enlist(c)) {
 		close(c->fd);
+		return EINTR;
+	}
+	err = talk(c, text, bytes);
+	delist(c);
 	return err || strcmp(c->answer, "busy") ? err : EAGAIN;
 }
 
-static void complain(const struct shadow_qp *qp, const char *who,
-		     const char *reason)
+static void complain(uint32_t qpn, const char *who, const char *reason)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -137,7 +195,7 @@ static void complain(const struct shadow_qp *qp, const char *who,
 		fprintf(stderr,
 			"libmigrrdma: QP 0x%06x: its peer does not know what keys "
 			"are since a move: %s: %s\n",
-			qp->qp.qp_num, who, reason);
+			qpn, who, reason);
 }
 
 /* what is to be said, to be freed; NULL if that is nothing, or there is no memory */
@@ -146,8 +204,8 @@ static char *text_of(const struct shadow_qp *qp, const struct ibv_qp_attr *a,
 {
 	char own[INET6_ADDRSTRLEN], peer[INET6_ADDRSTRLEN];
 	union ibv_gid gid;
-	bool any = qp->qp.qp_num != qp->real_num;
 	char *text = NULL;
+	bool any;
 	FILE *f;
 
 	if (real()->ibv_query_gid(real_context(qp->qp.context),
@@ -159,9 +217,9 @@ static char *text_of(const struct shadow_qp *qp, const struct ibv_qp_attr *a,
 		return NULL;
 	inet_ntop(AF_INET6, gid.raw, own, sizeof(own));
 	inet_ntop(AF_INET6, a->ah_attr.grh.dgid.raw, peer, sizeof(peer));
-	fprintf(f, "meet %u %u %s %u %s %u\n", qp->qp.qp_num, qp->real_num, own,
-		a->dest_qp_num, peer, names_turn());
-	any |= tell_other_keys(f);
+	fprintf(f, "meet %u %s %u %s %u\n", qp->qp.qp_num, own, a->dest_qp_num,
+		peer, names_turn());
+	any = tell_other_keys(f);
 	fprintf(f, "end\n");
 	if (!fclose(f) && any)
 		return text;
@@ -169,37 +227,70 @@ static char *text_of(const struct shadow_qp *qp, const struct ibv_qp_attr *a,
 	return NULL;
 }
 
+/* A QP that has another number in reality is not found by who is told of it. */
 static bool has_to(const struct shadow_qp *qp, const struct ibv_qp_attr *attr,
 		   int mask)
 {
 	const int connects = IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN;
 
-	return (names_told() || qp->qp.qp_num != qp->real_num) &&
+	return names_told() && qp->qp.qp_num == qp->real_num &&
 	       qp_has_peer(qp) && (mask & connects) == connects &&
 	       attr->qp_state == IBV_QPS_RTR && attr->ah_attr.is_global &&
 	       !qp->swap.apart && !qp->swap.moved;
 }
 
-bool meet_peer(const struct shadow_qp *qp, const struct ibv_qp_attr *attr,
-	       int mask)
+bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
+		 const struct ibv_qp_attr *attr, int mask)
 {
-	struct call c = { .deadline = clock_ns() + PATIENCE };
-	size_t bytes;
-	char *text;
+	if (!has_to(qp, attr, mask) || (m->done && m->turn == names_turn()))
+		return false;
+	m->text = text_of(qp, attr, &m->bytes);
+	m->turn = names_turn();
+	m->qpn = qp->qp.qp_num;
+	if (!m->deadline)
+		m->deadline = clock_ns() + PATIENCE;
+	return m->text;
+}
+
+/* a daemon that is not there, which others have found, too, is not waited for */
+static atomic_bool is_away;
+
+static bool may_come_back(int err, uint64_t begun)
+{
+	return err == ECONNREFUSED && !is_away && clock_ns() < begun + RESTART;
+}
+
+static int call_again(struct meeting *m, struct call *c)
+{
+	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000 };
+	uint64_t begun = clock_ns();
 	int err;
 
-	text = has_to(qp, attr, mask) ? text_of(qp, attr, &bytes) : NULL;
-	if (!text)
-		return true;
-	do {
-		err = call(&c, text, bytes);
-		if (err == EAGAIN)
-			err = wait_for(&c, 0, AGAIN_MS);
-	} while (err == EAGAIN);
-	free(text);
-	if (err && err != EINTR)
-		complain(qp, "migrd", strerror(err));
-	else if (!err && strcmp(c.answer, "met"))
-		complain(qp, "migrd says", c.answer);
-	return err != EINTR;
+	for (;;) {
+		err = call(c, m->text, m->bytes);
+		if (err != EAGAIN && !may_come_back(err, begun))
+			break;
+		if (clock_ns() >= m->deadline)
+			return ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+	is_away = err == ECONNREFUSED;
+	return err;
+}
+
+void meet_peer(struct meeting *m)
+{
+	struct call c = { .deadline = m->deadline };
+	int cancel = cancel_off(), err = call_again(m, &c);
+
+	free(m->text);
+	m->text = NULL;
+	m->done = err != EINTR;
+	if (!m->done) /* another host has another clock */
+		m->deadline = 0;
+	if (err && m->done)
+		complain(m->qpn, "migrd", strerror(err));
+	else if (m->done && strcmp(c.answer, "met"))
+		complain(m->qpn, "migrd says", c.answer);
+	cancel_back(cancel);
 }

@@ -7,51 +7,98 @@
 #include "peer.h"
 #include "suspend.h"
 
-static bool is_met(const struct shadow_qp *qp, const struct ibv_qp_attr *attr,
-		   int mask)
-{
-	const int both = IBV_QP_AV | IBV_QP_DEST_QPN;
+enum {
+	MOST_MET = 16 /* of a QP */
+};
 
-	return qp->met.peer && (mask & both) == both &&
-	       attr->ah_attr.is_global && attr->dest_qp_num == qp->met.num &&
-	       !memcmp(&attr->ah_attr.grh.dgid, &qp->met.gid,
-		       sizeof(qp->met.gid));
-}
+/* who has said to be the peer of a QP */
+struct met {
+	struct peer *_Atomic peer;
+	uint32_t num;
+	union ibv_gid gid;
+	STAILQ_ENTRY(met) entry;
+};
 
-void met_lead(const struct shadow_qp *qp, struct ibv_qp_attr *attr, int mask)
+static void forget(struct shadow_qp *qp, struct met *m)
 {
-	if (is_met(qp, attr, mask))
-		attr->dest_qp_num = qp->met.real_num;
-}
-
-void met_adopt(struct shadow_qp *qp)
-{
-	if (!is_met(qp, &qp->attr, qp->attr_mask))
-		return;
-	peer_lead(&qp->peer, qp->met.peer);
-	atomic_fetch_or(&qp->slow, SLOW_NAMES);
-	if (qp->met.real_num != qp->met.num) {
-		qp->swap.told = true;
-		qp->swap.peer_num = qp->met.real_num;
-		qp->swap.peer_gid = qp->met.gid;
-	}
-	met_forget(qp);
+	STAILQ_REMOVE(&qp->met, m, met, entry);
+	peer_lead(&m->peer, NULL);
+	free(m);
 }
 
 void met_forget(struct shadow_qp *qp)
 {
-	peer_lead(&qp->met.peer, NULL);
+	while (!STAILQ_EMPTY(&qp->met))
+		forget(qp, STAILQ_FIRST(&qp->met));
+}
+
+static bool is_of(const struct met *m, uint32_t num, const union ibv_gid *gid)
+{
+	return m->num == num && !memcmp(&m->gid, gid, sizeof(*gid));
+}
+
+/* The last one counts. */
+static int add(struct shadow_qp *qp, struct peer *peer, uint32_t num,
+	       const union ibv_gid *gid)
+{
+	struct met *m, *next, *new = calloc(1, sizeof(*new));
+	unsigned int n = 0;
+
+	if (!new)
+		return ENOMEM;
+	new->num = num;
+	new->gid = *gid;
+	peer_lead(&new->peer, peer);
+	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
+		next = STAILQ_NEXT(m, entry);
+		if (is_of(m, num, gid))
+			forget(qp, m);
+		else
+			n++;
+	}
+	if (n == MOST_MET)
+		forget(qp, STAILQ_FIRST(&qp->met));
+	STAILQ_INSERT_TAIL(&qp->met, new, entry);
+	return 0;
+}
+
+static bool is_connected(const struct shadow_qp *qp)
+{
+	const int both = IBV_QP_AV | IBV_QP_DEST_QPN;
+
+	return (qp->attr_mask & both) == both && qp->attr.ah_attr.is_global;
+}
+
+void met_adopt(struct shadow_qp *qp)
+{
+	struct met *m;
+
+	if (!is_connected(qp))
+		return;
+	STAILQ_FOREACH(m, &qp->met, entry)
+	if (is_of(m, qp->attr.dest_qp_num, &qp->attr.ah_attr.grh.dgid)) {
+		peer_lead(&qp->peer, m->peer);
+		atomic_fetch_or(&qp->slow, SLOW_NAMES);
+	}
+	met_forget(qp); /* nobody else is */
+}
+
+void met_keep(struct shadow_qp *qp)
+{
+	if (qp->peer && is_connected(qp))
+		add(qp, qp->peer, qp->attr.dest_qp_num,
+		    &qp->attr.ah_attr.grh.dgid);
 }
 
 /* with the lock of its context, whose application may connect it at this moment */
-static void meet(struct shadow_qp *qp, struct peer *peer, uint32_t num,
-		 uint32_t real_num, const union ibv_gid *gid)
+static int meet(struct shadow_qp *qp, struct peer *peer, uint32_t num,
+		const union ibv_gid *gid)
 {
-	peer_lead(&qp->met.peer, peer);
-	qp->met.num = num;
-	qp->met.real_num = real_num;
-	qp->met.gid = *gid;
-	met_adopt(qp);
+	int err = add(qp, peer, num, gid);
+
+	if (!err)
+		met_adopt(qp);
+	return err;
 }
 
 /* the first one of this number from @qp on */
@@ -78,13 +125,14 @@ static unsigned int count(uint32_t qpn)
 	return n;
 }
 
-int layer_met(uint32_t qpn, uint32_t peer_num, uint32_t real_num,
-	      const union ibv_gid *gid, const char *id, struct swap *s)
+int layer_met(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
+	      const char *id, struct swap *s)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
 	struct peer *peer;
 	unsigned int n;
+	int err = EINVAL;
 
 	*s = (struct swap){};
 	if (suspend_hold()) {
@@ -101,11 +149,14 @@ int layer_met(uint32_t qpn, uint32_t peer_num, uint32_t real_num,
 			pthread_mutex_lock(&c->lock);
 			qp = next_of(TAILQ_FIRST(&c->qps), qpn);
 			if (qp)
-				meet(qp, peer, peer_num, real_num, gid);
+				err = meet(qp, peer, peer_num, gid);
 			pthread_mutex_unlock(&c->lock);
 		}
 	gate_unlock_contexts();
-	return n == 1 ? 0
-		      : swap_refuse(s, EINVAL, "%s 0x%06x",
-				    n ? "two QPs are" : "no QP is", qpn);
+	if (err == ENOMEM)
+		swap_refuse(s, err, "no memory for another peer");
+	else if (err)
+		swap_refuse(s, err, "%s 0x%06x", n ? "two QPs are" : "no QP is",
+			    qpn);
+	return err;
 }

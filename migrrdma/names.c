@@ -29,6 +29,7 @@ int names_set(struct names *n, uint32_t index, uint32_t entry)
 		if (!part)
 			return ENOMEM;
 		atomic_store(at, part);
+		n->parts++;
 	}
 	atomic_store(&part[index % NAMES_IN_PART], entry);
 	return 0;

@@ -19,6 +19,7 @@ enum {
 
 struct names {
 	_Atomic(_Atomic uint32_t *) part[NAMES_PARTS];
+	unsigned int parts; /* that there are; of who writes */
 };
 
 /* what no object has: who uses it gets the error that the provider has for this */

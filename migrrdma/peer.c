@@ -73,6 +73,21 @@ void peers_drop_unused(void)
 	}
 }
 
+bool peer_has_place(const char *id)
+{
+	const struct peer *p;
+	unsigned int n = 0;
+
+	LIST_FOREACH (p, &peers, entry)
+		n++;
+	return n < PEER_MOST || peer_find(id);
+}
+
+bool peer_is_full(const struct peer *p)
+{
+	return p->keys && p->keys->parts > PEER_MOST_PARTS;
+}
+
 const struct names *peer_keys(const struct peer *p)
 {
 	return atomic_load_explicit(&p->keys, memory_order_acquire);

@@ -40,6 +40,21 @@ void peers_drop_unused(void);
 /** peer_is_used - does a QP lead there, or has one been told that it will? */
 bool peer_is_used(const struct peer *peer);
 
+/*
+ * Who is not suspended hears of peers without being asked, so there are not too many, nor have
+ * they too much, in tables of which a part has 16 KiB.
+ */
+enum {
+	PEER_MOST = 256,
+	PEER_MOST_PARTS = 64,
+};
+
+/** peer_has_place - may there be this one, too? */
+bool peer_has_place(const char *id);
+
+/** peer_is_full - has it as many keys as it may be told of? */
+bool peer_is_full(const struct peer *peer);
+
 /** peer_keys - its keys, or NULL if they are the real ones */
 const struct names *peer_keys(const struct peer *peer);
 

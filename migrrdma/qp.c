@@ -83,6 +83,7 @@ static struct shadow_qp *new_qp(struct ibv_context *ctx)
 	pthread_cond_init(&s->qp.cond, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	STAILQ_INIT(&s->sendq);
+	STAILQ_INIT(&s->met);
 	return s;
 }
 

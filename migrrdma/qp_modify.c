@@ -84,13 +84,9 @@ static int modify_later(struct shadow_qp *s, const struct ibv_qp_attr *attr,
 
 static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 {
-	struct shadow_context *c = to_context(s->qp.context);
 	struct ibv_qp_attr a = *attr;
 	int err;
 
-	pthread_mutex_lock(&c->lock);
-	met_lead(s, &a, mask);
-	pthread_mutex_unlock(&c->lock);
 	build_drop(s); /* what was made ahead is as this one was */
 	if (takes_markers(s))
 		a.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
@@ -116,14 +112,16 @@ static int modify_qp(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Who is to be told of us first may be suspended, and so may we. */
+/* The peer may have to be told of us first, who may be suspended, as we may be. */
 static int modify_gated(struct shadow_qp *s, struct ibv_qp_attr *attr, int mask)
 {
+	struct meeting m = {};
 	int err;
 
 	gate_enter_with(&s->suspended);
-	while (!meet_peer(s, attr, mask)) {
+	while (meet_is_due(&m, s, attr, mask)) {
 		gate_leave();
+		meet_peer(&m);
 		gate_enter_with(&s->suspended);
 	}
 	err = modify_qp(s, attr, mask);

@@ -33,10 +33,10 @@ void record_modify(struct shadow_qp *qp, const struct ibv_qp_attr *attr,
 	struct ibv_qp_attr *to = &qp->attr;
 
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
+		met_keep(qp);
 		memset(to, 0, sizeof(*to));
 		qp->attr_mask = 0;
 		peer_lead(&qp->peer, NULL);
-		met_forget(qp);
 		qp->swap.told = qp->swap.dead = false;
 		return;
 	}

@@ -11,6 +11,7 @@
 #include "gid.h"
 #include "groups.h"
 #include "here.h"
+#include "meet.h"
 #include "names.h"
 #include "presetup.h"
 #include "rebind.h"
@@ -505,6 +506,7 @@ int layer_hold(unsigned int timeout_ms, unsigned int seconds, struct swap *s)
 	if (!err) {
 		held = seconds;
 		tries = 0;
+		meet_hang_up();
 	}
 	suspend_release();
 	return err;

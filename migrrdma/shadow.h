@@ -36,6 +36,7 @@
 
 struct bound_batch;
 struct gids;
+struct met;
 struct names;
 struct peer;
 struct recvq;
@@ -301,12 +302,7 @@ struct shadow_qp {
 	SLIST_HEAD(, group) groups;
 	uint32_t async_given;
 
-	/* of the one to which it is, or will be, connected: met.h, context's lock */
-	struct {
-		struct peer *_Atomic peer; /* NULL: nothing has been told */
-		uint32_t num, real_num;
-		union ibv_gid gid;
-	} met;
+	STAILQ_HEAD(, met) met; /* met.h; context's lock */
 
 	/* The real one is to be replaced, or has been: stop.c, replace.c, connect.c. */
 	struct {

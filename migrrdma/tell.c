@@ -216,9 +216,11 @@ static void tell_keys(FILE *f)
 
 static bool tell_other(FILE *f, uint32_t key, uint32_t real)
 {
-	if (key != real)
+	bool is_other = key != real && real != NO_KEY;
+
+	if (is_other)
 		fprintf(f, "key %u %u\n", key, real);
-	return key != real;
+	return is_other;
 }
 
 bool tell_other_keys(FILE *f)
@@ -234,7 +236,8 @@ bool tell_other_keys(FILE *f)
 		TAILQ_FOREACH (mr, &c->mrs, entry)
 			if (is_remote(mr))
 				any |= tell_other(f, mr->mr.rkey,
-						  mr->real->rkey);
+						  post_lkey(mr->mr.context,
+							    mr->mr.rkey));
 		TAILQ_FOREACH (mw, &c->mws, entry)
 			any |= tell_other(f, mw->key,
 					  post_lkey(mw->mw.context, mw->key));

@@ -322,20 +322,19 @@ static bool do_keys(int fd, const struct words *w)
 	return true;
 }
 
-/* QPN PEER REAL GID ID behind the first word */
+/* QPN PEER GID ID behind the first word */
 static bool do_met(int fd, const struct words *w)
 {
-	uint32_t qpn, peer_num, real_num;
+	uint32_t qpn, peer_num;
 	union ibv_gid gid;
 	struct swap s;
 	int err;
 
-	if (w->n != 6 || !number32(w->word[1], QPNS, &qpn) ||
+	if (w->n != 5 || !number32(w->word[1], QPNS, &qpn) ||
 	    !number32(w->word[2], QPNS, &peer_num) ||
-	    !number32(w->word[3], QPNS, &real_num) ||
-	    inet_pton(AF_INET6, w->word[4], gid.raw) != 1 || !is_id(w->word[5]))
+	    inet_pton(AF_INET6, w->word[3], gid.raw) != 1 || !is_id(w->word[4]))
 		return false;
-	err = layer_met(qpn, peer_num, real_num, &gid, w->word[5], &s);
+	err = layer_met(qpn, peer_num, &gid, w->word[4], &s);
 	done(fd, err, s.reason);
 	return true;
 }

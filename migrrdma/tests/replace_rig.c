@@ -157,7 +157,8 @@ static void tell(struct ibv_qp *qp, uint32_t num)
 {
 	const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
 
-	CHECK(!layer_set_peer(qp->qp_num, num, &gid, "peer", &swapped));
+	CHECK(!layer_set_peer(qp->qp_num, num, &gid, "peer", &swapped), "%s",
+	      swapped.reason);
 }
 
 void tell_peers(void)

@@ -3,6 +3,7 @@
  * Connections that are made after a move: what is told at the daemon's socket, and who is told
  */
 #include <arpa/inet.h>
+#include <sys/wait.h>
 
 #include "client.h"
 
@@ -120,9 +121,8 @@ static void check_heard(const struct ibv_qp *qp, unsigned int turn)
 	MUST(!ibv_query_gid(ctx, 1, SGID_INDEX, &own));
 	inet_ntop(AF_INET6, own.raw, gid, sizeof(gid));
 	snprintf(text, sizeof(text),
-		 "meet %u %u %s %u " PEER_GID " %u\nkey %u %u\nend\n",
-		 qp->qp_num, qp->qp_num, gid, PEER_QPN, turn, w.mr->rkey,
-		 real->rkey);
+		 "meet %u %s %u " PEER_GID " %u\nkey %u %u\nend\n", qp->qp_num,
+		 gid, PEER_QPN, turn, w.mr->rkey, real->rkey);
 	CHECK(real->rkey != w.mr->rkey);
 	CHECK(!strcmp(migrd.heard, text), "%s%s", migrd.heard, text);
 }
@@ -220,29 +220,82 @@ static void *connects(void *arg)
 	return arg;
 }
 
-/* Who suspends does not wait for a daemon, and nothing is open when it is dumped. */
-static void test_wanted(void)
+/* Is there a connection to the daemon? */
+static bool has_stream(void)
 {
-	struct ibv_qp *real;
-	pthread_t thread;
-	unsigned int n;
+	struct sockaddr_un to;
+	socklen_t n;
 
-	puts("a suspension comes first");
+	for (int fd = 3; fd < 1000; fd++) {
+		n = sizeof(to);
+		if (!getpeername(fd, (struct sockaddr *)&to, &n) &&
+		    to.sun_family == AF_UNIX &&
+		    !strcmp(to.sun_path, at.sun_path))
+			return true;
+	}
+	return false;
+}
+
+static struct ibv_qp *real_waits;
+
+static void begin_to_connect(void)
+{
 	migrd.says = "";
 	migrd.calls = migrd.ended = 0;
-	waits = make(&real);
-	MUST(!pthread_create(&thread, NULL, connects, NULL));
+	connected = false;
+	waits = make(&real_waits);
+	MUST(!pthread_create(&other.thread, NULL, connects, NULL));
 	WAIT(migrd.calls);
-	suspend();
+}
+
+static void end_to_connect(void)
+{
+	migrd.says = "met\n";
+	replace_all();
+	connect_all();
+	resume();
+	MUST(!pthread_join(other.thread, NULL));
+	CHECK(waits->state == IBV_QPS_RTR);
+	CHECK(!ibv_destroy_qp(waits));
+	world_look();
+}
+
+/* Nothing is open when the process is dumped, nor does anybody wait for a daemon. */
+static void test_held(void)
+{
+	unsigned int n;
+
+	puts("a process that is held");
+	begin_to_connect();
+	suspend(); /* which does not wait for that */
+	CHECK(!migrd.ended && has_stream());
+	resume();
+	hold(100);
+	CHECK(!has_stream());
 	WAIT(migrd.ended == migrd.calls);
 	n = migrd.calls;
 	usleep(50000);
 	CHECK(migrd.calls == n && !connected);
-	migrd.says = "met\n";
-	resume();
-	MUST(!pthread_join(thread, NULL));
-	CHECK(called() > n && fake_state(real) == IBV_QPS_RTR);
-	CHECK(!ibv_destroy_qp(waits));
+	end_to_connect();
+	CHECK(called() > n);
+}
+
+/* What a child has of it would keep its parent from being dumped. */
+static void test_child(void)
+{
+	int status;
+	pid_t pid;
+
+	puts("a child");
+	begin_to_connect();
+	pid = fork();
+	if (!pid)
+		_exit(has_stream());
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(!status && has_stream());
+	hold(100);
+	end_to_connect();
+	called();
 }
 
 /* --- being told --- */
@@ -251,12 +304,12 @@ static void test_wanted(void)
 
 static int f;
 
-static void meet(const struct ibv_qp *qp, unsigned int peer, unsigned int real)
+static void meet(const struct ibv_qp *qp, unsigned int peer)
 {
 	char line[128];
 
-	snprintf(line, sizeof(line), "met %u %u %u " PEER_GID " " ID "\n",
-		 qp->qp_num, peer, real);
+	snprintf(line, sizeof(line), "met %u %u " PEER_GID " " ID "\n",
+		 qp->qp_num, peer);
 	CHECK(does(f, line), "%s", answer);
 }
 
@@ -266,62 +319,70 @@ static void keys(void)
 	CHECK(does(f, "key " ID " 0x7701 0x8802\n"), "%s", answer);
 }
 
+static bool keys_are_known(void)
+{
+	return said(f, "keys " ID "\n", "{\"ok\": false, \"errno\": 16");
+}
+
 static void test_met(void)
 {
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
 	struct ibv_qp *qp, *real;
 
-	puts("before it is connected: by another number");
+	puts("before it is connected");
 	qp = make(&real);
 	keys();
-	meet(qp, PEER_QPN, 0x4444);
-	to_rtr(qp);
-	CHECK(fake_last.modify.dest_qp_num == 0x4444);
-	CHECK(!ibv_query_qp(qp, &attr, IBV_QP_DEST_QPN, &init));
-	CHECK(attr.dest_qp_num == PEER_QPN);
-	set_state(qp, IBV_QPS_RTS);
+	meet(qp, PEER_QPN);
+	to_rts(qp);
 	CHECK(posted(qp, real, 0x7701) == 0x8802);
 	CHECK(posted(qp, real, 0x9901) == 0x9901);
-	say(f, "names\n");
-	CHECK(strstr(answer,
-		     "\"peer\": {\"qpn\": 17185, \"gid\": \"" PEER_GID
-		     "\", \"real\": 17476, \"real_gid\": \"" PEER_GID "\"}"),
-	      "%s", answer);
-	CHECK(said(f, "keys " ID "\n", "{\"ok\": false, \"errno\": 16"));
-	puts("not after RESET");
+	CHECK(keys_are_known());
+	puts("and again, to the same one");
 	reset(qp);
-	to_rtr(qp);
-	CHECK(fake_last.modify.dest_qp_num == PEER_QPN);
-	set_state(qp, IBV_QPS_RTS);
-	CHECK(posted(qp, real, 0x7701) == 0x7701);
+	CHECK(keys_are_known());
+	to_rts(qp);
+	CHECK(posted(qp, real, 0x7701) == 0x8802);
+	CHECK(!ibv_destroy_qp(qp));
 	puts("when it is connected already");
+	qp = make(&real);
+	to_rts(qp);
+	CHECK(posted(qp, real, 0x7701) == 0x7701);
 	keys();
-	meet(qp, PEER_QPN, PEER_QPN);
+	meet(qp, PEER_QPN);
+	CHECK(posted(qp, real, 0x7701) == 0x8802);
+	CHECK(!ibv_destroy_qp(qp));
+	puts("by others, before and after");
+	qp = make(&real);
+	keys();
+	meet(qp, PEER_QPN);
+	for (unsigned int i = 1; i < 16; i++)
+		meet(qp, PEER_QPN + i);
+	meet(qp, PEER_QPN + 15);
+	to_rts(qp);
+	meet(qp, PEER_QPN + 1);
 	CHECK(posted(qp, real, 0x7701) == 0x8802);
 	CHECK(!ibv_destroy_qp(qp));
 	puts("to another one");
 	qp = make(&real);
 	keys();
-	meet(qp, PEER_QPN + 1, PEER_QPN + 1);
-	CHECK(said(f, "keys " ID "\n", "{\"ok\": false, \"errno\": 16"));
+	meet(qp, PEER_QPN + 1);
+	CHECK(keys_are_known());
 	to_rts(qp);
 	CHECK(posted(qp, real, 0x7701) == 0x7701);
+	keys(); /* nobody leads there */
 	CHECK(!ibv_destroy_qp(qp));
 }
 
 static void test_refused(void)
 {
 	static const char *const wrong[] = {
-		"met 1 2 3 " PEER_GID "\n",
-		"met 1 2 3 " PEER_GID " " ID " 4\n",
-		"met 16777216 2 3 " PEER_GID " " ID "\n",
-		"met 1 16777216 3 " PEER_GID " " ID "\n",
-		"met 1 2 16777216 " PEER_GID " " ID "\n",
-		"met 1 2 3 10.0.0.1 " ID "\n",
-		"met 1 2 3 " PEER_GID " a/b\n",
-		"met 1 2 3 " PEER_GID " nobody\n",	/* has told no keys */
-		"met 999999 2 3 " PEER_GID " " ID "\n", /* no QP is that */
+		"met 1 2 " PEER_GID "\n",
+		"met 1 2 " PEER_GID " " ID " 4\n",
+		"met 16777216 2 " PEER_GID " " ID "\n",
+		"met 1 16777216 " PEER_GID " " ID "\n",
+		"met 1 2 10.0.0.1 " ID "\n",
+		"met 1 2 " PEER_GID " a/b\n",
+		"met 1 2 " PEER_GID " nobody\n",      /* has told no keys */
+		"met 999999 2 " PEER_GID " " ID "\n", /* no QP is that */
 	};
 	char line[128];
 
@@ -330,19 +391,26 @@ static void test_refused(void)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		CHECK(said(f, wrong[i], "{\"ok\": false, \"errno\": 22"),
 		      "%s%s", wrong[i], answer);
-	snprintf(line, sizeof(line), "met %u 2 3 " PEER_GID " " ID "\n",
+	snprintf(line, sizeof(line), "met %u 2 " PEER_GID " " ID "\n",
 		 w.qp->qp_num);
 	CHECK(does(f, "suspend 20000\n"));
 	CHECK(said(f, line, "{\"ok\": false, \"errno\": 16"), "%s", answer);
 	CHECK(does(f, "resume\n"));
+	puts("keys all over the table");
+	keys();
+	for (unsigned int i = 0; i < 100; i++) {
+		snprintf(line, sizeof(line), "key " ID " %u 0x8802\n", i << 20);
+		if (!does(f, line))
+			break;
+		CHECK(i < 70);
+	}
+	CHECK(strstr(answer, "\"errno\": 12"), "%s", answer);
 }
 
 static void being_told(void)
 {
-	f = dial();
 	test_met();
 	test_refused();
-	MUST(!close(f));
 }
 
 int main(void)
@@ -352,15 +420,18 @@ int main(void)
 	MUST(!setenv("MIGRD_SOCKET", at.sun_path, 1));
 	migrd_start();
 	world_make();
+	f = dial(); /* whoever hangs up resumes, at some time */
 	puts("somebody else has moved");
 	being_told();
 	test_told();
 	test_again();
-	test_wanted();
+	test_held();
+	test_child();
 	migrd_end();
 	puts("there is no daemon");
 	check_connects(false);
 	being_told();
+	MUST(!close(f));
 	world_destroy();
 	return rig_close();
 }
