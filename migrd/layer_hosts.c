@@ -229,7 +229,8 @@ bool layer_ask_whose(struct layer *l, const struct layer_qp *qp, char *host,
 	layer_host_of(&qp->at_gid, host);
 	inet_ntop(AF_INET6, &qp->at_gid, gid, sizeof(gid));
 	snprintf(line, sizeof(line), "find %u %s", qp->at_qpn, gid);
-	answer = layer_ask_host(l, host, true, line, now_ms() + PATIENCE_MS,
+	answer = layer_ask_host(l, host, true, line,
+				now_ms() + (l->hurry ? l->hurry : PATIENCE_MS),
 				reason, bytes);
 	is = json_string_value(
 		json_object_get(json_object_get(answer, "process"), "id"));

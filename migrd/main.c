@@ -38,14 +38,20 @@ static bool hold_signals(struct server *s)
 static void load(struct server *s, const struct tls_files *files)
 {
 	char reason[256];
-	SSL_CTX *ctx = tls_context(true, files, reason, sizeof(reason));
+	SSL_CTX *ctx = tls_context(true, files, reason, sizeof(reason)),
+		*client =
+			ctx ? tls_context(false, files, reason, sizeof(reason))
+			    : NULL;
 
-	if (!ctx) {
+	if (!client) {
 		note("%s", reason);
+		SSL_CTX_free(ctx);
 		return;
 	}
 	SSL_CTX_free(s->session.ctx); /* children have theirs */
+	SSL_CTX_free(s->session.client);
 	s->session.ctx = ctx;
+	s->session.client = client;
 }
 
 /* false if it is over */
@@ -101,7 +107,7 @@ static int usage(FILE *f, int code)
 
 int main(int argc, char **argv)
 {
-	const char *address = NULL, *port = "18620";
+	const char *address = NULL, *port = "18620", *meetings_at = NULL;
 	struct tls_files files = { NULL, NULL, NULL };
 	static struct server s;
 	static char host[256];
@@ -123,7 +129,7 @@ int main(int argc, char **argv)
 			port = optarg;
 			break;
 		case 's':
-			s.meetings_at = optarg;
+			meetings_at = optarg;
 			break;
 		default:
 			return usage(stderr, 2);
@@ -147,17 +153,17 @@ int main(int argc, char **argv)
 	process_set_host(host);
 	s.session.host = host;
 	s.session.port = port;
-	s.session.files = &files;
 	s.session.patterns = argv + optind;
 	load(&s, &files);
 	if (!s.session.ctx)
 		return 1;
 	s.listener = server_listen(address, port);
-	s.meetings = s.meetings_at ? server_listen_at(s.meetings_at) : -1;
-	if (s.listener < 0 || (s.meetings_at && s.meetings < 0))
+	s.meetings = meetings_at ? server_listen_at(meetings_at) : -1;
+	if (s.listener < 0 || (meetings_at && s.meetings < 0))
 		return 1;
 	note("listens on port %s", port);
 	serve(&s, &files);
 	SSL_CTX_free(s.session.ctx);
+	SSL_CTX_free(s.session.client);
 	return 0;
 }

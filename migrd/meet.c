@@ -12,20 +12,24 @@
 
 #include "layer.h"
 #include "note.h"
+#include "proc.h"
 #include "rdma.h"
 #include "words.h"
 
 enum {
-	SAY_MS = 5000,	 /* in which it has said what it has to */
-	MEET_MS = 20000, /* in which its peer has heard that */
+	SAY_MS = 5000, /* in which it has said what it has to */
+	PEER_MS =
+		5000, /* in which its peer is found, is open, and has heard that: each */
 	FIRST_ROOM = 4096,
-	KEY_BYTES = 24, /* of one in a line, at most */
+	IN_A_LINE =
+		1000, /* keys; the library takes no more than some thousand */
 };
 
 /* what it has said */
 struct meeting {
+	int fd;
 	char *text;
-	uint32_t qpn, real, peer, turn;
+	uint32_t qpn, peer, turn;
 	struct in6_addr gid, peer_gid;
 	struct layer_key *keys;
 	size_t n;
@@ -49,9 +53,9 @@ static bool is_whole(const char *text, size_t bytes)
 }
 
 /* all of it, with a 0 behind */
-static bool hear(struct meeting *m, int fd)
+static bool hear(struct meeting *m)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p = { .fd = m->fd, .events = POLLIN };
 	long long until = now_ms() + SAY_MS, left;
 	size_t room = FIRST_ROOM, n = 0;
 	ssize_t got;
@@ -69,7 +73,7 @@ static bool hear(struct meeting *m, int fd)
 		left = until - now_ms();
 		if (left <= 0 || poll(&p, 1, (int)left) < 0)
 			return fail(m, "that takes too long");
-		got = recv(fd, m->text + n, room - 1 - n, MSG_DONTWAIT);
+		got = recv(m->fd, m->text + n, room - 1 - n, MSG_DONTWAIT);
 		if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
 			return fail(m, "it has gone away");
 		if (got > 0)
@@ -91,7 +95,6 @@ static bool parse_meet(struct meeting *m, char *line)
 {
 	return !strcmp(word_of(&line), "meet") &&
 	       word_number(word_of(&line), QPNS, &m->qpn) &&
-	       word_number(word_of(&line), QPNS, &m->real) &&
 	       inet_pton(AF_INET6, word_of(&line), &m->gid) == 1 &&
 	       word_number(word_of(&line), QPNS, &m->peer) &&
 	       inet_pton(AF_INET6, word_of(&line), &m->peer_gid) == 1 &&
@@ -145,18 +148,27 @@ static int tell_keys(struct meeting *m, struct layer_proc *p, const char *id,
 		     long long deadline)
 {
 	char line[LINE_BYTES];
-	size_t at = 0, bytes;
+	size_t at = 0, end, bytes;
 	int err = 0;
 
 	while (!err && at < m->n) {
 		bytes = (size_t)sprintf(line, "key %s", id);
-		for (; at < m->n && bytes < sizeof(line) - KEY_BYTES; at++)
+		end = m->n - at < IN_A_LINE ? m->n : at + IN_A_LINE;
+		for (; at < end; at++)
 			bytes += (size_t)sprintf(line + bytes, " %u %u",
 						 m->keys[at].virtual,
 						 m->keys[at].real);
 		err = ask(m, p, line, deadline);
 	}
 	return err;
+}
+
+/* Who has gone away may say something else now, from another host. */
+static bool is_there(struct meeting *m)
+{
+	struct pollfd p = { .fd = m->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) <= 0 || fail(m, "it has gone away");
 }
 
 /*
@@ -178,55 +190,61 @@ static int tell(struct meeting *m, struct layer_proc *p, const char *id,
 	if (err)
 		return err;
 	inet_ntop(AF_INET6, &m->gid, gid, sizeof(gid));
-	snprintf(line, sizeof(line), "met %u %u %u %s %s", m->peer, m->qpn,
-		 m->real, gid, id);
-	return ask(m, p, line, deadline);
+	snprintf(line, sizeof(line), "met %u %u %s %s", m->peer, m->qpn, gid,
+		 id);
+	return is_there(m) ? ask(m, p, line, deadline) : ECONNRESET;
 }
 
 /* 0, EBUSY, or another errno; with a reason */
 static int meet(struct meeting *m, struct layer *l, const char *id)
 {
 	const struct layer_qp qp = { .at_qpn = m->peer, .at_gid = m->peer_gid };
-	long long deadline = now_ms() + MEET_MS;
 	struct layer_proc p = { .by_gid = true };
 	int err = EBUSY;
 
 	if (!layer_ask_whose(l, &qp, p.host, p.id, m->reason,
 			     sizeof(m->reason)))
 		return ESRCH;
-	if (layer_open(l, &p, deadline, m->reason, sizeof(m->reason)))
-		err = tell(m, &p, id, deadline);
+	if (!is_there(m))
+		return ECONNRESET;
+	if (layer_open(l, &p, now_ms() + PEER_MS, m->reason, sizeof(m->reason)))
+		err = tell(m, &p, id, now_ms() + PEER_MS);
 	else if (!l->is_busy)
 		err = ECONNREFUSED;
 	layer_close(&p);
 	return err;
 }
 
-/* What it says of its queue pair is what the kernel says, and who it is, too. */
+/*
+ * What it says of its queue pair is what the kernel says, and who it is, too: the one that
+ * was there before it was asked.
+ */
 static int meet_for(struct meeting *m, const struct session *s,
 		    const struct process *p)
 {
-	struct layer l = { .port = s->port };
+	struct layer l = { .ctx = s->client,
+			   .port = s->port,
+			   .hurry = PEER_MS };
 	char id[ID_BYTES];
 	int err;
 
-	err = rdma_owns(p->pid, &m->real, 1, &m->gid, m->reason,
+	err = rdma_owns(p->pid, &m->qpn, 1, &m->gid, m->reason,
 			sizeof(m->reason));
+	if (!err && proc_start(p->pid) != p->start) {
+		fail(m, "it has ended");
+		err = ESRCH;
+	}
 	if (err)
 		return err;
-	l.ctx = tls_context(false, s->files, m->reason, sizeof(m->reason));
-	if (!l.ctx)
-		return EPROTO;
 	/* its keys are others from turn to turn */
 	snprintf(id, sizeof(id), "@%.*s:%d:%llu:%u", (int)strcspn(p->id, ":"),
 		 p->id, p->pid, p->start, m->turn);
 	err = meet(m, &l, id);
 	layer_hosts_end(&l);
-	SSL_CTX_free(l.ctx);
 	return err;
 }
 
-static void answer(const struct meeting *m, int fd, int err)
+static void answer(const struct meeting *m, int err)
 {
 	char line[sizeof(m->reason) + 16];
 	int n;
@@ -235,21 +253,21 @@ static void answer(const struct meeting *m, int fd, int err)
 		n = snprintf(line, sizeof(line), "failed %s\n", m->reason);
 	else
 		n = snprintf(line, sizeof(line), err ? "busy\n" : "met\n");
-	send(fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	send(m->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void meet_run(const struct session *s, int fd)
 {
-	struct meeting m = { 0 };
+	struct meeting m = { .fd = fd };
 	struct processes p = { 0 };
 	int err = EINVAL;
 
 	if (!process_caller(fd, s->patterns, &p))
 		fail(&m, "it is not under the layer");
-	else if (hear(&m, fd) && parse(&m))
+	else if (hear(&m) && parse(&m))
 		err = meet_for(&m, s, p.all);
 	note_clean(m.reason);
-	answer(&m, fd, err);
+	answer(&m, err);
 	if (err)
 		note("%s: QP %u meets nobody: %s", p.n ? p.all->id : "a caller",
 		     m.qpn, m.reason);

@@ -76,35 +76,40 @@ int server_listen(const char *address, const char *port)
 	return fd;
 }
 
-/* a socket that is connected, or -1 */
-static int call(const struct sockaddr_un *addr)
+/* a socket at which nobody listens any more */
+static bool is_stale(const struct sockaddr_un *addr)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool refused = false;
+	struct stat st;
+	int fd;
 
-	if (fd < 0 ||
-	    !connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
-		return fd;
-	close(fd);
-	return -1;
+	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0) {
+		refused = connect(fd, (const struct sockaddr *)addr,
+				  sizeof(*addr)) &&
+			  errno == ECONNREFUSED;
+		close(fd);
+	}
+	return refused;
 }
 
 static int listen_at_path(const struct sockaddr_un *addr)
 {
-	int fd = call(addr);
+	int fd, err;
 
-	if (fd >= 0) {
-		close(fd);
-		errno = EADDRINUSE;
-		return -1;
-	}
+	if (is_stale(addr))
+		unlink(addr->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	unlink(addr->sun_path);
 	if (!bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
 	    !chmod(addr->sun_path, 0666) && !listen(fd, QUEUE))
 		return fd;
+	err = errno;
 	close(fd);
+	errno = err;
 	return -1;
 }
 
@@ -368,15 +373,19 @@ void server_accept(struct server *s)
 static struct caller *place_of(struct server *s, const char *of)
 {
 	struct caller *place = NULL;
-	int n = 0;
+	int n = 0, left = 0;
 
 	for (int i = 0; i < MOST_CALLERS; i++) {
-		if (!s->callers[i].pid)
+		if (!s->callers[i].pid) {
 			place = &s->callers[i];
-		else
+			left++;
+		} else {
 			n += !strcmp(s->callers[i].of, of);
+		}
 	}
-	return n < MOST_CALLERS_OF ? place : NULL;
+	/* the last ones are for who has none */
+	return n < (left > MOST_CALLERS / 2 ? MOST_CALLERS_OF : 1) ? place
+								   : NULL;
 }
 
 static void begin_meeting(struct server *s, int fd)
@@ -472,8 +481,6 @@ void server_end(struct server *s)
 	int status;
 	pid_t pid;
 
-	if (s->meetings >= 0)
-		unlink(s->meetings_at);
 	while (s->n_waiting)
 		refuse(&s->waiting[--s->n_waiting], "this is the end");
 	while (tell_all(s, now_ms() < deadline ? SIGTERM : SIGKILL)) {

@@ -19,7 +19,7 @@ enum {
 	MOST_UNKNOWN = 32,
 	MOST_UNKNOWN_OF = 4, /* an address */
 	MOST_CALLERS = 16,   /* processes of this host that meet somebody ... */
-	MOST_CALLERS_OF = 4, /* of a container */
+	MOST_CALLERS_OF = 4, /* of a container; if half of them are taken, 1 */
 	MOST_WAITING = 64,
 	MOST_WAITING_OF = 16, /* an address */
 };
@@ -27,8 +27,7 @@ enum {
 struct server {
 	struct session session;
 	int listener;
-	int meetings; /* the same, of a Unix socket; -1: there is none */
-	const char *meetings_at;
+	int meetings;	    /* the same, of a Unix socket; -1: there is none */
 	sigset_t signals;   /* as they were before they were held back */
 	int signalled;	    /* which have come */
 	atomic_bool *known; /* of the children: shared with them */

@@ -12,7 +12,7 @@
 
 struct session {
 	SSL_CTX *ctx;
-	const struct tls_files *files; /* of which that is made */
+	SSL_CTX *client; /* for connections to others */
 	const char *host;
 	const char *port;      /* of all daemons */
 	char *const *patterns; /* of folders */

@@ -113,6 +113,17 @@ void daemon_start(const char *first, const char *second)
 	} while (!daemon_listens());
 }
 
+int daemon_fails(const char *first)
+{
+	int status;
+
+	daemon_pid = fork();
+	if (!daemon_pid)
+		become_daemon("n2", "127.0.0.1", "log", first, "none");
+	MUST(daemon_pid > 0 && waitpid(daemon_pid, &status, 0) == daemon_pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
 static bool other_listens(void)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
