@@ -72,6 +72,7 @@ struct layer_proc {
 	struct conn conn;
 	bool open;
 	char host[MOST_HOST], id[MOST_ID];
+	bool is_lent; /* whoever else opens it has it */
 	bool by_gid; /* that is an address of its QPs, which may be a container's */
 	struct in6_addr *reached; /* other ones, where the same host answers */
 	size_t n_reached;

@@ -192,11 +192,12 @@ json_t *layer_ask(struct conn *c, const char *line, long long deadline,
 static bool bind_to(struct layer *l, struct layer_proc *p, long long deadline,
 		    char *reason, size_t bytes)
 {
-	char line[MOST_ID + 8];
+	char line[MOST_ID + 16];
 	json_t *answer;
 	int err;
 
-	snprintf(line, sizeof(line), "open %s", p->id);
+	snprintf(line, sizeof(line), "%s %s", p->is_lent ? "borrow" : "open",
+		 p->id);
 	answer = layer_ask_err(&p->conn, line, deadline, &err, reason, bytes);
 	l->is_busy |= err == EBUSY;
 	p->open = answer;

@@ -130,7 +130,7 @@ static bool parse(struct meeting *m)
 
 /* --- and is told --- */
 
-/* 0, or an errno and a reason */
+/* 0, or an errno and a reason; EBUSY at its end, too, as somebody else may have it */
 static int ask(struct meeting *m, struct layer_proc *p, const char *line,
 	       long long deadline)
 {
@@ -139,7 +139,7 @@ static int ask(struct meeting *m, struct layer_proc *p, const char *line,
 				       m->reason, sizeof(m->reason));
 
 	if (!answer)
-		return err ? err : EPROTO;
+		return err ? err : *p->conn.reason ? EBUSY : EPROTO;
 	json_decref(answer);
 	return 0;
 }
@@ -185,7 +185,7 @@ static int tell(struct meeting *m, struct layer_proc *p, const char *id,
 	err = ask(m, p, line, deadline);
 	if (!err)
 		err = tell_keys(m, p, id, deadline);
-	else if (err == EBUSY)
+	else if (err == EBUSY && !*p->conn.reason)
 		err = 0;
 	if (err)
 		return err;
@@ -199,7 +199,7 @@ static int tell(struct meeting *m, struct layer_proc *p, const char *id,
 static int meet(struct meeting *m, struct layer *l, const char *id)
 {
 	const struct layer_qp qp = { .at_qpn = m->peer, .at_gid = m->peer_gid };
-	struct layer_proc p = { .by_gid = true };
+	struct layer_proc p = { .by_gid = true, .is_lent = true };
 	int err = EBUSY;
 
 	if (!layer_ask_whose(l, &qp, p.host, p.id, m->reason,

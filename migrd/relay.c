@@ -317,7 +317,8 @@ static bool serve(struct relay *r, bool *goes_on)
 	return true;
 }
 
-bool relay_open(struct conn *c, const struct process *p, bool *goes_on)
+bool relay_open(struct conn *c, const struct process *p, bool lent,
+		bool *goes_on)
 {
 	struct relay r = { .client = c, .process = p, .room = FIRST_ROOM };
 	bool bound = false;
@@ -325,7 +326,7 @@ bool relay_open(struct conn *c, const struct process *p, bool *goes_on)
 	int err;
 
 	*goes_on = true;
-	if (!shared_hold(p->pid)) {
+	if (!shared_hold(p->pid, lent)) {
 		*goes_on = answer_refuse(c, EBUSY, "%s: somebody has it open",
 					 p->id);
 		return false;

@@ -138,7 +138,7 @@ static bool do_owns(const struct session *s, struct conn *c, char *rest)
 
 /* true if that is all that was to be done */
 static bool do_open(const struct session *s, struct conn *c, const char *id,
-		    bool *goes_on)
+		    bool lent, bool *goes_on)
 {
 	struct processes p = { .id = id };
 	bool bound = false;
@@ -149,7 +149,7 @@ static bool do_open(const struct session *s, struct conn *c, const char *id,
 		*goes_on = answer_refuse(c, ESRCH, "there is no process %.80s",
 					 id);
 	else
-		bound = relay_open(c, p.all, goes_on);
+		bound = relay_open(c, p.all, lent, goes_on);
 	processes_free(&p);
 	return bound;
 }
@@ -180,8 +180,10 @@ static bool obey(const struct session *s, struct conn *c, char *line,
 	if (strlen(line) < sizeof(copy)) {
 		strcpy(copy, line);
 		if (split(copy, words, 2)) {
-			if (!strcmp(words[0], "open"))
-				return do_open(s, c, words[1], goes_on);
+			if (!strcmp(words[0], "open") ||
+			    !strcmp(words[0], "borrow"))
+				return do_open(s, c, words[1], *words[0] == 'b',
+					       goes_on);
 			if (!strcmp(words[0], "processes")) {
 				*goes_on = do_processes(s, c, words[1]);
 				return false;

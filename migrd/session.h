@@ -33,11 +33,12 @@ enum conn_read session_line(struct conn *c, char **line, size_t *bytes);
 
 /**
  * relay_open - bind a connection to a process
- *
+ * @lent: whoever else opens it has it, and this is the end
  * @goes_on: whether the client is still there
  *
  * Return: whether it was, and everything is over; else it has been refused
  */
-bool relay_open(struct conn *c, const struct process *p, bool *goes_on);
+bool relay_open(struct conn *c, const struct process *p, bool lent,
+		bool *goes_on);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -14,6 +15,8 @@ enum {
 	SLOTS = 1024,
 	SLOTS_OF_FOLDER = 64, /* which may be a container's */
 	TRIES = 20,
+	LENT = 1 << 30, /* where the locks of those are that are lent */
+	GIVE_BACK_MS = 1000,
 };
 
 struct slot {
@@ -141,12 +144,35 @@ void shared_remember(const struct shared_key *key,
 	lock(0, F_UNLCK);
 }
 
-bool shared_hold(pid_t pid)
+/* Whoever has it only lent ends. False if nobody has. */
+static bool take_back(pid_t pid)
 {
-	return lock(pid, F_WRLCK);
+	struct flock l = { .l_type = F_WRLCK,
+			   .l_whence = SEEK_SET,
+			   .l_start = LENT + pid,
+			   .l_len = 1 };
+
+	return !fcntl(file, F_GETLK, &l) && l.l_type != F_UNLCK &&
+	       !kill(l.l_pid, SIGTERM);
+}
+
+bool shared_hold(pid_t pid, bool lent)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	bool held = lock(pid, F_WRLCK);
+
+	if (!held && !lent && take_back(pid))
+		for (int i = 0; i < GIVE_BACK_MS && !held; i++) {
+			nanosleep(&pause, NULL);
+			held = lock(pid, F_WRLCK);
+		}
+	if (held && lent)
+		lock(LENT + pid, F_WRLCK);
+	return held;
 }
 
 void shared_let_go(pid_t pid)
 {
+	lock(LENT + pid, F_UNLCK);
 	lock(pid, F_UNLCK);
 }

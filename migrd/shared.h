@@ -30,8 +30,11 @@ bool shared_find(const struct shared_key *key, struct shared_owner *owner);
 void shared_remember(const struct shared_key *key,
 		     const struct shared_owner *owner);
 
-/* process @pid is ours until we end: false if it is somebody's already */
-bool shared_hold(pid_t pid);
+/*
+ * Process @pid is ours until we end, or, if it is @lent, until somebody else wants it: that
+ * ends us. False if it is somebody's already, and not lent.
+ */
+bool shared_hold(pid_t pid, bool lent);
 void shared_let_go(pid_t pid);
 
 #endif

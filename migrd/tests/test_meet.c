@@ -207,6 +207,28 @@ static void test_busy(void)
 	was_told(&peer);
 }
 
+/* Whoever moves it does not wait for such. */
+static void test_lent(void)
+{
+	struct client c, other;
+	char line[128];
+
+	puts("one that is lent is had by who opens it");
+	client_open(&c);
+	snprintf(line, sizeof(line), "borrow %s", peer.id);
+	CHECK(said(&c, line, "{\"ok\":true"));
+	client_open(&other);
+	CHECK(said(&other, line, "{\"ok\":false,\"errno\":16"));
+	CHECK(opened(&other, &peer));
+	CHECK(fake_ended(&peer) == 'r');
+	CHECK(!hear(&c));
+	CHECK(said(&other, "names", "{\"ok\": true"));
+	client_die(&c);
+	client_close(&other);
+	CHECK(fake_ended(&peer) == 'r');
+	was_told(&peer);
+}
+
 static bool hangs_up(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -309,6 +331,7 @@ int main(void)
 	test_many();
 	test_refused();
 	test_busy();
+	test_lent();
 	test_silent();
 	test_others();
 	test_endless();

@@ -25,6 +25,7 @@ static void test_wrong(void)
 		"open ",
 		"open  x",
 		"open x y",
+		"borrow",
 		"close",
 		"resume",
 		"find",

@@ -5,8 +5,7 @@
  *   late_peer [-d DEVICE] [-p PORT] -s
  *   late_peer [-d DEVICE] [-p PORT] [-w FILE] [-f] [-n TIMES] HOST
  *
- *   -s  serve one client after the other: with memory that was registered at the start,
- *       and the first one with a queue pair that was made then, too
+ *   -s  serve one client after the other: with memory that was registered at the start
  *   -w  register memory, print "ready", and connect when there is that file
  *   -f  be in RTR before the server is; else afterwards
  *   -n  so many connections, each with a queue pair of its own
@@ -264,23 +263,24 @@ static bool serve_one(int fd, struct ibv_qp *qp, uint64_t n)
 
 static bool serve(const char *port)
 {
-	struct ibv_qp *qp = make_qp();
 	uint64_t *counter = (uint64_t *)(memory + COUNTER);
+	struct ibv_qp *qp;
 	bool good = true;
 	int fd;
 
 	for (uint64_t n = 0; good; n++) {
 		fd = conn_listen(port);
+		qp = make_qp();
 		good = fd >= 0 && qp && !conn_send(fd, &n, 1) &&
 		       serve_one(fd, qp, n) &&
 		       (*counter == n + 1 || fail("the counter", "is another"));
 		if (good)
 			puts("ok");
 		fflush(stdout);
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		if (qp)
 			ibv_destroy_qp(qp);
-		qp = make_qp();
 	}
 	return false;
 }
