@@ -86,18 +86,20 @@ static int forget_unused(const char *id, struct swap *s)
 		       : swap_refuse(s, ENOMEM, "no memory for another peer");
 }
 
+static int forget_keys(const char *id, struct swap *s)
+{
+	struct peer *peer = peer_get(id);
+	int err = check_peer(peer, s);
+
+	return err ? err : peer_forget_keys(peer);
+}
+
 int layer_forget_keys(const char *id, struct swap *s)
 {
-	struct peer *peer;
 	int err;
 
 	*s = (struct swap){};
-	if (!suspend_hold())
-		return forget_unused(id, s);
-	peer = peer_get(id);
-	err = check_peer(peer, s);
-	if (!err)
-		err = peer_forget_keys(peer);
+	err = suspend_take_turn() ? forget_keys(id, s) : forget_unused(id, s);
 	suspend_release();
 	return err;
 }
@@ -105,7 +107,7 @@ int layer_forget_keys(const char *id, struct swap *s)
 /* The first one makes all others void, too. */
 int layer_set_key(const char *id, uint32_t key, uint32_t real, struct swap *s)
 {
-	bool suspended = suspend_hold();
+	bool suspended = suspend_take_turn();
 	struct peer *peer = suspended ? peer_get(id) : peer_find(id);
 	int err = 0;
 
@@ -117,8 +119,7 @@ int layer_set_key(const char *id, uint32_t key, uint32_t real, struct swap *s)
 		err = swap_refuse(s, ENOMEM, "it has too many keys");
 	if (!err)
 		err = peer_set_key(peer, key, real);
-	if (suspended)
-		suspend_release();
+	suspend_release();
 	return err;
 }
 

@@ -125,38 +125,49 @@ static unsigned int count(uint32_t qpn)
 	return n;
 }
 
-int layer_met(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
-	      const char *id, struct swap *s)
+static int meet_qp(uint32_t qpn, struct peer *peer, uint32_t peer_num,
+		   const union ibv_gid *gid, struct swap *s)
 {
 	struct shadow_context *c;
+	unsigned int n = count(qpn);
 	struct shadow_qp *qp;
-	struct peer *peer;
-	unsigned int n;
-	int err = EINVAL;
+	int err = 0;
 
-	*s = (struct swap){};
-	if (suspend_hold()) {
-		suspend_release();
-		return swap_refuse(s, EBUSY, "it is suspended");
+	if (n != 1)
+		return swap_refuse(s, EINVAL, "%s 0x%06x",
+				   n ? "two QPs are" : "no QP is", qpn);
+	TAILQ_FOREACH (c, &contexts, entry) {
+		pthread_mutex_lock(&c->lock);
+		qp = next_of(TAILQ_FIRST(&c->qps), qpn);
+		if (qp)
+			err = meet(qp, peer, peer_num, gid);
+		pthread_mutex_unlock(&c->lock);
 	}
-	peer = peer_find(id);
+	return err ? swap_refuse(s, err, "no memory for another peer") : 0;
+}
+
+static int meet_if_told(uint32_t qpn, const char *id, uint32_t peer_num,
+			const union ibv_gid *gid, struct swap *s)
+{
+	struct peer *peer = peer_find(id);
+	int err;
+
 	if (!peer)
 		return swap_refuse(s, EINVAL, "it has not told its keys");
 	gate_lock_contexts();
-	n = count(qpn);
-	if (n == 1)
-		TAILQ_FOREACH (c, &contexts, entry) {
-			pthread_mutex_lock(&c->lock);
-			qp = next_of(TAILQ_FIRST(&c->qps), qpn);
-			if (qp)
-				err = meet(qp, peer, peer_num, gid);
-			pthread_mutex_unlock(&c->lock);
-		}
+	err = meet_qp(qpn, peer, peer_num, gid, s);
 	gate_unlock_contexts();
-	if (err == ENOMEM)
-		swap_refuse(s, err, "no memory for another peer");
-	else if (err)
-		swap_refuse(s, err, "%s 0x%06x", n ? "two QPs are" : "no QP is",
-			    qpn);
+	return err;
+}
+
+int layer_met(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
+	      const char *id, struct swap *s)
+{
+	int err;
+
+	*s = (struct swap){};
+	err = suspend_take_turn() ? swap_refuse(s, EBUSY, "it is suspended")
+				  : meet_if_told(qpn, id, peer_num, gid, s);
+	suspend_release();
 	return err;
 }

@@ -52,16 +52,22 @@ static void keep_verbs(void)
 		gate_close_surely();
 }
 
-bool suspend_hold(void)
+bool suspend_take_turn(void)
 {
 	pthread_mutex_lock(&turn);
 	keep_verbs();
 	if (suspended == ALL)
 		suspended = ALL_SETTLED;
-	if (suspended)
-		return true;
-	pthread_mutex_unlock(&turn);
-	return false;
+	return suspended;
+}
+
+bool suspend_hold(void)
+{
+	bool is = suspend_take_turn();
+
+	if (!is)
+		suspend_release();
+	return is;
 }
 
 void suspend_release(void)

@@ -82,6 +82,13 @@ bool suspend_go_on(void);
 bool suspend_hold(void);
 void suspend_release(void);
 
+/**
+ * suspend_take_turn - the same; or keep the process from being suspended
+ *
+ * Return: is it? suspend_release() is to be called in any case.
+ */
+bool suspend_take_turn(void);
+
 /* with it: from now on verbs of suspended QPs, too, wait for the gate only */
 void suspend_let_verbs(void);
 

@@ -74,12 +74,15 @@ static void test_replace(void)
 	CHECK(!suspend_one(b, LONG));
 	CHECK(peer_find("mover") && !peer_find("another"));
 	resume();
-	set_state(w.qp, IBV_QPS_RESET);
-	for (int i = 0; i < 2; i++) {
+	set_state(w.qp, IBV_QPS_RESET); /* it may lead there again */
+	for (int i = 0; i < 3; i++) {
+		if (i == 1)
+			CHECK(!ibv_destroy_qp(w.qp));
 		CHECK(!suspend_one(b, LONG));
-		CHECK(!peer_find("mover"));
+		CHECK(!peer_find("mover") == (i > 0));
 		resume();
 	}
+	w.qp = new_qp(IBV_QPT_RC, w.cq, &w.real);
 	CHECK(!ibv_destroy_qp(b));
 	world_destroy();
 }

@@ -328,12 +328,13 @@ static void *poll_some(void *arg)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
 	struct ibv_wc wc[5];
-	bool any = true;
+	bool any = true, done = false;
 	int n, err;
 
 	(void)arg;
 	/* when all is done, what the layer still has is polled to the end */
-	for (int at_once = 1; !traffic.done || any; at_once = at_once % 5 + 1) {
+	for (int at_once = 1; !done || any; at_once = at_once % 5 + 1) {
+		done = traffic.done; /* and then comes nothing that is not seen */
 		n = ibv_poll_cq(traffic.cq, at_once, wc);
 		MUST(n >= 0);
 		any = n;
