@@ -289,6 +289,24 @@ static void test_endless(void)
 	CHECK(!strcmp(answer_of(fd), "failed that is too much\n"));
 }
 
+static void test_fuzz(void)
+{
+	static const char good[] = MEET "key 1 2\nkey 3 4\nend\n";
+	const size_t most = sizeof(good) - 1 - strlen("\nend\n");
+	char text[sizeof(good)];
+
+	puts("what is nearly right");
+	srand(1);
+	for (int i = 0; i < 30; i++) {
+		strcpy(text, good);
+		for (int n = rand() % 3; n >= 0; n--)
+			text[(size_t)rand() % most] = (char)(rand() % 255 + 1);
+		CHECK(*meets(text), "%s", text);
+	}
+	CHECK(!daemon_logged_now("exit code"));
+	SAYS(good, "met\n");
+}
+
 /* What is left of a daemon makes room for the next one; another file does not. */
 static void check_started_again(const char *path)
 {
@@ -335,6 +353,7 @@ int main(void)
 	test_silent();
 	test_others();
 	test_endless();
+	test_fuzz();
 	CHECK(!daemon_end());
 	check_started_again(path);
 	fake_kill(&peer);
