@@ -234,7 +234,7 @@ static bool hangs_up(int fd)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char byte;
 
-	return poll(&p, 1, 1000) == 1 && recv(fd, &byte, 1, 0) <= 0;
+	return poll(&p, 1, 20000) == 1 && recv(fd, &byte, 1, 0) <= 0;
 }
 
 static void test_silent(void)
