@@ -75,11 +75,12 @@ void met_adopt(struct shadow_qp *qp)
 
 	if (!is_connected(qp))
 		return;
-	STAILQ_FOREACH(m, &qp->met, entry)
-	if (is_of(m, qp->attr.dest_qp_num, &qp->attr.ah_attr.grh.dgid)) {
-		peer_lead(&qp->peer, m->peer);
-		atomic_fetch_or(&qp->slow, SLOW_NAMES);
-	}
+	STAILQ_FOREACH (m, &qp->met, entry)
+		if (is_of(m, qp->attr.dest_qp_num,
+			  &qp->attr.ah_attr.grh.dgid)) {
+			peer_lead(&qp->peer, m->peer);
+			atomic_fetch_or(&qp->slow, SLOW_NAMES);
+		}
 	met_forget(qp); /* nobody else is */
 }
 

@@ -102,7 +102,7 @@ int connect_ahead(struct shadow_qp *qp, uint32_t peer_num,
  * @id: of a process; all QPs that lead there are suspended, or, if none is suspended, there
  *	are none
  *
- * Return: 0, EINVAL, EBUSY or ENOMEM, with a reason
+ * Return: 0, EBUSY or ENOMEM, with a reason
  */
 int layer_forget_keys(const char *id, struct swap *s);
 
@@ -110,7 +110,7 @@ int layer_forget_keys(const char *id, struct swap *s);
  * layer_set_key - it has this key: after layer_forget_keys(), or instead of that
  * @real: the real one, or 0 if it has it no more
  *
- * Return: the same
+ * Return: the same, or EINVAL if that has to come first
  */
 int layer_set_key(const char *id, uint32_t key, uint32_t real, struct swap *s);
 
