@@ -5,10 +5,7 @@
 #include "bound.h"
 #include "gate.h"
 #include "names.h"
-
-enum {
-	MOST_SPARES = 64
-};
+#include "spares.h"
 
 /* --- protection domains --- */
 
@@ -189,20 +186,9 @@ static int list_mr(struct shadow_mr *s)
 	return err;
 }
 
-/*
- * Real regions whose keys the process cannot have (names.h). They are held while others
- * are made, as a device may give out first what it has got back last.
- */
-struct spares {
-	struct ibv_mr *mr[MOST_SPARES];
-	unsigned int n;
-	size_t tries;
-};
-
-static void drop_spares(struct spares *spares)
+static int drop_spare(void *mr)
 {
-	while (spares->n)
-		real()->ibv_dereg_mr(spares->mr[--spares->n]);
+	return real()->ibv_dereg_mr(mr);
 }
 
 static void drop_real(struct shadow_mr *s)
@@ -228,16 +214,16 @@ static bool try_mr(struct shadow_mr *s, struct ibv_mr *mr,
 	s->real = mr;
 	if (!mr) {
 		again = spares->n;
-		drop_spares(spares);
+		spares_drop(spares, drop_spare);
 		return again;
 	}
 	err = list_mr(s);
 	again = err == EEXIST && s->kind != MR_IMPORTED &&
 		spares->tries++ < names_told();
-	if (!again || spares->n == MOST_SPARES)
-		drop_spares(spares);
-	if (again) {
-		spares->mr[spares->n++] = mr;
+	if (!again || !spares_have_room(spares))
+		spares_drop(spares, drop_spare);
+	if (again && spares->room) {
+		spares->of[spares->n++] = mr;
 	} else if (err) {
 		drop_real(s);
 		errno = err == EEXIST ? ENOMEM : err;
@@ -259,9 +245,8 @@ static struct ibv_mr *made_mr(struct shadow_mr *s)
 
 #define TRIED_MR(s, call)                         \
 	({                                        \
-		struct spares spares_;            \
+		struct spares spares_ = {};       \
                                                   \
-		spares_.n = spares_.tries = 0;    \
 		while (try_mr(s, call, &spares_)) \
 			;                         \
 		made_mr(s);                       \

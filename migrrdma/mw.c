@@ -7,6 +7,7 @@
 #include "gate.h"
 #include "names.h"
 #include "section.h"
+#include "spares.h"
 
 static int name(struct shadow_context *c, const struct ibv_mw *mw)
 {
@@ -18,6 +19,11 @@ static int name(struct shadow_context *c, const struct ibv_mw *mw)
 	return err;
 }
 
+static int drop_spare(void *mw)
+{
+	return ((struct ibv_mw *)mw)->context->ops.dealloc_mw(mw);
+}
+
 /*
  * A new window's name is its key. One that cannot have its own is kept until there is
  * another.
@@ -25,17 +31,24 @@ static int name(struct shadow_context *c, const struct ibv_mw *mw)
 static struct ibv_mw *alloc(struct shadow_context *c, struct ibv_pd *pd,
 			    enum ibv_mw_type type)
 {
-	struct ibv_mw *mw = c->real->ops.alloc_mw(pd, type), *better = NULL;
-	int err = mw ? name(c, mw) : 0;
+	struct spares spares = {};
+	struct ibv_mw *mw;
+	int err;
 
-	if (err == EEXIST)
-		better = alloc(c, pd, type);
-	if (err) {
-		c->real->ops.dealloc_mw(mw);
-		if (err != EEXIST)
-			errno = err;
-		mw = better;
+	while ((mw = c->real->ops.alloc_mw(pd, type))) {
+		err = name(c, mw);
+		if (err == EEXIST && spares_have_room(&spares)) {
+			spares.of[spares.n++] = mw;
+			continue;
+		}
+		if (err) {
+			drop_spare(mw);
+			errno = err == EEXIST ? ENOMEM : err;
+			mw = NULL;
+		}
+		break;
 	}
+	spares_drop(&spares, drop_spare);
 	return mw;
 }
 

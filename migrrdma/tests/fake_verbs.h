@@ -55,6 +55,9 @@ void fake_next_handle(uint32_t handle);
 /* and so have those after it */
 extern bool fake_same_handle;
 
+/* or the device gives out first what it has got back last, of regions and windows */
+extern bool fake_reuses;
+
 /** fake_alive - how many there are */
 unsigned int fake_alive(enum fake_kind kind);
 

@@ -286,10 +286,10 @@ static struct ibv_mr *new_region(uint32_t index)
 static void test_spares(void)
 {
 	enum {
-		MANY = 150,
-		MOST = 64
+		MANY = 150
 	};
 	struct ibv_mr *mr[MANY], *late;
+	struct ibv_mw *mw;
 	unsigned int alive;
 	uint32_t first;
 
@@ -308,11 +308,25 @@ static void test_spares(void)
 		late = new_region(first);
 		check_own(late, first);
 		CHECK(late->handle == first + MANY);
-		CHECK(fake_last.mrs_at_once == alive + MOST + 1, "%u",
+		CHECK(fake_last.mrs_at_once == alive + MANY + 1 - 10 * i, "%u",
 		      fake_last.mrs_at_once);
 		CHECK(fake_alive(FAKE_MR) == alive + 1);
 		CHECK(!ibv_dereg_mr(late));
 	}
+	/* those that it has got back come first: all of them are held */
+	fake_reuses = true;
+	for (int i = 0; i < 2; i++) {
+		late = new_region(first);
+		check_own(late, first);
+		CHECK(late->handle == first + MANY);
+		CHECK(!ibv_dereg_mr(late));
+		fake_next_handle(first);
+		MUST(mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2));
+		CHECK(fake_alive(FAKE_MR) == alive);
+		CHECK(mw->handle == first + MANY && fake_alive(FAKE_MW) == 1);
+		CHECK(!ibv_dealloc_mw(mw));
+	}
+	fake_reuses = false;
 	/* nor for one without them */
 	fake_fail_later("ibv_reg_mr", EAGAIN, 10);
 	fake_fail_times("ibv_reg_mr", EAGAIN, 2);

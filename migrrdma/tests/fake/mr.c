@@ -222,6 +222,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	ENTER_ERR(mr);
 	if (windows_of(mr))
 		return EBUSY;
+	if (fake_reuses)
+		fake_next_handle(mr->handle);
 	DESTROY(MR, mr);
 	return 0;
 }

@@ -43,6 +43,8 @@ static int dealloc_mw(struct ibv_mw *mw)
 		at = &(*at)->next;
 	*at = (*at)->next;
 	pthread_mutex_unlock(&lock);
+	if (fake_reuses)
+		fake_next_handle(mw->handle);
 	DESTROY(MW, mw);
 	return 0;
 }

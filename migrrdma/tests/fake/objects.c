@@ -66,7 +66,7 @@ void *make(enum fake_kind kind, size_t size)
 	return p;
 }
 
-bool fake_same_handle;
+bool fake_same_handle, fake_reuses;
 
 uint32_t new_handle(void)
 {
