@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Connections that are made after a move: what is told at the daemon's socket, and who is told
+ * Connections that are made after a move: what is told at the daemon's socket
  */
 #include <arpa/inet.h>
 #include <sys/wait.h>
 
-#include "client.h"
-
-#define PEER_GID "fe00::9" /* as to_rtr() has it */
+#include "meet_rig.h"
 
 /* --- the daemon --- */
 
@@ -73,40 +71,6 @@ static void migrd_end(void)
 	MUST(!pthread_join(migrd.thread, NULL));
 	close(migrd.listener);
 	MUST(!unlink(at.sun_path));
-}
-
-/* --- queue pairs --- */
-
-static struct ibv_qp *make(struct ibv_qp **real)
-{
-	struct ibv_qp_init_attr attr = { .send_cq = w.cq,
-					 .recv_cq = w.cq,
-					 .cap = { 6, 1, 2, 1, 14 },
-					 .qp_type = IBV_QPT_RC };
-	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
-
-	MUST(qp);
-	*real = fake_newest(FAKE_QP);
-	return qp;
-}
-
-static void reset(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-
-	MUST(!ibv_modify_qp(qp, &attr, IBV_QP_STATE));
-}
-
-/* the key of the last request that a QP has been given */
-static uint32_t posted(struct ibv_qp *qp, struct ibv_qp *real, uint32_t rkey)
-{
-	uint32_t key;
-
-	CHECK(!write_one(qp, 1, rkey));
-	key = fake_sent(real, fake_sends(real) - 1)->wr.wr.rdma.rkey;
-	fake_finish(real, 1, IBV_WC_SUCCESS);
-	check_polled(w.cq, 1, (uint64_t[]){ 1 }, 1);
-	return key;
 }
 
 /* --- telling --- */
@@ -298,121 +262,6 @@ static void test_child(void)
 	called();
 }
 
-/* --- being told --- */
-
-#define ID "@n1:7:8:1"
-
-static int f;
-
-static void meet(const struct ibv_qp *qp, unsigned int peer)
-{
-	char line[128];
-
-	snprintf(line, sizeof(line), "met %u %u " PEER_GID " " ID "\n",
-		 qp->qp_num, peer);
-	CHECK(does(f, line), "%s", answer);
-}
-
-static void keys(void)
-{
-	CHECK(does(f, "keys " ID "\n"), "%s", answer);
-	CHECK(does(f, "key " ID " 0x7701 0x8802\n"), "%s", answer);
-}
-
-static bool keys_are_known(void)
-{
-	return said(f, "keys " ID "\n", "{\"ok\": false, \"errno\": 16");
-}
-
-static void test_met(void)
-{
-	struct ibv_qp *qp, *real;
-
-	puts("before it is connected");
-	qp = make(&real);
-	keys();
-	meet(qp, PEER_QPN);
-	to_rts(qp);
-	CHECK(posted(qp, real, 0x7701) == 0x8802);
-	CHECK(posted(qp, real, 0x9901) == 0x9901);
-	CHECK(keys_are_known());
-	puts("and again, to the same one");
-	reset(qp);
-	CHECK(keys_are_known());
-	to_rts(qp);
-	CHECK(posted(qp, real, 0x7701) == 0x8802);
-	CHECK(!ibv_destroy_qp(qp));
-	puts("when it is connected already");
-	qp = make(&real);
-	to_rts(qp);
-	CHECK(posted(qp, real, 0x7701) == 0x7701);
-	keys();
-	meet(qp, PEER_QPN);
-	CHECK(posted(qp, real, 0x7701) == 0x8802);
-	CHECK(!ibv_destroy_qp(qp));
-	puts("by others, before and after");
-	qp = make(&real);
-	keys();
-	meet(qp, PEER_QPN);
-	for (unsigned int i = 1; i < 16; i++)
-		meet(qp, PEER_QPN + i);
-	meet(qp, PEER_QPN + 15);
-	to_rts(qp);
-	meet(qp, PEER_QPN + 1);
-	CHECK(posted(qp, real, 0x7701) == 0x8802);
-	CHECK(!ibv_destroy_qp(qp));
-	puts("to another one");
-	qp = make(&real);
-	keys();
-	meet(qp, PEER_QPN + 1);
-	CHECK(keys_are_known());
-	to_rts(qp);
-	CHECK(posted(qp, real, 0x7701) == 0x7701);
-	keys(); /* nobody leads there */
-	CHECK(!ibv_destroy_qp(qp));
-}
-
-static void test_refused(void)
-{
-	static const char *const wrong[] = {
-		"met 1 2 " PEER_GID "\n",
-		"met 1 2 " PEER_GID " " ID " 4\n",
-		"met 16777216 2 " PEER_GID " " ID "\n",
-		"met 1 16777216 " PEER_GID " " ID "\n",
-		"met 1 2 10.0.0.1 " ID "\n",
-		"met 1 2 " PEER_GID " a/b\n",
-		"met 1 2 " PEER_GID " nobody\n",      /* has told no keys */
-		"met 999999 2 " PEER_GID " " ID "\n", /* no QP is that */
-	};
-	char line[128];
-
-	puts("what is refused");
-	keys();
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		CHECK(said(f, wrong[i], "{\"ok\": false, \"errno\": 22"),
-		      "%s%s", wrong[i], answer);
-	snprintf(line, sizeof(line), "met %u 2 " PEER_GID " " ID "\n",
-		 w.qp->qp_num);
-	CHECK(does(f, "suspend 20000\n"));
-	CHECK(said(f, line, "{\"ok\": false, \"errno\": 16"), "%s", answer);
-	CHECK(does(f, "resume\n"));
-	puts("keys all over the table");
-	keys();
-	for (unsigned int i = 0; i < 100; i++) {
-		snprintf(line, sizeof(line), "key " ID " %u 0x8802\n", i << 20);
-		if (!does(f, line))
-			break;
-		CHECK(i < 70);
-	}
-	CHECK(strstr(answer, "\"errno\": 12"), "%s", answer);
-}
-
-static void being_told(void)
-{
-	test_met();
-	test_refused();
-}
-
 int main(void)
 {
 	rig_open();
@@ -420,9 +269,6 @@ int main(void)
 	MUST(!setenv("MIGRD_SOCKET", at.sun_path, 1));
 	migrd_start();
 	world_make();
-	f = dial(); /* whoever hangs up resumes, at some time */
-	puts("somebody else has moved");
-	being_told();
 	test_told();
 	test_again();
 	test_held();
@@ -430,8 +276,6 @@ int main(void)
 	migrd_end();
 	puts("there is no daemon");
 	check_connects(false);
-	being_told();
-	MUST(!close(f));
 	world_destroy();
 	return rig_close();
 }
