@@ -37,17 +37,22 @@ static LIST_HEAD(, call) calls;
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t no_calls = PTHREAD_COND_INITIALIZER;
 
-/* Who is held has none. */
-static bool enlist(struct call *c)
+/* Who is held says nothing, nor who has been replaced since: it is not true any more. */
+static bool is_void(const struct meeting *m)
 {
-	bool held;
+	return layer_is_held() || names_turn() != m->turn;
+}
+
+static bool enlist(struct call *c, const struct meeting *m)
+{
+	bool may;
 
 	pthread_mutex_lock(&calls_lock);
-	held = layer_is_held();
-	if (!held)
+	may = !is_void(m);
+	if (may)
 		LIST_INSERT_HEAD(&calls, c, entry);
 	pthread_mutex_unlock(&calls_lock);
-	return !held;
+	return may;
 }
 
 static void delist(struct call *c)
@@ -170,19 +175,22 @@ static int talk(struct call *c, const char *text, size_t bytes)
 	return !err || err == EPIPE ? hear(c) : err;
 }
 
-/* Return: 0 with an answer; EAGAIN, if it is to be called again; EINTR, if we are held; or why not */
-static int call(struct call *c, const char *text, size_t bytes)
+/*
+ * Return: 0 with an answer; EAGAIN, if it is to be called again; EINTR, if what is to be said is
+ * void; or why not
+ */
+static int call(struct call *c, const struct meeting *m)
 {
 	int err;
 
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0)
 		return errno;
-	if (!enlist(c)) {
+	if (!enlist(c, m)) {
 		close(c->fd);
 		return EINTR;
 	}
-	err = talk(c, text, bytes);
+	err = talk(c, m->text, m->bytes);
 	delist(c);
 	return err || strcmp(c->answer, "busy") ? err : EAGAIN;
 }
@@ -247,8 +255,6 @@ bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
 	m->text = text_of(qp, attr, &m->bytes);
 	m->turn = names_turn();
 	m->qpn = qp->qp.qp_num;
-	if (!m->deadline)
-		m->deadline = clock_ns() + PATIENCE;
 	return m->text;
 }
 
@@ -260,17 +266,17 @@ static bool may_come_back(int err, uint64_t begun)
 	return err == ECONNREFUSED && !is_away && clock_ns() < begun + RESTART;
 }
 
-static int call_again(struct meeting *m, struct call *c)
+static int call_again(const struct meeting *m, struct call *c)
 {
 	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000 };
 	uint64_t begun = clock_ns();
 	int err;
 
 	for (;;) {
-		err = call(c, m->text, m->bytes);
+		err = call(c, m);
 		if (err != EAGAIN && !may_come_back(err, begun))
 			break;
-		if (clock_ns() >= m->deadline)
+		if (clock_ns() >= c->deadline)
 			return ETIMEDOUT;
 		nanosleep(&pause, NULL);
 	}
@@ -280,14 +286,12 @@ static int call_again(struct meeting *m, struct call *c)
 
 void meet_peer(struct meeting *m)
 {
-	struct call c = { .deadline = m->deadline };
+	struct call c = { .deadline = clock_ns() + PATIENCE };
 	int cancel = cancel_off(), err = call_again(m, &c);
 
 	free(m->text);
 	m->text = NULL;
-	m->done = err != EINTR;
-	if (!m->done) /* another host has another clock */
-		m->deadline = 0;
+	m->done = !is_void(m);
 	if (err && m->done)
 		complain(m->qpn, "migrd", strerror(err));
 	else if (m->done && strcmp(c.answer, "met"))

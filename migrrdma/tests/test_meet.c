@@ -3,9 +3,50 @@
  * Connections that are made after a move: what is told at the daemon's socket
  */
 #include <arpa/inet.h>
+#include <poll.h>
 #include <sys/wait.h>
 
 #include "meet_rig.h"
+
+/* --- the thread that tells it --- */
+
+static struct {
+	atomic_bool stays; /* in its pauses */
+	atomic_uint pauses;
+	atomic_uint waits;    /* for a condition of the layer's: the gate's */
+	_Atomic time_t clock; /* is ahead by as much: of another host */
+} teller;
+
+int __real_clock_gettime(clockid_t id, struct timespec *t);
+int __wrap_clock_gettime(clockid_t id, struct timespec *t);
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
+int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *t)
+{
+	int err = __real_clock_gettime(id, t);
+
+	t->tv_sec += teller.clock;
+	return err;
+}
+
+/* Those that are longer are of who is told to wait, and calls again. */
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
+{
+	(void)left;
+	teller.pauses += t->tv_nsec >= 100000000;
+	do {
+		usleep(100);
+	} while (teller.stays && t->tv_nsec >= 100000000);
+	return 0;
+}
+
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock)
+{
+	teller.waits++;
+	return __real_pthread_cond_wait(cond, lock);
+}
 
 /* --- the daemon --- */
 
@@ -14,9 +55,9 @@ static struct migrd {
 	pthread_t thread;
 	int listener;
 	atomic_uint calls, ended; /* those that the process has ended itself */
-	const char *_Atomic says; /* "": nothing, until that; NULL: it hangs up */
+	const char *_Atomic says; /* "": nothing yet; NULL: it hangs up */
 	char heard[4096];	  /* in the last call */
-	enum ibv_qp_state state; /* of the newest QP, when it was heard */
+	enum ibv_qp_state state;  /* of the newest QP, when it was heard */
 } migrd;
 
 static void hear_call(int fd)
@@ -32,18 +73,25 @@ static void hear_call(int fd)
 	migrd.state = fake_state(fake_newest(FAKE_QP));
 }
 
+static bool is_ended(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 static void serve_call(int fd)
 {
 	const char *says;
-	char byte;
 
 	hear_call(fd);
-	says = migrd.says;
 	migrd.calls++;
+	while ((says = migrd.says) && !*says && !is_ended(fd))
+		usleep(100);
 	if (says && !*says)
-		migrd.ended += read(fd, &byte, 1) <= 0;
+		migrd.ended++;
 	else if (says)
-		MUST(write(fd, says, strlen(says)) == (ssize_t)strlen(says));
+		MUST(send(fd, says, strlen(says), MSG_NOSIGNAL) > 0);
 	close(fd);
 }
 
@@ -91,10 +139,7 @@ static void check_heard(const struct ibv_qp *qp, unsigned int turn)
 	CHECK(!strcmp(migrd.heard, text), "%s%s", migrd.heard, text);
 }
 
-/*
- * The daemon was called since the last time: once, or more often, if the layer has closed its
- * gate meanwhile for what was left of a suspension.
- */
+/* how often the daemon was called since the last time */
 static unsigned int called(void)
 {
 	return atomic_exchange(&migrd.calls, 0);
@@ -111,28 +156,28 @@ static void test_told(void)
 	CHECK(!called());
 	qp = make(&real);
 	to_rts(qp);
-	CHECK(called() && migrd.state == IBV_QPS_INIT, "%d", migrd.state);
+	CHECK(called() == 1 && migrd.state == IBV_QPS_INIT, "%d", migrd.state);
 	CHECK(fake_state(real) == IBV_QPS_RTS);
 	check_heard(qp, 1);
 	reset(qp);
 	to_rts(qp);
-	CHECK(called());
+	CHECK(called() == 1);
 	CHECK(!ibv_destroy_qp(qp));
 	world_replace();
 	qp = make(&real);
 	to_rts(qp);
-	CHECK(called());
+	CHECK(called() == 1);
 	check_heard(qp, 2);
 	CHECK(!ibv_destroy_qp(qp));
 }
 
-static void check_connects(bool calls)
+static void check_connects(unsigned int calls)
 {
 	struct ibv_qp *qp, *real;
 
 	qp = make(&real);
 	to_rtr(qp);
-	CHECK(!called() == !calls);
+	CHECK(called() == calls);
 	CHECK(fake_state(real) == IBV_QPS_RTR);
 	CHECK(!ibv_destroy_qp(qp));
 }
@@ -169,9 +214,9 @@ static void test_again(void)
 	check_again(NULL);
 	puts("a refusal, and none of any sense");
 	migrd.says = "failed as nobody is there\n";
-	check_connects(true);
+	check_connects(1);
 	migrd.says = "what?\n";
-	check_connects(true);
+	check_connects(1);
 }
 
 static struct ibv_qp *waits;
@@ -212,16 +257,62 @@ static void begin_to_connect(void)
 	WAIT(migrd.calls);
 }
 
-static void end_to_connect(void)
+/* @calls: since the last time; what is heard in these is what is true now */
+static void end_to_connect(unsigned int calls)
 {
-	migrd.says = "met\n";
-	replace_all();
-	connect_all();
-	resume();
 	MUST(!pthread_join(other.thread, NULL));
 	CHECK(waits->state == IBV_QPS_RTR);
+	CHECK(called() == calls);
+	if (calls)
+		check_heard(waits, names_turn());
 	CHECK(!ibv_destroy_qp(waits));
 	world_look();
+}
+
+static void go_on(void)
+{
+	connect_all();
+	resume();
+}
+
+/* of an object that is made now */
+static uint32_t next_handle(void)
+{
+	struct ibv_pd *probe = ibv_alloc_pd(ctx);
+	uint32_t handle;
+
+	MUST(probe);
+	handle = ((struct ibv_pd *)fake_newest(FAKE_PD))->handle;
+	MUST(!ibv_dealloc_pd(probe));
+	return handle;
+}
+
+static uint32_t
+	nth; /* the new QP for @waits is, of all objects that are replaced */
+
+static void find_nth(void)
+{
+	uint32_t first;
+
+	waits = make(&real_waits);
+	first = next_handle();
+	world_replace();
+	nth = ((struct ibv_qp *)fake_newest(FAKE_QP))->handle - first;
+	CHECK(!ibv_destroy_qp(waits));
+	world_look();
+}
+
+/* On another host, where time is another, too, that one has the number of before by chance. */
+static void replace_elsewhere(void)
+{
+	const struct ibv_qp *real;
+
+	fake_next_handle(real_waits->handle - nth + 1);
+	fake_gids[SGID_INDEX].gid.raw[15] ^= 0x40;
+	teller.clock += 3600;
+	replace_all();
+	real = fake_newest(FAKE_QP);
+	CHECK(real != real_waits && real->qp_num == waits->qp_num);
 }
 
 /* Nothing is open when the process is dumped, nor does anybody wait for a daemon. */
@@ -234,14 +325,69 @@ static void test_held(void)
 	suspend(); /* which does not wait for that */
 	CHECK(!migrd.ended && has_stream());
 	resume();
+	n = teller.waits;
 	hold(100);
 	CHECK(!has_stream());
-	WAIT(migrd.ended == migrd.calls);
-	n = migrd.calls;
-	usleep(50000);
-	CHECK(migrd.calls == n && !connected);
-	end_to_connect();
-	CHECK(called() > n);
+	WAIT(teller.waits > n); /* the thread is at the gate */
+	CHECK(migrd.ended == 1 && called() == 1 && !connected);
+	migrd.says = "met\n";
+	replace_elsewhere();
+	go_on();
+	end_to_connect(1);
+}
+
+static void test_held_in_pause(void)
+{
+	puts("and has not noticed");
+	teller.stays = true;
+	begin_to_connect();
+	migrd.says = "busy\n";
+	teller.pauses = 0;
+	WAIT(teller.pauses);
+	hold(100);
+	migrd.says = "met\n";
+	replace_elsewhere();
+	go_on();
+	CHECK(called() == 1 && !connected);
+	teller.stays = false;
+	end_to_connect(1);
+
+	puts("and has another number");
+	begin_to_connect();
+	called();
+	hold(100);
+	migrd.says = "met\n";
+	replace_all();
+	go_on();
+	end_to_connect(0);
+}
+
+/* It is told once, and anew when its peer has been told what is not true any more. */
+static void test_answered(bool is_held)
+{
+	unsigned int n;
+
+	printf("an answer while it is suspended%s\n",
+	       is_held ? ", and held" : "");
+	begin_to_connect();
+	suspend();
+	n = teller.waits;
+	migrd.says = "met\n";
+	WAIT(teller.waits > n);
+	CHECK(called() == 1 && !connected);
+	if (is_held) {
+		migrd.says = "busy\n";
+		teller.stays = true;
+		CHECK(!layer_hold(LONG, 100, &swapped), "%s", swapped.reason);
+		replace_elsewhere();
+		go_on();
+		WAIT(migrd.calls);
+		migrd.says = "met\n";
+		teller.stays = false;
+	} else {
+		resume();
+	}
+	end_to_connect(is_held ? 2 : 0);
 }
 
 /* What a child has of it would keep its parent from being dumped. */
@@ -257,9 +403,8 @@ static void test_child(void)
 		_exit(has_stream());
 	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
 	CHECK(!status && has_stream());
-	hold(100);
-	end_to_connect();
-	called();
+	migrd.says = "met\n";
+	end_to_connect(1);
 }
 
 int main(void)
@@ -271,11 +416,15 @@ int main(void)
 	world_make();
 	test_told();
 	test_again();
+	find_nth();
 	test_held();
+	test_held_in_pause();
+	test_answered(false);
+	test_answered(true);
 	test_child();
 	migrd_end();
 	puts("there is no daemon");
-	check_connects(false);
+	check_connects(0);
 	world_destroy();
 	return rig_close();
 }
