@@ -37,27 +37,28 @@ static bool is_of(const struct met *m, uint32_t num, const union ibv_gid *gid)
 	return m->num == num && !memcmp(&m->gid, gid, sizeof(*gid));
 }
 
-/* The last one counts. */
+/* The last one counts, of an address and of a process, whatever turn it says it is in. */
 static int add(struct shadow_qp *qp, struct peer *peer, uint32_t num,
 	       const union ibv_gid *gid)
 {
-	struct met *m, *next, *new = calloc(1, sizeof(*new));
+	struct met *m, *next, *new;
 	unsigned int n = 0;
 
-	if (!new)
-		return ENOMEM;
-	new->num = num;
-	new->gid = *gid;
-	peer_lead(&new->peer, peer);
 	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
 		next = STAILQ_NEXT(m, entry);
-		if (is_of(m, num, gid))
+		if (is_of(m, num, gid) || peer_is_same_process(m->peer, peer))
 			forget(qp, m);
 		else
 			n++;
 	}
 	if (n == MOST_MET)
-		forget(qp, STAILQ_FIRST(&qp->met));
+		return ENOSPC;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return ENOMEM;
+	new->num = num;
+	new->gid = *gid;
+	peer_lead(&new->peer, peer);
 	STAILQ_INSERT_TAIL(&qp->met, new, entry);
 	return 0;
 }
@@ -144,6 +145,9 @@ static int meet_qp(uint32_t qpn, struct peer *peer, uint32_t peer_num,
 			err = meet(qp, peer, peer_num, gid);
 		pthread_mutex_unlock(&c->lock);
 	}
+	if (err == ENOSPC)
+		return swap_refuse(s, err, "%d others say to be its peer",
+				   MOST_MET);
 	return err ? swap_refuse(s, err, "no memory for another peer") : 0;
 }
 

@@ -25,6 +25,21 @@ struct peer *peer_find(const char *id)
 	return NULL;
 }
 
+/* without what is behind the last colon */
+static size_t process_bytes(const char *id)
+{
+	const char *turn = strrchr(id, ':');
+
+	return turn ? (size_t)(turn - id) : strlen(id);
+}
+
+bool peer_is_same_process(const struct peer *a, const struct peer *b)
+{
+	size_t n = process_bytes(a->id);
+
+	return process_bytes(b->id) == n && !memcmp(a->id, b->id, n);
+}
+
 struct peer *peer_get(const char *id)
 {
 	struct peer *p = peer_find(id);

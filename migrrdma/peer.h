@@ -22,6 +22,9 @@ struct peer *peer_get(const char *id);
 /** peer_find - the same; NULL if it is new */
 struct peer *peer_find(const char *id);
 
+/** peer_is_same_process - in whichever turn, which is what an ID has behind its last colon */
+bool peer_is_same_process(const struct peer *a, const struct peer *b);
+
 /**
  * peer_lead - a QP leads there from now on, no more to where it did; either may be NULL
  *

@@ -20,19 +20,43 @@ static uint32_t posted(struct ibv_qp *qp, struct ibv_qp *real, uint32_t rkey)
 	return key;
 }
 
-static void meet(const struct ibv_qp *qp, unsigned int peer)
+/* keys of a process of this number, in a turn */
+static const char *id_of(unsigned int process, unsigned int turn)
+{
+	static char id[32];
+
+	snprintf(id, sizeof(id), "@n1:%u:8:%u", process, turn);
+	return id;
+}
+
+static bool tells_keys(const char *id, uint32_t real)
 {
 	char line[128];
 
-	snprintf(line, sizeof(line), "met %u %u " PEER_GID " " ID "\n",
-		 qp->qp_num, peer);
-	CHECK(does(f, line), "%s", answer);
+	snprintf(line, sizeof(line), "keys %s\n", id);
+	if (!does(f, line))
+		return false;
+	snprintf(line, sizeof(line), "key %s 0x7701 %u\n", id, real);
+	return does(f, line);
+}
+
+static bool is_met(const struct ibv_qp *qp, unsigned int peer, const char *id)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "met %u %u " PEER_GID " %s\n", qp->qp_num,
+		 peer, id);
+	return does(f, line);
+}
+
+static void meet(const struct ibv_qp *qp, unsigned int peer)
+{
+	CHECK(is_met(qp, peer, ID), "%s", answer);
 }
 
 static void keys(void)
 {
-	CHECK(does(f, "keys " ID "\n"), "%s", answer);
-	CHECK(does(f, "key " ID " 0x7701 0x8802\n"), "%s", answer);
+	CHECK(tells_keys(ID, 0x8802), "%s", answer);
 }
 
 static bool keys_are_known(void)
@@ -66,17 +90,6 @@ static void test_met(void)
 	meet(qp, PEER_QPN);
 	CHECK(posted(qp, real, 0x7701) == 0x8802);
 	CHECK(!ibv_destroy_qp(qp));
-	puts("by others, before and after");
-	qp = make(&real);
-	keys();
-	meet(qp, PEER_QPN);
-	for (unsigned int i = 1; i < 16; i++)
-		meet(qp, PEER_QPN + i);
-	meet(qp, PEER_QPN + 15);
-	to_rts(qp);
-	meet(qp, PEER_QPN + 1);
-	CHECK(posted(qp, real, 0x7701) == 0x8802);
-	CHECK(!ibv_destroy_qp(qp));
 	puts("to another one");
 	qp = make(&real);
 	keys();
@@ -85,6 +98,38 @@ static void test_met(void)
 	to_rts(qp);
 	CHECK(posted(qp, real, 0x7701) == 0x7701);
 	keys(); /* nobody leads there */
+	CHECK(!ibv_destroy_qp(qp));
+}
+
+/* None of them keeps another one from being heard. */
+static void test_several(void)
+{
+	struct ibv_qp *qp, *real;
+
+	puts("several say so before it is connected");
+	qp = make(&real);
+	for (unsigned int i = 0; i < 16; i++) {
+		CHECK(tells_keys(id_of(i, 1), 0x8802 + (i << 8)));
+		CHECK(is_met(qp, PEER_QPN + i, id_of(i, 1)), "%s", answer);
+	}
+	puts("and one of them again, in other turns");
+	for (unsigned int turn = 2; turn < 20; turn++) {
+		CHECK(tells_keys(id_of(5, turn), 0x4402));
+		CHECK(is_met(qp, PEER_QPN + 100 + turn, id_of(5, turn)));
+	}
+	puts("and one too many");
+	CHECK(tells_keys(id_of(16, 1), 0x5502));
+	CHECK(!is_met(qp, PEER_QPN + 16, id_of(16, 1)));
+	CHECK(strstr(answer, "\"errno\": 28, \"reason\": \"16 others say"),
+	      "%s", answer);
+	CHECK(is_met(qp, PEER_QPN + 1, id_of(16, 1)), "%s", answer);
+	to_rts(qp);
+	CHECK(posted(qp, real, 0x7701) == 0x8802);
+	puts("and another one after that");
+	CHECK(is_met(qp, PEER_QPN + 2, id_of(16, 1)), "%s", answer);
+	CHECK(posted(qp, real, 0x7701) == 0x8802);
+	CHECK(is_met(qp, PEER_QPN, id_of(16, 1)), "%s", answer);
+	CHECK(posted(qp, real, 0x7701) == 0x5502);
 	CHECK(!ibv_destroy_qp(qp));
 }
 
@@ -133,6 +178,7 @@ int main(void)
 	world_make();
 	f = dial(); /* whoever hangs up resumes, at some time */
 	test_met();
+	test_several();
 	test_refused();
 	puts("and has moved");
 	world_replace();
