@@ -46,7 +46,7 @@ static int add(struct shadow_qp *qp, struct peer *peer, uint32_t num,
 
 	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
 		next = STAILQ_NEXT(m, entry);
-		if (is_of(m, num, gid) || peer_is_same_process(m->peer, peer))
+		if (is_of(m, num, gid) || peer_is_of(m->peer, peer_id(peer)))
 			forget(qp, m);
 		else
 			n++;
@@ -101,6 +101,33 @@ static int meet(struct shadow_qp *qp, struct peer *peer, uint32_t num,
 	if (!err)
 		met_adopt(qp);
 	return err;
+}
+
+/* with the lock of its context */
+static void drop_turns(struct shadow_qp *qp, const char *id)
+{
+	struct met *m, *next;
+
+	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
+		next = STAILQ_NEXT(m, entry);
+		if (peer_is_of(m->peer, id) && strcmp(peer_id(m->peer), id))
+			forget(qp, m);
+	}
+}
+
+void met_drop_turns(const char *id)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	gate_lock_contexts();
+	TAILQ_FOREACH (c, &contexts, entry) {
+		pthread_mutex_lock(&c->lock);
+		TAILQ_FOREACH (qp, &c->qps, entry)
+			drop_turns(qp, id);
+		pthread_mutex_unlock(&c->lock);
+	}
+	gate_unlock_contexts();
 }
 
 /* the first one of this number from @qp on */

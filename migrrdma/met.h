@@ -26,6 +26,15 @@
 int layer_met(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
 	      const char *id, struct swap *s);
 
+/**
+ * met_drop_turns - forget what that process has said in other turns than this one
+ *
+ * Its QPs of then, which nobody is connected to yet, have other numbers now.
+ *
+ * Context: as layer_met()
+ */
+void met_drop_turns(const char *id);
+
 /* The following are of the thread that modifies the QP, with its context's lock. */
 
 /** met_adopt - it is connected now, or not: as its record says */

@@ -133,6 +133,53 @@ static void test_several(void)
 	CHECK(!ibv_destroy_qp(qp));
 }
 
+enum {
+	PENDING = 16, /* QPs that are not connected */
+};
+
+static void fill(struct ibv_qp *const *qp, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		CHECK(tells_keys(id_of(i, 9), 0x8802), "%u: %s", i, answer);
+		CHECK(is_met(qp[i % PENDING], PEER_QPN + i, id_of(i, 9)),
+		      "%u: %s", i, answer);
+	}
+}
+
+/* One process has few places for itself, and cannot take those of others. */
+static void test_places(void)
+{
+	struct ibv_qp *qp[PENDING], *real[PENDING];
+
+	puts("the places of one process");
+	for (unsigned int i = 0; i < PENDING; i++)
+		qp[i] = make(&real[i]);
+	for (unsigned int turn = 0; turn < PEER_MOST + 10; turn++) {
+		CHECK(tells_keys(id_of(5, turn), 0x4402), "%s", answer);
+		CHECK(is_met(qp[turn % PENDING], PEER_QPN, id_of(5, turn)));
+	}
+	for (unsigned int i = 0; i < PEER_MOST_TURNS; i++) {
+		CHECK(tells_keys(id_of(7, i), 0x4402 + (i << 8)));
+		CHECK(is_met(qp[i], PEER_QPN, id_of(7, i)), "%s", answer);
+		to_rts(qp[i]);
+	}
+	CHECK(!tells_keys(id_of(7, PEER_MOST_TURNS), 0x4402));
+	CHECK(strstr(answer, "\"errno\": 28") && strstr(answer, "turns"), "%s",
+	      answer);
+	for (unsigned int i = 0; i < PEER_MOST_TURNS; i++) {
+		CHECK(posted(qp[i], real[i], 0x7701) == 0x4402 + (i << 8));
+		reset(qp[i]);
+	}
+	puts("and of all");
+	fill(qp, PEER_MOST);
+	CHECK(!tells_keys(id_of(PEER_MOST, 1), 0x8802));
+	CHECK(strstr(answer, "\"errno\": 28") && strstr(answer, "processes"),
+	      "%s", answer);
+	for (unsigned int i = 0; i < PENDING; i++)
+		CHECK(!ibv_destroy_qp(qp[i]));
+	CHECK(tells_keys(id_of(PEER_MOST, 1), 0x8802), "%s", answer);
+}
+
 static void test_refused(void)
 {
 	static const char *const wrong[] = {
@@ -179,6 +226,7 @@ int main(void)
 	f = dial(); /* whoever hangs up resumes, at some time */
 	test_met();
 	test_several();
+	test_places();
 	test_refused();
 	puts("and has moved");
 	world_replace();
