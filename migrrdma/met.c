@@ -70,6 +70,22 @@ static bool is_connected(const struct shadow_qp *qp)
 	return (qp->attr_mask & both) == both && qp->attr.ah_attr.is_global;
 }
 
+/* One whose peer has moved leads elsewhere, and whoever has its address now is not the peer. */
+static bool leads_as_known(const struct shadow_qp *qp)
+{
+	return !qp->swap.told ||
+	       (qp->swap.peer_num == qp->attr.dest_qp_num &&
+		!memcmp(&qp->swap.peer_gid, &qp->attr.ah_attr.grh.dgid,
+			sizeof(qp->swap.peer_gid)));
+}
+
+/* is it connected to who has said so? */
+static bool is_to(const struct shadow_qp *qp, const struct met *m)
+{
+	return is_of(m, qp->attr.dest_qp_num, &qp->attr.ah_attr.grh.dgid) &&
+	       leads_as_known(qp);
+}
+
 void met_adopt(struct shadow_qp *qp)
 {
 	struct met *m;
@@ -77,8 +93,7 @@ void met_adopt(struct shadow_qp *qp)
 	if (!is_connected(qp))
 		return;
 	STAILQ_FOREACH (m, &qp->met, entry)
-		if (is_of(m, qp->attr.dest_qp_num,
-			  &qp->attr.ah_attr.grh.dgid)) {
+		if (is_to(qp, m)) {
 			peer_lead(&qp->peer, m->peer);
 			atomic_fetch_or(&qp->slow, SLOW_NAMES);
 		}
@@ -87,7 +102,7 @@ void met_adopt(struct shadow_qp *qp)
 
 void met_keep(struct shadow_qp *qp)
 {
-	if (qp->peer && is_connected(qp))
+	if (qp->peer && is_connected(qp) && leads_as_known(qp))
 		add(qp, qp->peer, qp->attr.dest_qp_num,
 		    &qp->attr.ah_attr.grh.dgid);
 }

@@ -180,6 +180,51 @@ static void test_places(void)
 	CHECK(tells_keys(id_of(PEER_MOST, 1), 0x8802), "%s", answer);
 }
 
+/* @num: of the peer, which is elsewhere, or where it was */
+static void move_peer(const struct ibv_qp *qp, unsigned int num,
+		      const char *gid)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "suspend 20000 %u\n", qp->qp_num);
+	CHECK(does(f, line), "%s", answer);
+	snprintf(line, sizeof(line), "replace 20000 %u\n", qp->qp_num);
+	CHECK(does(f, line), "%s", answer);
+	CHECK(tells_keys("n1:7:8", 0x9902));
+	snprintf(line, sizeof(line), "peer %u %u %s n1:7:8\n", qp->qp_num, num,
+		 gid);
+	CHECK(does(f, line), "%s", answer);
+	CHECK(does(f, "connect\n") && does(f, "resume\n"), "%s", answer);
+}
+
+/* @key: that @qp uses after that */
+static void check_moved(unsigned int num, const char *gid, uint32_t key)
+{
+	struct ibv_qp *qp, *real;
+
+	qp = make(&real);
+	to_rts(qp);
+	move_peer(qp, num, gid);
+	real = fake_newest(FAKE_QP);
+	CHECK(posted(qp, real, 0x7701) == 0x9902);
+	CHECK(tells_keys(id_of(9, 1), 0x6602));
+	CHECK(is_met(qp, PEER_QPN, id_of(9, 1)), "%s", answer);
+	CHECK(posted(qp, real, 0x7701) == key);
+	reset(qp);
+	to_rts(qp);
+	CHECK(posted(qp, real, 0x7701) == (key == 0x9902 ? 0x7701 : key));
+	CHECK(!ibv_destroy_qp(qp));
+}
+
+static void test_moved(void)
+{
+	puts("whoever has the address of a peer that has moved");
+	check_moved(PEER_QPN + 1, PEER_GID, 0x9902);
+	check_moved(PEER_QPN, "fe00::8", 0x9902);
+	puts("and one that has come back to it");
+	check_moved(PEER_QPN, PEER_GID, 0x6602);
+}
+
 static void test_refused(void)
 {
 	static const char *const wrong[] = {
@@ -227,6 +272,7 @@ int main(void)
 	test_met();
 	test_several();
 	test_places();
+	test_moved();
 	test_refused();
 	puts("and has moved");
 	world_replace();
