@@ -17,6 +17,7 @@
 #include "tell.h"
 
 #define PATIENCE 20000000000UL /* ns: as long as a peer may be suspended */
+#define HURRY 1000000000UL     /* if others wait for us */
 #define RESTART 5000000000UL   /* in which a daemon is there again */
 
 enum {
@@ -255,6 +256,7 @@ bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
 	m->text = text_of(qp, attr, &m->bytes);
 	m->turn = names_turn();
 	m->qpn = qp->qp.qp_num;
+	m->hurry = gate_is_waited_for();
 	return m->text;
 }
 
@@ -276,17 +278,18 @@ static int call_again(const struct meeting *m, struct call *c)
 		err = call(c, m);
 		if (err != EAGAIN && !may_come_back(err, begun))
 			break;
-		if (clock_ns() >= c->deadline)
-			return ETIMEDOUT;
+		if (m->hurry || clock_ns() >= c->deadline)
+			break;
 		nanosleep(&pause, NULL);
 	}
 	is_away = err == ECONNREFUSED;
-	return err;
+	return err == EAGAIN ? EBUSY : err;
 }
 
 void meet_peer(struct meeting *m)
 {
-	struct call c = { .deadline = clock_ns() + PATIENCE };
+	struct call c = { .deadline =
+				  clock_ns() + (m->hurry ? HURRY : PATIENCE) };
 	int cancel = cancel_off(), err = call_again(m, &c);
 
 	free(m->text);

@@ -27,6 +27,7 @@ struct meeting {
 	uint32_t qpn;
 	unsigned int turn; /* of the keys in it */
 	bool done;	   /* it was said, or cannot be */
+	bool hurry;	   /* others wait for this thread */
 };
 
 /**
@@ -41,7 +42,8 @@ bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
 /**
  * meet_peer - tell it
  *
- * It takes 20 s at most. The QP is not kept from its connection if the peer cannot be told:
+ * It takes 20 s at most, or one, if the thread is within a batch or in another verb, for which a
+ * suspension would have to wait. The QP is not kept from its connection if the peer cannot be told:
  * stderr says so once.
  *
  * Context: not within the gate, which may be closed meanwhile. It ends when the process is held,

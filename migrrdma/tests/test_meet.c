@@ -6,7 +6,10 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include "clock.h"
 #include "meet_rig.h"
+
+#define SECOND 1000000000UL /* ns */
 
 /* --- the thread that tells it --- */
 
@@ -219,6 +222,33 @@ static void test_again(void)
 	check_connects(1);
 }
 
+/* @says: when it has been called within a batch, which others wait for */
+static void check_in_batch(const char *says)
+{
+	struct ibv_qp *of_batch, *qp, *real;
+	uint64_t begun = clock_ns();
+
+	of_batch = new_qp_ex(IBV_QPT_RC, w.cq, EX_OPS, &real);
+	qp = make(&real);
+	migrd.says = says;
+	migrd.ended = 0;
+	ibv_wr_start(ibv_qp_to_qp_ex(of_batch));
+	to_rtr(qp);
+	ibv_wr_abort(ibv_qp_to_qp_ex(of_batch));
+	CHECK(called() == 1 && clock_ns() < begun + 10 * SECOND);
+	WAIT(migrd.ended == !*says);
+	CHECK(fake_state(real) == IBV_QPS_RTR);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_qp(of_batch));
+}
+
+static void test_in_batch(void)
+{
+	puts("in a batch");
+	check_in_batch("met\n");
+	check_in_batch("busy\n");
+	check_in_batch("");
+}
+
 static struct ibv_qp *waits;
 static atomic_bool connected;
 
@@ -328,7 +358,7 @@ static void test_held(void)
 	n = teller.waits;
 	hold(100);
 	CHECK(!has_stream());
-	WAIT(teller.waits > n); /* the thread is at the gate */
+	WAIT(teller.waits > n && migrd.ended); /* it is at the gate */
 	CHECK(migrd.ended == 1 && called() == 1 && !connected);
 	migrd.says = "met\n";
 	replace_elsewhere();
@@ -356,6 +386,7 @@ static void test_held_in_pause(void)
 	begin_to_connect();
 	called();
 	hold(100);
+	WAIT(migrd.ended);
 	migrd.says = "met\n";
 	replace_all();
 	go_on();
@@ -416,6 +447,7 @@ int main(void)
 	world_make();
 	test_told();
 	test_again();
+	test_in_batch();
 	find_nth();
 	test_held();
 	test_held_in_pause();
