@@ -16,9 +16,10 @@
 static struct {
 	atomic_bool stays; /* in its pauses */
 	atomic_uint pauses;
-	atomic_uint waits;    /* for a condition of the layer's: the gate's */
+	atomic_uint waits;    /* at the gate */
 	_Atomic time_t clock; /* is ahead by as much: of another host */
 } teller;
+static _Thread_local bool is_teller;
 
 int __real_clock_gettime(clockid_t id, struct timespec *t);
 int __wrap_clock_gettime(clockid_t id, struct timespec *t);
@@ -47,7 +48,7 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock)
 {
-	teller.waits++;
+	teller.waits += is_teller;
 	return __real_pthread_cond_wait(cond, lock);
 }
 
@@ -174,6 +175,37 @@ static void test_told(void)
 	CHECK(!ibv_destroy_qp(qp));
 }
 
+static void *changes_rights(void *arg)
+{
+	for (unsigned int i = 0; i < 200; i++)
+		CHECK(!ibv_rereg_mr(arg, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL,
+				    0,
+				    IBV_ACCESS_LOCAL_WRITE |
+					    (i % 2 ? IBV_ACCESS_REMOTE_WRITE
+						   : 0)));
+	return arg;
+}
+
+/* for the thread sanitizer */
+static void test_changed(void)
+{
+	struct ibv_qp *qp, *real;
+	struct ibv_mr *mr;
+	pthread_t thread;
+
+	puts("while another thread changes what peers may do");
+	MUST(mr = ibv_reg_mr(pd, w.memory, sizeof(w.memory), 0));
+	MUST(!pthread_create(&thread, NULL, changes_rights, mr));
+	for (unsigned int i = 0; i < 20; i++) {
+		qp = make(&real);
+		to_rts(qp);
+		CHECK(!ibv_destroy_qp(qp));
+	}
+	MUST(!pthread_join(thread, NULL));
+	CHECK(!ibv_dereg_mr(mr));
+	called();
+}
+
 static void check_connects(unsigned int calls)
 {
 	struct ibv_qp *qp, *real;
@@ -254,6 +286,7 @@ static atomic_bool connected;
 
 static void *connects(void *arg)
 {
+	is_teller = true;
 	to_rtr(waits);
 	connected = true;
 	return arg;
@@ -446,6 +479,7 @@ int main(void)
 	migrd_start();
 	world_make();
 	test_told();
+	test_changed();
 	test_again();
 	test_in_batch();
 	find_nth();
