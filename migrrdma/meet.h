@@ -44,7 +44,7 @@ bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
  *
  * It takes 20 s at most, or one, if the thread is within a batch or in another verb, for which a
  * suspension would have to wait. The QP is not kept from its connection if the peer cannot be told:
- * stderr says so once.
+ * stderr says so, once after a move.
  *
  * Context: not within the gate, which may be closed meanwhile. It ends when the process is held,
  * or its keys are others than what is to be said. In any case it is to be asked once more

@@ -2,8 +2,6 @@
 /*
  * Connections that are made after a move: what is told at the daemon's socket
  */
-#include <arpa/inet.h>
-#include <poll.h>
 #include <sys/wait.h>
 
 #include "clock.h"
@@ -11,143 +9,7 @@
 
 #define SECOND 1000000000UL /* ns */
 
-/* --- the thread that tells it --- */
-
-static struct {
-	atomic_bool stays; /* in its pauses */
-	atomic_uint pauses;
-	atomic_uint waits;    /* at the gate */
-	_Atomic time_t clock; /* is ahead by as much: of another host */
-} teller;
-static _Thread_local bool is_teller;
-
-int __real_clock_gettime(clockid_t id, struct timespec *t);
-int __wrap_clock_gettime(clockid_t id, struct timespec *t);
-int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
-int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock);
-int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock);
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *t)
-{
-	int err = __real_clock_gettime(id, t);
-
-	t->tv_sec += teller.clock;
-	return err;
-}
-
-/* Those that are longer are of who is told to wait, and calls again. */
-int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
-{
-	(void)left;
-	teller.pauses += t->tv_nsec >= 100000000;
-	do {
-		usleep(100);
-	} while (teller.stays && t->tv_nsec >= 100000000);
-	return 0;
-}
-
-int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock)
-{
-	teller.waits += is_teller;
-	return __real_pthread_cond_wait(cond, lock);
-}
-
-/* --- the daemon --- */
-
-static struct sockaddr_un at = { .sun_family = AF_UNIX };
-static struct migrd {
-	pthread_t thread;
-	int listener;
-	atomic_uint calls, ended; /* those that the process has ended itself */
-	const char *_Atomic says; /* "": nothing yet; NULL: it hangs up */
-	char heard[4096];	  /* in the last call */
-	enum ibv_qp_state state;  /* of the newest QP, when it was heard */
-} migrd;
-
-static void hear_call(int fd)
-{
-	size_t n = 0;
-	ssize_t got;
-
-	do {
-		got = read(fd, migrd.heard + n, sizeof(migrd.heard) - 1 - n);
-		n += got > 0 ? (size_t)got : 0;
-		migrd.heard[n] = 0;
-	} while (got > 0 && !strstr(migrd.heard, "\nend\n"));
-	migrd.state = fake_state(fake_newest(FAKE_QP));
-}
-
-static bool is_ended(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
-
-	return poll(&p, 1, 0) > 0;
-}
-
-static void serve_call(int fd)
-{
-	const char *says;
-
-	hear_call(fd);
-	migrd.calls++;
-	while ((says = migrd.says) && !*says && !is_ended(fd))
-		usleep(100);
-	if (says && !*says)
-		migrd.ended++;
-	else if (says)
-		MUST(send(fd, says, strlen(says), MSG_NOSIGNAL) > 0);
-	close(fd);
-}
-
-static void *serve_calls(void *arg)
-{
-	int fd;
-
-	while ((fd = accept(migrd.listener, NULL, NULL)) >= 0)
-		serve_call(fd);
-	return arg;
-}
-
-static void migrd_start(void)
-{
-	migrd.listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	MUST(migrd.listener >= 0 &&
-	     !bind(migrd.listener, (struct sockaddr *)&at, sizeof(at)) &&
-	     !listen(migrd.listener, 4));
-	MUST(!pthread_create(&migrd.thread, NULL, serve_calls, NULL));
-}
-
-static void migrd_end(void)
-{
-	shutdown(migrd.listener, SHUT_RDWR);
-	MUST(!pthread_join(migrd.thread, NULL));
-	close(migrd.listener);
-	MUST(!unlink(at.sun_path));
-}
-
 /* --- telling --- */
-
-/* what is heard of this one, with the turn of its keys */
-static void check_heard(const struct ibv_qp *qp, unsigned int turn)
-{
-	const struct ibv_mr *real = fake_newest(FAKE_MR);
-	char gid[INET6_ADDRSTRLEN], text[512];
-	union ibv_gid own;
-
-	MUST(!ibv_query_gid(ctx, 1, SGID_INDEX, &own));
-	inet_ntop(AF_INET6, own.raw, gid, sizeof(gid));
-	snprintf(text, sizeof(text),
-		 "meet %u %s %u " PEER_GID " %u\nkey %u %u\nend\n", qp->qp_num,
-		 gid, PEER_QPN, turn, w.mr->rkey, real->rkey);
-	CHECK(real->rkey != w.mr->rkey);
-	CHECK(!strcmp(migrd.heard, text), "%s%s", migrd.heard, text);
-}
-
-/* how often the daemon was called since the last time */
-static unsigned int called(void)
-{
-	return atomic_exchange(&migrd.calls, 0);
-}
 
 static void test_told(void)
 {
@@ -204,17 +66,6 @@ static void test_changed(void)
 	MUST(!pthread_join(thread, NULL));
 	CHECK(!ibv_dereg_mr(mr));
 	called();
-}
-
-static void check_connects(unsigned int calls)
-{
-	struct ibv_qp *qp, *real;
-
-	qp = make(&real);
-	to_rtr(qp);
-	CHECK(called() == calls);
-	CHECK(fake_state(real) == IBV_QPS_RTR);
-	CHECK(!ibv_destroy_qp(qp));
 }
 
 static void *says_met(void *arg)
@@ -281,57 +132,6 @@ static void test_in_batch(void)
 	check_in_batch("");
 }
 
-static struct ibv_qp *waits;
-static atomic_bool connected;
-
-static void *connects(void *arg)
-{
-	is_teller = true;
-	to_rtr(waits);
-	connected = true;
-	return arg;
-}
-
-/* Is there a connection to the daemon? */
-static bool has_stream(void)
-{
-	struct sockaddr_un to;
-	socklen_t n;
-
-	for (int fd = 3; fd < 1000; fd++) {
-		n = sizeof(to);
-		if (!getpeername(fd, (struct sockaddr *)&to, &n) &&
-		    to.sun_family == AF_UNIX &&
-		    !strcmp(to.sun_path, at.sun_path))
-			return true;
-	}
-	return false;
-}
-
-static struct ibv_qp *real_waits;
-
-static void begin_to_connect(void)
-{
-	migrd.says = "";
-	migrd.calls = migrd.ended = 0;
-	connected = false;
-	waits = make(&real_waits);
-	MUST(!pthread_create(&other.thread, NULL, connects, NULL));
-	WAIT(migrd.calls);
-}
-
-/* @calls: since the last time; what is heard in these is what is true now */
-static void end_to_connect(unsigned int calls)
-{
-	MUST(!pthread_join(other.thread, NULL));
-	CHECK(waits->state == IBV_QPS_RTR);
-	CHECK(called() == calls);
-	if (calls)
-		check_heard(waits, names_turn());
-	CHECK(!ibv_destroy_qp(waits));
-	world_look();
-}
-
 static void go_on(void)
 {
 	connect_all();
@@ -386,11 +186,11 @@ static void test_held(void)
 	puts("a process that is held");
 	begin_to_connect();
 	suspend(); /* which does not wait for that */
-	CHECK(!migrd.ended && has_stream());
+	CHECK(!migrd.ended && stream() >= 0);
 	resume();
 	n = teller.waits;
 	hold(100);
-	CHECK(!has_stream());
+	CHECK(stream() < 0);
 	WAIT(teller.waits > n && migrd.ended); /* it is at the gate */
 	CHECK(migrd.ended == 1 && called() == 1 && !connected);
 	migrd.says = "met\n";
@@ -464,9 +264,9 @@ static void test_child(void)
 	begin_to_connect();
 	pid = fork();
 	if (!pid)
-		_exit(has_stream());
+		_exit(stream() >= 0);
 	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
-	CHECK(!status && has_stream());
+	CHECK(!status && stream() >= 0);
 	migrd.says = "met\n";
 	end_to_connect(1);
 }
@@ -474,8 +274,6 @@ static void test_child(void)
 int main(void)
 {
 	rig_open();
-	snprintf(at.sun_path, sizeof(at.sun_path), "%s/migrd", dir);
-	MUST(!setenv("MIGRD_SOCKET", at.sun_path, 1));
 	migrd_start();
 	world_make();
 	test_told();
