@@ -196,8 +196,10 @@ static int talk(struct call *c, const char *text, size_t bytes)
 	struct sockaddr_un addr;
 	int err = address(&addr);
 
+	pthread_mutex_lock(&calls_lock); /* others may look at it */
 	if (!err && connect(c->fd, (struct sockaddr *)&addr, sizeof(addr)))
 		err = errno;
+	pthread_mutex_unlock(&calls_lock);
 	if (!err)
 		err = put(c, text, bytes);
 	/* it may have said why it hears no more */

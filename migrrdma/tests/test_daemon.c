@@ -37,7 +37,7 @@ static void check_complaint(const char *reason)
 
 static void test_complaint(void)
 {
-	char refused[600];
+	static char refused[600];
 
 	puts("the longest answer");
 	snprintf(refused, sizeof(refused), "failed %0511d\n", 7);
