@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "events.h"
 #include "gate.h"
+#include "met.h"
 #include "peer.h"
 #include "presetup.h"
 #include "rebind.h"
@@ -74,11 +75,16 @@ static int check_peer(const struct peer *peer, struct swap *s)
 /* Nobody looks at them. Of those who have told theirs in vain there are few at a time. */
 static int forget_unused(const char *id, struct swap *s)
 {
+	const char *lack;
 	struct peer *peer;
 
+	met_drop_turns(id);
 	if (sections_wait(clock_ns() + SOON))
 		peers_drop_unused();
-	peer = peer_has_place(id) ? peer_get(id) : NULL;
+	lack = peer_lacks_place(id);
+	if (lack)
+		return swap_refuse(s, ENOSPC, "%s", lack);
+	peer = peer_get(id);
 	if (peer && peer_is_used(peer))
 		return swap_refuse(s, EBUSY, "a QP leads there");
 	return peer && !peer_forget_keys(peer)

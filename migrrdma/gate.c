@@ -107,7 +107,7 @@ void gate_end_batch(void)
 }
 
 /* A batch of the provider's is a section. */
-static bool is_waited_for(void)
+bool gate_is_waited_for(void)
 {
 	return own.depth > 1 || own.batches || own_section.depth > 0;
 }
@@ -115,14 +115,14 @@ static bool is_waited_for(void)
 static bool yields_to_us(void)
 {
 	return gate.yields == TO_ALL ||
-	       (gate.yields == TO_WAITED_FOR && is_waited_for());
+	       (gate.yields == TO_WAITED_FOR && gate_is_waited_for());
 }
 
 /* Who is waited for may have what those within wait for. */
 static bool is_kept(void)
 {
 	return gate.closed ||
-	       (gate.closing && !is_waited_for() && gate.yields != TO_ALL);
+	       (gate.closing && !gate_is_waited_for() && gate.yields != TO_ALL);
 }
 
 void gate_enter_with(const bool *suspended)

@@ -47,6 +47,9 @@ void gate_enter_with(const bool *suspended);
 void gate_begin_batch(void);
 void gate_end_batch(void);
 
+/* within the gate: do others wait for more of this thread, a batch, or a verb around this one? */
+bool gate_is_waited_for(void);
+
 /* in the list of the context, or not any more */
 #define LINK(ctx, list, obj)                                   \
 	do {                                                   \

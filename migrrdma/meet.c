@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,16 +18,21 @@
 #include "tell.h"
 
 #define PATIENCE 20000000000UL /* ns: as long as a peer may be suspended */
+#define HURRY 1000000000UL     /* if others wait for us */
 #define RESTART 5000000000UL   /* in which a daemon is there again */
 
 enum {
 	AGAIN_MS = 200, /* after which who is busy is told again */
-	ANSWER_BYTES = 512,
+	LOOK_MS =
+		1000, /* after which it is looked whether it is still that file */
+	ANSWER_BYTES = 1024,
 };
 
 /* a connection to the daemon */
 struct call {
 	int fd;
+	struct stat
+		file; /* the program may close it, and have another one there */
 	uint64_t deadline;
 	char answer[ANSWER_BYTES]; /* without its end */
 	LIST_ENTRY(call) entry;
@@ -37,24 +43,45 @@ static LIST_HEAD(, call) calls;
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t no_calls = PTHREAD_COND_INITIALIZER;
 
-/* Who is held has none. */
-static bool enlist(struct call *c)
+/* Who is held says nothing, nor who has been replaced since: it is not true any more. */
+static bool is_void(const struct meeting *m)
 {
-	bool held;
+	return layer_is_held() || names_turn() != m->turn;
+}
+
+static bool is_ours(const struct call *c)
+{
+	struct stat now;
+
+	return !fstat(c->fd, &now) && now.st_dev == c->file.st_dev &&
+	       now.st_ino == c->file.st_ino;
+}
+
+static int open_socket(struct call *c)
+{
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return c->fd < 0 || fstat(c->fd, &c->file) ? errno : 0;
+}
+
+/* Return: 0; EINTR, if what is to be said is void; or why there is none */
+static int enlist(struct call *c, const struct meeting *m)
+{
+	int err;
 
 	pthread_mutex_lock(&calls_lock);
-	held = layer_is_held();
-	if (!held)
+	err = is_void(m) ? EINTR : open_socket(c);
+	if (!err)
 		LIST_INSERT_HEAD(&calls, c, entry);
 	pthread_mutex_unlock(&calls_lock);
-	return !held;
+	return err;
 }
 
 static void delist(struct call *c)
 {
 	pthread_mutex_lock(&calls_lock);
 	LIST_REMOVE(c, entry);
-	close(c->fd);
+	if (is_ours(c))
+		close(c->fd);
 	if (LIST_EMPTY(&calls))
 		pthread_cond_broadcast(&no_calls);
 	pthread_mutex_unlock(&calls_lock);
@@ -66,7 +93,8 @@ void meet_hang_up(void)
 
 	pthread_mutex_lock(&calls_lock);
 	LIST_FOREACH (c, &calls, entry)
-		shutdown(c->fd, SHUT_RDWR);
+		if (is_ours(c))
+			shutdown(c->fd, SHUT_RDWR);
 	while (!LIST_EMPTY(&calls))
 		pthread_cond_wait(&no_calls, &calls_lock);
 	pthread_mutex_unlock(&calls_lock);
@@ -77,7 +105,8 @@ void meet_in_child(void)
 	struct call *c;
 
 	LIST_FOREACH (c, &calls, entry)
-		close(c->fd);
+		if (is_ours(c))
+			close(c->fd);
 	LIST_INIT(&calls);
 	unlock_in_child(&calls_lock);
 	pthread_cond_init(&no_calls, NULL);
@@ -87,11 +116,12 @@ void meet_in_child(void)
 static int wait_for(const struct call *c, short events)
 {
 	struct pollfd p = { .fd = c->fd, .events = events };
-	uint64_t now = clock_ns();
+	uint64_t now = clock_ns(), ms;
 
 	if (now >= c->deadline)
 		return ETIMEDOUT;
-	poll(&p, 1, (int)((c->deadline - now) / 1000000) + 1);
+	ms = (c->deadline - now) / 1000000 + 1;
+	poll(&p, 1, ms < LOOK_MS ? (int)ms : LOOK_MS);
 	return 0;
 }
 
@@ -114,7 +144,9 @@ static int put(const struct call *c, const char *text, size_t bytes)
 	int err;
 
 	while (bytes) {
-		n = send(c->fd, text, bytes, MSG_NOSIGNAL);
+		if (!is_ours(c))
+			return EBADF;
+		n = send(c->fd, text, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n >= 0) {
 			text += n;
 			bytes -= (size_t)n;
@@ -137,7 +169,9 @@ static int hear(struct call *c)
 	int err;
 
 	while (at < sizeof(c->answer)) {
-		n = recv(c->fd, c->answer + at, 1, 0);
+		if (!is_ours(c))
+			return EBADF;
+		n = recv(c->fd, c->answer + at, 1, MSG_DONTWAIT);
 		if (n > 0 && c->answer[at] == '\n') {
 			c->answer[at] = 0;
 			return 0;
@@ -162,47 +196,65 @@ static int talk(struct call *c, const char *text, size_t bytes)
 	struct sockaddr_un addr;
 	int err = address(&addr);
 
+	pthread_mutex_lock(&calls_lock); /* others may look at it */
 	if (!err && connect(c->fd, (struct sockaddr *)&addr, sizeof(addr)))
 		err = errno;
+	pthread_mutex_unlock(&calls_lock);
 	if (!err)
 		err = put(c, text, bytes);
 	/* it may have said why it hears no more */
 	return !err || err == EPIPE ? hear(c) : err;
 }
 
-/* Return: 0 with an answer; EAGAIN, if it is to be called again; EINTR, if we are held; or why not */
-static int call(struct call *c, const char *text, size_t bytes)
+/*
+ * Return: 0 with an answer; EAGAIN, if it is to be called again; EINTR, if what is to be said is
+ * void; or why not
+ */
+static int call(struct call *c, const struct meeting *m)
 {
-	int err;
+	int err = enlist(c, m);
 
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0)
-		return errno;
-	if (!enlist(c)) {
-		close(c->fd);
-		return EINTR;
-	}
-	err = talk(c, text, bytes);
+	*c->answer = 0;
+	if (err)
+		return err;
+	err = talk(c, m->text, m->bytes);
 	delist(c);
 	return err || strcmp(c->answer, "busy") ? err : EAGAIN;
 }
 
-static void complain(uint32_t qpn, const char *who, const char *reason)
+/* once in a turn */
+static void complain(uint32_t qpn, unsigned int turn, const char *who,
+		     const char *reason)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_uint said;
 
-	if (!atomic_flag_test_and_set(&said))
+	if (atomic_exchange(&said, turn) != turn)
 		fprintf(stderr,
 			"libmigrrdma: QP 0x%06x: its peer does not know what keys "
 			"are since a move: %s: %s\n",
 			qpn, who, reason);
 }
 
+/* Return: is there something to be said? */
+static bool write_text(FILE *f, const struct shadow_qp *qp,
+		       const union ibv_gid *gid, const struct ibv_qp_attr *a)
+{
+	char own[INET6_ADDRSTRLEN], peer[INET6_ADDRSTRLEN];
+	bool any;
+
+	inet_ntop(AF_INET6, gid->raw, own, sizeof(own));
+	inet_ntop(AF_INET6, a->ah_attr.grh.dgid.raw, peer, sizeof(peer));
+	fprintf(f, "meet %u %s %u %s %u\n", qp->qp.qp_num, own, a->dest_qp_num,
+		peer, names_turn());
+	any = tell_other_keys(f);
+	fprintf(f, "end\n");
+	return any;
+}
+
 /* what is to be said, to be freed; NULL if that is nothing, or there is no memory */
 static char *text_of(const struct shadow_qp *qp, const struct ibv_qp_attr *a,
 		     size_t *bytes)
 {
-	char own[INET6_ADDRSTRLEN], peer[INET6_ADDRSTRLEN];
 	union ibv_gid gid;
 	char *text = NULL;
 	bool any;
@@ -213,15 +265,11 @@ static char *text_of(const struct shadow_qp *qp, const struct ibv_qp_attr *a,
 				  a->ah_attr.grh.sgid_index, &gid))
 		return NULL; /* so there is no RTR either */
 	f = open_memstream(&text, bytes);
-	if (!f)
-		return NULL;
-	inet_ntop(AF_INET6, gid.raw, own, sizeof(own));
-	inet_ntop(AF_INET6, a->ah_attr.grh.dgid.raw, peer, sizeof(peer));
-	fprintf(f, "meet %u %s %u %s %u\n", qp->qp.qp_num, own, a->dest_qp_num,
-		peer, names_turn());
-	any = tell_other_keys(f);
-	fprintf(f, "end\n");
-	if (!fclose(f) && any)
+	any = f && write_text(f, qp, &gid, a);
+	if (!f || fclose(f))
+		complain(qp->qp.qp_num, names_turn(), "libmigrrdma",
+			 strerror(ENOMEM));
+	else if (any)
 		return text;
 	free(text);
 	return NULL;
@@ -247,50 +295,64 @@ bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
 	m->text = text_of(qp, attr, &m->bytes);
 	m->turn = names_turn();
 	m->qpn = qp->qp.qp_num;
-	if (!m->deadline)
-		m->deadline = clock_ns() + PATIENCE;
+	m->hurry = gate_is_waited_for();
 	return m->text;
 }
 
-/* a daemon that is not there, which others have found, too, is not waited for */
-static atomic_bool is_away;
+/* the turn in which nobody has answered others, or is there; 0: none */
+static atomic_uint away;
 
-static bool may_come_back(int err, uint64_t begun)
+static void note(const struct meeting *m, int err, bool heard)
 {
-	return err == ECONNREFUSED && !is_away && clock_ns() < begun + RESTART;
+	if (!err || heard)
+		away = 0;
+	else if (err == ECONNREFUSED ||
+		 (!m->hurry && (err == ETIMEDOUT || err == EAGAIN)))
+		away = m->turn;
 }
 
-static int call_again(struct meeting *m, struct call *c)
+/* @refused: when it was not there for the first time, or 0 */
+static bool may_answer(int err, uint64_t refused)
+{
+	return err == EAGAIN ||
+	       (err == ECONNREFUSED && clock_ns() < refused + RESTART);
+}
+
+/* One that others have found to be away is not waited for, until it says something. */
+static int call_again(const struct meeting *m, struct call *c)
 {
 	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000 };
-	uint64_t begun = clock_ns();
+	bool heard = false, once = m->hurry || away == m->turn;
+	uint64_t begun = clock_ns(), refused = 0;
 	int err;
 
 	for (;;) {
-		err = call(c, m->text, m->bytes);
-		if (err != EAGAIN && !may_come_back(err, begun))
+		c->deadline = begun + (once ? HURRY : PATIENCE);
+		err = call(c, m);
+		heard |= err == EAGAIN && *c->answer;
+		once = m->hurry || (once && !heard);
+		if (err == ECONNREFUSED && !refused)
+			refused = clock_ns();
+		if (once || !may_answer(err, refused) ||
+		    clock_ns() >= begun + PATIENCE)
 			break;
-		if (clock_ns() >= m->deadline)
-			return ETIMEDOUT;
 		nanosleep(&pause, NULL);
 	}
-	is_away = err == ECONNREFUSED;
-	return err;
+	note(m, err, heard);
+	return err == EAGAIN ? EBUSY : err;
 }
 
 void meet_peer(struct meeting *m)
 {
-	struct call c = { .deadline = m->deadline };
+	struct call c = {};
 	int cancel = cancel_off(), err = call_again(m, &c);
 
 	free(m->text);
 	m->text = NULL;
-	m->done = err != EINTR;
-	if (!m->done) /* another host has another clock */
-		m->deadline = 0;
+	m->done = !is_void(m);
 	if (err && m->done)
-		complain(m->qpn, "migrd", strerror(err));
+		complain(m->qpn, m->turn, "migrd", strerror(err));
 	else if (m->done && strcmp(c.answer, "met"))
-		complain(m->qpn, "migrd says", c.answer);
+		complain(m->qpn, m->turn, "migrd says", c.answer);
 	cancel_back(cancel);
 }

@@ -27,7 +27,7 @@ struct meeting {
 	uint32_t qpn;
 	unsigned int turn; /* of the keys in it */
 	bool done;	   /* it was said, or cannot be */
-	uint64_t deadline;
+	bool hurry;	   /* others wait for this thread */
 };
 
 /**
@@ -42,11 +42,13 @@ bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
 /**
  * meet_peer - tell it
  *
- * It takes 20 s at most. The QP is not kept from its connection if the peer cannot be told:
- * stderr says so once.
+ * It takes 20 s at most, or one, if the thread is within a batch or in another verb, for which a
+ * suspension would have to wait. The QP is not kept from its connection if the peer cannot be told:
+ * stderr says so, once after a move.
  *
- * Context: not within the gate, which may be closed meanwhile; whoever holds the process
- * ends it, and then it is to be asked once more whether it is due
+ * Context: not within the gate, which may be closed meanwhile. It ends when the process is held,
+ * or its keys are others than what is to be said. In any case it is to be asked once more
+ * whether it is due: with the keys of then, if the QP has the number of before in reality, too
  */
 void meet_peer(struct meeting *m);
 

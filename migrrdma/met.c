@@ -37,27 +37,28 @@ static bool is_of(const struct met *m, uint32_t num, const union ibv_gid *gid)
 	return m->num == num && !memcmp(&m->gid, gid, sizeof(*gid));
 }
 
-/* The last one counts. */
+/* The last one counts, of an address and of a process, whatever turn it says it is in. */
 static int add(struct shadow_qp *qp, struct peer *peer, uint32_t num,
 	       const union ibv_gid *gid)
 {
-	struct met *m, *next, *new = calloc(1, sizeof(*new));
+	struct met *m, *next, *new;
 	unsigned int n = 0;
 
-	if (!new)
-		return ENOMEM;
-	new->num = num;
-	new->gid = *gid;
-	peer_lead(&new->peer, peer);
 	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
 		next = STAILQ_NEXT(m, entry);
-		if (is_of(m, num, gid))
+		if (is_of(m, num, gid) || peer_is_of(m->peer, peer_id(peer)))
 			forget(qp, m);
 		else
 			n++;
 	}
 	if (n == MOST_MET)
-		forget(qp, STAILQ_FIRST(&qp->met));
+		return ENOSPC;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return ENOMEM;
+	new->num = num;
+	new->gid = *gid;
+	peer_lead(&new->peer, peer);
 	STAILQ_INSERT_TAIL(&qp->met, new, entry);
 	return 0;
 }
@@ -69,6 +70,22 @@ static bool is_connected(const struct shadow_qp *qp)
 	return (qp->attr_mask & both) == both && qp->attr.ah_attr.is_global;
 }
 
+/* One whose peer has moved leads elsewhere, and whoever has its address now is not the peer. */
+static bool leads_as_known(const struct shadow_qp *qp)
+{
+	return !qp->swap.told ||
+	       (qp->swap.peer_num == qp->attr.dest_qp_num &&
+		!memcmp(&qp->swap.peer_gid, &qp->attr.ah_attr.grh.dgid,
+			sizeof(qp->swap.peer_gid)));
+}
+
+/* is it connected to who has said so? */
+static bool is_to(const struct shadow_qp *qp, const struct met *m)
+{
+	return is_of(m, qp->attr.dest_qp_num, &qp->attr.ah_attr.grh.dgid) &&
+	       leads_as_known(qp);
+}
+
 void met_adopt(struct shadow_qp *qp)
 {
 	struct met *m;
@@ -76,8 +93,7 @@ void met_adopt(struct shadow_qp *qp)
 	if (!is_connected(qp))
 		return;
 	STAILQ_FOREACH (m, &qp->met, entry)
-		if (is_of(m, qp->attr.dest_qp_num,
-			  &qp->attr.ah_attr.grh.dgid)) {
+		if (is_to(qp, m)) {
 			peer_lead(&qp->peer, m->peer);
 			atomic_fetch_or(&qp->slow, SLOW_NAMES);
 		}
@@ -86,7 +102,7 @@ void met_adopt(struct shadow_qp *qp)
 
 void met_keep(struct shadow_qp *qp)
 {
-	if (qp->peer && is_connected(qp))
+	if (qp->peer && is_connected(qp) && leads_as_known(qp))
 		add(qp, qp->peer, qp->attr.dest_qp_num,
 		    &qp->attr.ah_attr.grh.dgid);
 }
@@ -100,6 +116,33 @@ static int meet(struct shadow_qp *qp, struct peer *peer, uint32_t num,
 	if (!err)
 		met_adopt(qp);
 	return err;
+}
+
+/* with the lock of its context */
+static void drop_turns(struct shadow_qp *qp, const char *id)
+{
+	struct met *m, *next;
+
+	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
+		next = STAILQ_NEXT(m, entry);
+		if (peer_is_of(m->peer, id) && strcmp(peer_id(m->peer), id))
+			forget(qp, m);
+	}
+}
+
+void met_drop_turns(const char *id)
+{
+	struct shadow_context *c;
+	struct shadow_qp *qp;
+
+	gate_lock_contexts();
+	TAILQ_FOREACH (c, &contexts, entry) {
+		pthread_mutex_lock(&c->lock);
+		TAILQ_FOREACH (qp, &c->qps, entry)
+			drop_turns(qp, id);
+		pthread_mutex_unlock(&c->lock);
+	}
+	gate_unlock_contexts();
 }
 
 /* the first one of this number from @qp on */
@@ -144,6 +187,9 @@ static int meet_qp(uint32_t qpn, struct peer *peer, uint32_t peer_num,
 			err = meet(qp, peer, peer_num, gid);
 		pthread_mutex_unlock(&c->lock);
 	}
+	if (err == ENOSPC)
+		return swap_refuse(s, err, "%d others say to be its peer",
+				   MOST_MET);
 	return err ? swap_refuse(s, err, "no memory for another peer") : 0;
 }
 

@@ -346,7 +346,7 @@ static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 				     addr, length, access);
 	int unnamed = 0;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->lock); /* others may tell of it meanwhile */
 	copy_mr(s);
 	if (s->real->lkey != lkey || s->real->rkey != rkey) {
 		names_drop_mr(s);
@@ -354,7 +354,6 @@ static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 	}
 	if (err != IBV_REREG_MR_ERR_INPUT)
 		bound_doubt_mr(s);
-	pthread_mutex_unlock(&c->lock);
 	if (moves && s->real->pd == real_pd(pd))
 		s->mr.pd = pd;
 	if (!err || err == IBV_REREG_MR_ERR_DO_FORK_OLD) {
@@ -363,6 +362,7 @@ static int rereg_mr(struct shadow_mr *s, int flags, struct ibv_pd *pd,
 		if (flags & IBV_REREG_MR_CHANGE_ACCESS)
 			s->access = (unsigned int)access;
 	}
+	pthread_mutex_unlock(&c->lock);
 	if (unnamed) {
 		errno = unnamed;
 		err = IBV_REREG_MR_ERR_CMD;

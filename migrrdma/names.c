@@ -79,7 +79,7 @@ static struct told {
 	size_t n;
 	int err;
 } told, other_told;
-static unsigned int turn;
+static atomic_uint turn;
 
 static void note_told(void *arg, uint32_t index, uint32_t entry)
 {

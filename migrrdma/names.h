@@ -97,7 +97,7 @@ void names_drop_told(void);
 /** names_told - how many there are */
 size_t names_told(void);
 
-/** names_turn - another number whenever they are others */
+/** names_turn - another number whenever they are others; may be asked at any time */
 unsigned int names_turn(void);
 
 /**

@@ -25,6 +25,26 @@ struct peer *peer_find(const char *id)
 	return NULL;
 }
 
+/* without what is behind the last colon */
+static size_t process_bytes(const char *id)
+{
+	const char *turn = strrchr(id, ':');
+
+	return turn ? (size_t)(turn - id) : strlen(id);
+}
+
+const char *peer_id(const struct peer *p)
+{
+	return p->id;
+}
+
+bool peer_is_of(const struct peer *p, const char *id)
+{
+	size_t n = process_bytes(id);
+
+	return process_bytes(p->id) == n && !memcmp(p->id, id, n);
+}
+
 struct peer *peer_get(const char *id)
 {
 	struct peer *p = peer_find(id);
@@ -73,14 +93,20 @@ void peers_drop_unused(void)
 	}
 }
 
-bool peer_has_place(const char *id)
+const char *peer_lacks_place(const char *id)
 {
+	unsigned int all = 0, turns = 0;
 	const struct peer *p;
-	unsigned int n = 0;
 
-	LIST_FOREACH (p, &peers, entry)
-		n++;
-	return n < PEER_MOST || peer_find(id);
+	LIST_FOREACH (p, &peers, entry) {
+		all++;
+		turns += peer_is_of(p, id);
+	}
+	if (peer_find(id))
+		return NULL;
+	if (turns >= PEER_MOST_TURNS)
+		return "QPs lead to that process by keys of too many turns";
+	return all >= PEER_MOST ? "QPs lead to too many processes" : NULL;
 }
 
 bool peer_is_full(const struct peer *p)

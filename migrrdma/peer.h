@@ -22,6 +22,11 @@ struct peer *peer_get(const char *id);
 /** peer_find - the same; NULL if it is new */
 struct peer *peer_find(const char *id);
 
+/** peer_is_of - is it that process, in whichever turn? That is what is behind the last colon. */
+bool peer_is_of(const struct peer *peer, const char *id);
+
+const char *peer_id(const struct peer *peer);
+
 /**
  * peer_lead - a QP leads there from now on, no more to where it did; either may be NULL
  *
@@ -42,15 +47,17 @@ bool peer_is_used(const struct peer *peer);
 
 /*
  * Who is not suspended hears of peers without being asked, so there are not too many, nor have
- * they too much, in tables of which a part has 16 KiB.
+ * they too much, in tables of which a part has 16 KiB. Of a process there may be some, as QPs
+ * that lead to it from before are told anew when it is moved.
  */
 enum {
 	PEER_MOST = 256,
+	PEER_MOST_TURNS = 4, /* of these */
 	PEER_MOST_PARTS = 64,
 };
 
-/** peer_has_place - may there be this one, too? */
-bool peer_has_place(const char *id);
+/** peer_lacks_place - why may there not be this one, too? NULL if it may */
+const char *peer_lacks_place(const char *id);
 
 /** peer_is_full - has it as many keys as it may be told of? */
 bool peer_is_full(const struct peer *peer);

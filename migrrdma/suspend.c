@@ -340,11 +340,14 @@ static void resume_all(void)
 	resume_rest(NULL, 0, clock_ns() + ROUND);
 }
 
-/* What is left of others does not wait for those that are suspended; their CQs may have to. */
+/*
+ * What is left of others does not wait for those that are suspended; their CQs may have to, and
+ * are seen to when these go on.
+ */
 static void resume_those_beside(void)
 {
 	if (gate_close(0)) { /* nobody is kept out for it */
-		resume_others();
+		unfinished = !resume_others();
 		gate_open();
 	}
 }

@@ -178,15 +178,18 @@ static void test_rest(void)
 	CHECK(strstr(found.reason, "collected before"), "%s", found.reason);
 	CHECK(!suspend_one(two.b, LONG), "%s", found.reason);
 	CHECK(found.qps == 1 && found.markers == 1);
+	CHECK(!send_one(two.b, 1, 0));
+	CHECK(!suspend_go_on());
 	fake_finish(two.real_a, 1, IBV_WC_SUCCESS);
-	CHECK(!suspend_go_on() &&
-	      fake_waiting(two.real_a) == cap.max_send_wr + 1);
-	fake_finish(two.real_a, UINT_MAX, IBV_WC_SUCCESS);
-	suspend_go_on();
+	CHECK(suspend_go_on());
 	check_sent(two.real_a, ids, cap.max_send_wr + 2);
+	check_sent(two.real_b, NULL, 0);
+	CHECK(fake_waiting(two.real_a) == cap.max_send_wr + 1);
 	resume();
+	SENT(two.real_b, 1);
 	CHECK(suspend_go_on() && !markers_of(two.real_a));
 	fake_finish(two.real_a, UINT_MAX, IBV_WC_SUCCESS);
+	fake_finish(two.real_b, UINT_MAX, IBV_WC_SUCCESS);
 	suspend_a();
 	resume();
 	check_direct(two.cq, two.real_cq);
