@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conn.h"
 #include "proc.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
 struct slot {
 	struct shared_key key;
 	struct shared_owner owner;
+	long long kept; /* not lent before that */
 };
 
 /*
@@ -137,11 +139,48 @@ void shared_remember(const struct shared_key *key,
 	if (!lock_table())
 		return;
 	s = slot_for(key, owner);
+	if (s->owner.pid != owner->pid || s->owner.start != owner->start)
+		s->kept = 0;
 	s->owner.pid = 0; /* if this is our end */
 	s->key = *key;
 	s->owner.start = owner->start;
 	s->owner.pid = owner->pid;
 	lock(0, F_UNLCK);
+}
+
+/* It is there, as whoever means a process has found it; or it had to make room. */
+static struct slot *slot_of(const struct shared_owner *owner)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (table[i].owner.pid == owner->pid &&
+		    table[i].owner.start == owner->start)
+			return &table[i];
+	return NULL;
+}
+
+void shared_keep(const struct shared_owner *owner, long long until)
+{
+	struct slot *s;
+
+	if (!lock_table())
+		return;
+	s = slot_of(owner);
+	if (s)
+		s->kept = until;
+	lock(0, F_UNLCK);
+}
+
+static bool is_kept(const struct shared_owner *owner)
+{
+	const struct slot *s;
+	bool is;
+
+	if (!lock_table())
+		return true;
+	s = slot_of(owner);
+	is = s && now_ms() < s->kept;
+	lock(0, F_UNLCK);
+	return is;
 }
 
 /* Whoever has it only lent ends. False if nobody has. */
@@ -156,18 +195,31 @@ static bool take_back(pid_t pid)
 	       !kill(l.l_pid, SIGTERM);
 }
 
-bool shared_hold(pid_t pid, bool lent)
+static bool borrow(const struct shared_owner *owner)
+{
+	if (!lock(owner->pid, F_WRLCK))
+		return false;
+	if (is_kept(owner)) {
+		shared_let_go(owner->pid);
+		return false;
+	}
+	return lock(LENT + owner->pid, F_WRLCK);
+}
+
+bool shared_hold(const struct shared_owner *owner, bool lent)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	bool held = lock(pid, F_WRLCK);
+	pid_t pid = owner->pid;
+	bool held;
 
-	if (!held && !lent && take_back(pid))
+	if (lent)
+		return borrow(owner);
+	held = lock(pid, F_WRLCK);
+	if (!held && take_back(pid))
 		for (int i = 0; i < GIVE_BACK_MS && !held; i++) {
 			nanosleep(&pause, NULL);
 			held = lock(pid, F_WRLCK);
 		}
-	if (held && lent)
-		lock(LENT + pid, F_WRLCK);
 	return held;
 }
 

@@ -229,6 +229,32 @@ static void test_lent(void)
 	was_told(&peer);
 }
 
+/* It is about to be dumped, which an open connection would make fail. */
+static void test_held(void)
+{
+	char line[128];
+	struct client c;
+
+	puts("one that is held is not lent before it is opened again");
+	snprintf(line, sizeof(line), "borrow %s", peer.id);
+	client_open(&c);
+	CHECK(opened(&c, &peer) && said(&c, "hold 1 1", "{\"ok\": true"));
+	CHECK(!hear(&c));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	client_open(&c);
+	CHECK(said(&c, line, "{\"ok\":false,\"errno\":16"));
+	SAYS(MEET "end\n", "busy\n");
+	CHECK(opened(&c, &peer));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	client_open(&c);
+	CHECK(said(&c, line, "{\"ok\":true"));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	was_told(&peer);
+}
+
 static bool hangs_up(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -350,6 +376,7 @@ int main(void)
 	test_refused();
 	test_busy();
 	test_lent();
+	test_held();
 	test_silent();
 	test_others();
 	test_endless();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "conn.h"
 #include "proc.h"
 #include "shared.h"
 
@@ -73,6 +74,31 @@ static void test_folder(void)
 	}
 }
 
+/* who is not to be lent for a while */
+static void test_kept(void)
+{
+	struct shared_owner me = { getpid(), proc_start(getpid()) };
+
+	CHECK(shared_hold(&me, true));
+	shared_let_go(me.pid);
+	shared_keep(&me, now_ms() + 100000);
+	CHECK(!shared_hold(&me, true));
+	CHECK(shared_hold(&me, false));
+	shared_let_go(me.pid);
+	/* its socket is another one, it is the same */
+	remember(2001, me.pid, me.start);
+	CHECK(!shared_hold(&me, true));
+	shared_keep(&me, now_ms() - 1);
+	CHECK(shared_hold(&me, true));
+	shared_let_go(me.pid);
+	/* another one of that number */
+	shared_keep(&me, now_ms() + 100000);
+	me.start++;
+	remember(2000, me.pid, me.start);
+	CHECK(shared_hold(&me, true));
+	shared_let_go(me.pid);
+}
+
 int main(void)
 {
 	const unsigned long long start = proc_start(getpid());
@@ -94,5 +120,6 @@ int main(void)
 	CHECK(owner(5002999) == 2 * PID_MAX + 2999);
 	CHECK(owner(2000) == getpid());
 	test_folder();
+	test_kept();
 	return check_result();
 }
