@@ -19,7 +19,8 @@
 enum {
 	SAY_MS = 5000, /* in which it has said what it has to */
 	PEER_MS =
-		5000, /* in which its peer is found, is open, and has heard that: each */
+		5000, /* in which its peer is found, and has heard that: each */
+	LENT_MS = OPEN_MS + 3000, /* in which a daemon says that it is open */
 	FIRST_ROOM = 4096,
 	IN_A_LINE =
 		1000, /* keys; the library takes no more than some thousand */
@@ -207,7 +208,7 @@ static int meet(struct meeting *m, struct layer *l, const char *id)
 		return ESRCH;
 	if (!is_there(m))
 		return ECONNRESET;
-	if (layer_open(l, &p, now_ms() + PEER_MS, m->reason, sizeof(m->reason)))
+	if (layer_open(l, &p, now_ms() + LENT_MS, m->reason, sizeof(m->reason)))
 		err = tell(m, &p, id, now_ms() + PEER_MS);
 	else if (!l->is_busy)
 		err = ECONNREFUSED;

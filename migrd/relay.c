@@ -18,7 +18,6 @@
 #include "shared.h"
 
 enum {
-	OPEN_MS = 5000, /* in which a process that nobody has open answers */
 	FIRST_ROOM = 4096,
 	/* in which who has hung up is dumped, or back by itself */
 	KEPT_MS = 600000,

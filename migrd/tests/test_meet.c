@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -23,6 +24,8 @@ static struct fake peer;
 static char id[64]; /* of our keys */
 static char said_to[8192];
 
+static int own; /* our socket */
+
 /* Nobody has to accept what is connected: the kernel says whose it is. */
 static void come_under_the_layer(void)
 {
@@ -33,6 +36,7 @@ static void come_under_the_layer(void)
 		 "%s/box/run/migrrdma/%d.sock", dir, getpid());
 	MUST(sock >= 0 && !bind(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
 	     !listen(sock, 64));
+	own = sock;
 }
 
 static int call(void)
@@ -229,6 +233,56 @@ static void test_lent(void)
 	was_told(&peer);
 }
 
+static void test_frozen(void)
+{
+	puts("one that does not answer");
+	kill(peer.pid, SIGSTOP);
+	SAYS(MEET "end\n", "busy\n");
+	kill(peer.pid, SIGCONT);
+	CHECK(fake_ended(&peer) == 'r');
+	was_told(&peer);
+}
+
+/* Somebody has it opened, who has had its first line; of who only asked who we are nothing comes. */
+static int opener(void)
+{
+	struct pollfd p = { .fd = own, .events = POLLIN };
+	char byte;
+	int fd;
+
+	for (;;) {
+		MUST(poll(&p, 1, 20000) == 1);
+		fd = accept4(own, NULL, NULL, SOCK_CLOEXEC);
+		MUST(fd >= 0);
+		if (read(fd, &byte, 1) == 1)
+			return fd;
+		close(fd);
+	}
+}
+
+/* We are the peer, too. */
+static void test_taken(void)
+{
+	char line[128] = "open ";
+	struct client c;
+	int fd, has;
+
+	puts("one that is taken while it is opened");
+	client_open(&c);
+	CHECK(said(&c, "find 17 " AT_GID, "{\"ok\":true,"));
+	MUST(sscanf(answer, "{\"ok\":true,\"process\":{\"id\":\"%63[^\"]",
+		    line + 5) == 1);
+	fd = call();
+	dprintf(fd, "meet 17 " AT_GID " 17 " AT_GID " 3\nend\n");
+	has = opener();
+	strcat(line, "\n");
+	put(&c, line, strlen(line));
+	CHECK(!strcmp(answer_of(fd), "busy\n"));
+	close(has);
+	client_die(&c);
+	close(opener());
+}
+
 /* It is about to be dumped, which an open connection would make fail. */
 static void test_held(void)
 {
@@ -377,6 +431,8 @@ int main(void)
 	test_busy();
 	test_lent();
 	test_held();
+	test_frozen();
+	test_taken();
 	test_silent();
 	test_others();
 	test_endless();
