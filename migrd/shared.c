@@ -18,6 +18,7 @@ enum {
 	TRIES = 20,
 	LENT = 1 << 30, /* where the locks of those are that are lent */
 	GIVE_BACK_MS = 1000,
+	NOT_LENT_MS = 30, /* in which nobody is seen who has it lent */
 };
 
 struct slot {
@@ -183,48 +184,60 @@ static bool is_kept(const struct shared_owner *owner)
 	return is;
 }
 
-/* Whoever has it only lent ends. False if nobody has. */
-static bool take_back(pid_t pid)
+/* who has that byte locked, or 0 */
+static pid_t holder(off_t byte)
 {
 	struct flock l = { .l_type = F_WRLCK,
 			   .l_whence = SEEK_SET,
-			   .l_start = LENT + pid,
+			   .l_start = byte,
 			   .l_len = 1 };
 
-	return !fcntl(file, F_GETLK, &l) && l.l_type != F_UNLCK &&
-	       !kill(l.l_pid, SIGTERM);
+	return fcntl(file, F_GETLK, &l) || l.l_type == F_UNLCK ? 0 : l.l_pid;
 }
 
+/* Whoever has it only lent ends. False if nobody has, or not just now. */
+static bool take_back(pid_t pid)
+{
+	pid_t who = holder(LENT + pid);
+
+	return who && who == holder(pid) && !kill(who, SIGTERM);
+}
+
+/* Whoever has it has the other lock before, and after. */
 static bool borrow(const struct shared_owner *owner)
 {
-	if (!lock(owner->pid, F_WRLCK))
+	if (!lock(LENT + owner->pid, F_WRLCK))
 		return false;
-	if (is_kept(owner)) {
-		shared_let_go(owner->pid);
-		return false;
+	if (lock(owner->pid, F_WRLCK) && !is_kept(owner))
+		return true;
+	shared_let_go(owner->pid);
+	return false;
+}
+
+/* Who comes next may be another one who has it lent. */
+static bool take(pid_t pid)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0, since = 0; i < GIVE_BACK_MS; i++) {
+		if (lock(pid, F_WRLCK))
+			return true;
+		if (take_back(pid))
+			since = i;
+		else if (i - since == NOT_LENT_MS)
+			break;
+		nanosleep(&pause, NULL);
 	}
-	return lock(LENT + owner->pid, F_WRLCK);
+	return false;
 }
 
 bool shared_hold(const struct shared_owner *owner, bool lent)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	pid_t pid = owner->pid;
-	bool held;
-
-	if (lent)
-		return borrow(owner);
-	held = lock(pid, F_WRLCK);
-	if (!held && take_back(pid))
-		for (int i = 0; i < GIVE_BACK_MS && !held; i++) {
-			nanosleep(&pause, NULL);
-			held = lock(pid, F_WRLCK);
-		}
-	return held;
+	return lent ? borrow(owner) : take(owner->pid);
 }
 
 void shared_let_go(pid_t pid)
 {
-	lock(LENT + pid, F_UNLCK);
 	lock(pid, F_UNLCK);
+	lock(LENT + pid, F_UNLCK);
 }
