@@ -14,6 +14,7 @@
 #include "note.h"
 #include "proc.h"
 #include "rdma.h"
+#include "shared.h"
 #include "words.h"
 
 enum {
@@ -265,9 +266,13 @@ void meet_run(const struct session *s, int fd)
 
 	if (!process_caller(fd, s->patterns, &p))
 		fail(&m, "it is not under the layer");
+	else if (!shared_enter(p.all->container))
+		err = EBUSY;
 	else if (hear(&m) && parse(&m))
 		err = meet_for(&m, s, p.all);
 	note_clean(m.reason);
+	if (p.n) /* who is answered may call again at once */
+		shared_leave(p.all->container);
 	answer(&m, err);
 	if (err)
 		note("%s: QP %u meets nobody: %s", p.n ? p.all->id : "a caller",

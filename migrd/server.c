@@ -369,37 +369,19 @@ void server_accept(struct server *s)
 
 /* --- meetings --- */
 
-/* or NULL, if there is none for this one */
-static struct caller *place_of(struct server *s, const char *of)
+/* or NULL; whose it is the child finds out, and of a container it lets few in */
+static pid_t *place_of_caller(struct server *s)
 {
-	struct caller *place = NULL;
-	int n = 0, left = 0;
-
-	for (int i = 0; i < MOST_CALLERS; i++) {
-		if (!s->callers[i].pid) {
-			place = &s->callers[i];
-			left++;
-		} else {
-			n += !strcmp(s->callers[i].of, of);
-		}
-	}
-	/* the last ones are for who has none */
-	return n < (left > MOST_CALLERS / 2 ? MOST_CALLERS_OF : 1) ? place
-								   : NULL;
+	for (int i = 0; i < MOST_CALLERS; i++)
+		if (!s->callers[i])
+			return &s->callers[i];
+	return NULL;
 }
 
 static void begin_meeting(struct server *s, int fd)
 {
-	socklen_t bytes = sizeof(struct ucred);
-	char of[sizeof(s->callers->of)];
-	pid_t parent = getpid(), pid;
-	struct caller *place;
-	struct ucred peer;
+	pid_t *place = place_of_caller(s), parent = getpid(), pid;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
-		return;
-	proc_cgroup(peer.pid, of, sizeof(of));
-	place = place_of(s, of);
 	if (!place)
 		return;
 	pid = fork();
@@ -408,12 +390,10 @@ static void begin_meeting(struct server *s, int fd)
 		meet_run(&s->session, fd);
 		exit(0);
 	}
-	if (pid < 0) {
+	if (pid < 0)
 		note("no meeting: fork: %s", strerror(errno));
-		return;
-	}
-	place->pid = pid;
-	strcpy(place->of, of);
+	else
+		*place = pid;
 }
 
 void server_meet(struct server *s)
@@ -452,8 +432,8 @@ void server_bury(struct server *s)
 			if (s->children[i].pid == pid)
 				s->children[i].pid = 0;
 		for (int i = 0; i < MOST_CALLERS; i++)
-			if (s->callers[i].pid == pid)
-				s->callers[i].pid = 0;
+			if (s->callers[i] == pid)
+				s->callers[i] = 0;
 	}
 }
 
@@ -467,8 +447,8 @@ static bool tell_all(const struct server *s, int signal)
 			any = true;
 		}
 	for (int i = 0; i < MOST_CALLERS; i++)
-		if (s->callers[i].pid > 0) {
-			kill(s->callers[i].pid, signal);
+		if (s->callers[i] > 0) {
+			kill(s->callers[i], signal);
 			any = true;
 		}
 	return any;

@@ -19,7 +19,11 @@ enum {
 	LENT = 1 << 30, /* where the locks of those are that are lent */
 	GIVE_BACK_MS = 1000,
 	NOT_LENT_MS = 30, /* in which nobody is seen who has it lent */
+	CALLERS = 4,	  /* of a container */
 };
+
+/* where the locks of callers are, of containers that may be any number */
+static const off_t callers = 1LL << 60;
 
 struct slot {
 	struct shared_key key;
@@ -29,7 +33,7 @@ struct slot {
 
 /*
  * Locks are of bytes of the file: the first is that of the table, the others are those
- * of process numbers. They belong to processes, so the file must never be closed.
+ * of process numbers, and of callers. They belong to processes, so the file must never be closed.
  */
 static int file = -1;
 static struct slot *table;
@@ -240,4 +244,23 @@ void shared_let_go(pid_t pid)
 {
 	lock(pid, F_UNLCK);
 	lock(LENT + pid, F_UNLCK);
+}
+
+static off_t callers_of(uint64_t container)
+{
+	return callers + (off_t)(container >> 8) * CALLERS;
+}
+
+bool shared_enter(uint64_t container)
+{
+	for (int i = 0; i < CALLERS; i++)
+		if (lock(callers_of(container) + i, F_WRLCK))
+			return true;
+	return false;
+}
+
+void shared_leave(uint64_t container)
+{
+	for (int i = 0; i < CALLERS; i++)
+		lock(callers_of(container) + i, F_UNLCK);
 }

@@ -37,6 +37,10 @@ void shared_remember(const struct shared_key *key,
 bool shared_hold(const struct shared_owner *owner, bool lent);
 void shared_let_go(pid_t pid);
 
+/* One of a container's few places for callers is ours until we leave; false if there is none. */
+bool shared_enter(uint64_t container);
+void shared_leave(uint64_t container);
+
 /* It is not to be lent before that, by now_ms(). */
 void shared_keep(const struct shared_owner *owner, long long until);
 

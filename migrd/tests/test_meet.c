@@ -27,13 +27,20 @@ static char said_to[8192];
 static int own; /* our socket */
 
 /* Nobody has to accept what is connected: the kernel says whose it is. */
-static void come_under_the_layer(void)
+static void come_under_the_layer(const char *container)
 {
+	static const char *const folders[] = { "", "/run", "/run/migrrdma" };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char path[PATH_MAX];
 
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s%s", dir, container,
+			 folders[i]);
+		MUST(!mkdir(path, 0755));
+	}
 	snprintf(addr.sun_path, sizeof(addr.sun_path),
-		 "%s/box/run/migrrdma/%d.sock", dir, getpid());
+		 "%s/%s/run/migrrdma/%d.sock", dir, container, getpid());
 	MUST(sock >= 0 && !bind(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
 	     !listen(sock, 64));
 	own = sock;
@@ -309,30 +316,76 @@ static void test_held(void)
 	was_told(&peer);
 }
 
-static bool hangs_up(int fd)
+/* another one, of a container of its own; it says nothing so many times */
+static pid_t silent_one(const char *container, int times)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char byte;
+	pid_t pid = fork();
 
-	return poll(&p, 1, 20000) == 1 && recv(fd, &byte, 1, 0) <= 0;
+	MUST(pid >= 0);
+	if (pid)
+		return pid;
+	close(own);
+	come_under_the_layer(container);
+	while (times--)
+		call();
+	for (;;)
+		pause();
 }
 
 static void test_silent(void)
 {
-	int fd[8], all = 0;
+	char answer_to_other[64];
+	int fd[4], status, all = 0;
+	pid_t other;
 
-	puts("who says nothing keeps some places, and not for long");
+	puts("who says nothing keeps places of his container's, and not for long");
 	CHECK(SOME_TIME(!daemon_children()));
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		fd[i] = call();
-	for (int i = 4; i < 8; i++)
-		CHECK(hangs_up(fd[i]));
-	for (int i = 0; i < 4; i++) {
+	SAYS("", "busy\n");
+	other = fork();
+	if (!other) {
+		close(own);
+		come_under_the_layer("box2");
+		snprintf(answer_to_other, sizeof(answer_to_other), "%s",
+			 meets(MEET "end\n"));
+		_exit(strncmp(answer_to_other, "failed QP 17 is another", 23) !=
+		      0);
+	}
+	MUST(other > 0 && waitpid(other, &status, 0) == other);
+	CHECK(!status);
+	CHECK(SOME_TIME(daemon_children() == 4));
+	for (int i = 0; i < 4; i++)
 		all += !strcmp(answer_of(fd[i]),
 			       "failed that takes too long\n");
-		close(fd[i + 4]);
-	}
 	CHECK(all == 4, "%d", all);
+	SAYS(MEET "end\n", "met\n");
+	CHECK(fake_ended(&peer) == 'r');
+	was_told(&peer);
+}
+
+/* It ends at once, and is called again. */
+static void test_full(void)
+{
+	enum {
+		CONTAINERS = 8
+	};
+	pid_t all[CONTAINERS];
+	char name[16];
+
+	puts("all places are taken");
+	CHECK(SOME_TIME(!daemon_children()));
+	for (int i = 0; i < CONTAINERS; i++) {
+		snprintf(name, sizeof(name), "many%d", i);
+		all[i] = silent_one(name, 4);
+	}
+	CHECK(SOME_TIME(daemon_children() == 4 * CONTAINERS));
+	CHECK(!*answer_of(call()));
+	CHECK(daemon_children() == 4 * CONTAINERS);
+	for (int i = 0; i < CONTAINERS; i++) {
+		kill(all[i], SIGKILL);
+		waitpid(all[i], NULL, 0);
+	}
 	SAYS(MEET "end\n", "met\n");
 	CHECK(fake_ended(&peer) == 'r');
 	was_told(&peer);
@@ -412,13 +465,7 @@ int main(void)
 	rig_begin();
 	daemon_start("*/run/migrrdma", "none");
 	fake_start(&peer, LAYER, "other/run/migrrdma");
-	snprintf(path, sizeof(path), "%s/box", dir);
-	MUST(!mkdir(path, 0755));
-	snprintf(path, sizeof(path), "%s/box/run", dir);
-	MUST(!mkdir(path, 0755));
-	snprintf(path, sizeof(path), "%s/box/run/migrrdma", dir);
-	MUST(!mkdir(path, 0755));
-	come_under_the_layer();
+	come_under_the_layer("box");
 	snprintf(text, sizeof(text), "17 %d\n37 %d\n27 %d\n", getpid(),
 		 peer.pid, peer.pid);
 	qps(text);
@@ -434,6 +481,7 @@ int main(void)
 	test_frozen();
 	test_taken();
 	test_silent();
+	test_full();
 	test_others();
 	test_endless();
 	test_fuzz();

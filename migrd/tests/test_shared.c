@@ -177,6 +177,40 @@ static void test_not_lent(void)
 	kill_all(all, 2);
 }
 
+static void test_callers(void)
+{
+	const uint64_t one = 0x123456789abcdef0, other = one ^ 1ULL << 63;
+	pid_t all[5];
+
+	for (int i = 0; i < 5; i++) {
+		int both[2];
+		char in;
+
+		MUST(!pipe(both));
+		all[i] = fork();
+		MUST(all[i] >= 0);
+		if (!all[i]) {
+			in = shared_enter(one);
+			MUST(write(both[1], &in, 1) == 1);
+			for (;;)
+				pause();
+		}
+		MUST(read(both[0], &in, 1) == 1);
+		CHECK(in == (i < 4), "%d", i);
+		close(both[0]);
+		close(both[1]);
+	}
+	CHECK(!shared_enter(one) && shared_enter(other));
+	shared_leave(one);
+	CHECK(!shared_enter(one));
+	kill(all[2], SIGKILL);
+	waitpid(all[2], NULL, 0);
+	CHECK(shared_enter(one));
+	shared_leave(one);
+	CHECK(shared_enter(one));
+	kill_all(all, 5);
+}
+
 int main(void)
 {
 	const unsigned long long start = proc_start(getpid());
@@ -201,5 +235,6 @@ int main(void)
 	test_kept();
 	test_taken();
 	test_not_lent();
+	test_callers();
 	return check_result();
 }
