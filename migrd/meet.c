@@ -22,7 +22,10 @@ enum {
 	PEER_MS =
 		5000, /* in which its peer is found, and has heard that: each */
 	LENT_MS = OPEN_MS + 3000, /* in which a daemon says that it is open */
-	FIRST_ROOM = 4096,
+	TEXT_BYTES = 4096,	  /* of which a line is a small part */
+	FIRST_KEYS = 256,
+	/* the library takes no more of a peer; with all places taken, 64 MiB */
+	MOST_KEYS = 65 * 4096,
 	IN_A_LINE =
 		1000, /* keys; the library takes no more than some thousand */
 };
@@ -30,11 +33,12 @@ enum {
 /* what it has said */
 struct meeting {
 	int fd;
-	char *text;
 	uint32_t qpn, peer, turn;
 	struct in6_addr gid, peer_gid;
 	struct layer_key *keys;
-	size_t n;
+	size_t n, room;
+	bool is_clear; /* whom it means */
+	bool is_whole;
 	char reason[512]; /* why not */
 };
 
@@ -45,45 +49,6 @@ static bool fail(struct meeting *m, const char *reason)
 }
 
 /* --- what it says --- */
-
-static bool is_whole(const char *text, size_t bytes)
-{
-	static const char end[] = "\nend\n";
-	const size_t n = sizeof(end) - 1;
-
-	return bytes >= n && !memcmp(text + bytes - n, end, n);
-}
-
-/* all of it, with a 0 behind */
-static bool hear(struct meeting *m)
-{
-	struct pollfd p = { .fd = m->fd, .events = POLLIN };
-	long long until = now_ms() + SAY_MS, left;
-	size_t room = FIRST_ROOM, n = 0;
-	ssize_t got;
-	char *text;
-
-	while (n == 0 || !is_whole(m->text, n)) {
-		if (!m->text || n == room - 1) {
-			room *= 2;
-			text = room <= ANSWER_BYTES ? realloc(m->text, room)
-						    : NULL;
-			if (!text)
-				return fail(m, "that is too much");
-			m->text = text;
-		}
-		left = until - now_ms();
-		if (left <= 0 || poll(&p, 1, (int)left) < 0)
-			return fail(m, "that takes too long");
-		got = recv(m->fd, m->text + n, room - 1 - n, MSG_DONTWAIT);
-		if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
-			return fail(m, "it has gone away");
-		if (got > 0)
-			n += (size_t)got;
-	}
-	m->text[n] = 0;
-	return strlen(m->text) == n || fail(m, "a 0 is no text");
-}
 
 /* the next word of a line; "" if there is none */
 static const char *word_of(char **line)
@@ -112,22 +77,100 @@ static bool parse_key(char *line, struct layer_key *key)
 	       word_number(word_of(&line), keys, &key->real) && !line;
 }
 
-static bool parse(struct meeting *m)
+static bool has_room(struct meeting *m)
 {
-	char *rest = m->text, *line = strsep(&rest, "\n");
-	size_t lines = 0;
+	size_t room = m->room ? m->room * 2 : FIRST_KEYS;
+	struct layer_key *keys;
 
-	if (!parse_meet(m, line))
-		return fail(m, "nobody knows whom it means");
-	for (const char *c = rest; (c = strchr(c, '\n')); c++)
-		lines++;
-	m->keys = calloc(lines, sizeof(*m->keys));
-	if (!m->keys)
+	if (m->n < m->room)
+		return true;
+	if (m->n == MOST_KEYS)
+		return fail(m, "it has more keys than a peer takes");
+	if (room > MOST_KEYS)
+		room = MOST_KEYS;
+	keys = realloc(m->keys, room * sizeof(*keys));
+	if (!keys)
 		return fail(m, "no memory for its keys");
-	while (strcmp(line = strsep(&rest, "\n"), "end"))
-		if (!parse_key(line, &m->keys[m->n++]))
-			return fail(m, "its keys are none");
-	return !*rest || fail(m, "it says more than that");
+	m->keys = keys;
+	m->room = room;
+	return true;
+}
+
+/* @line: of so many bytes */
+static bool obey(struct meeting *m, char *line, size_t bytes)
+{
+	if (strlen(line) != bytes)
+		return fail(m, "a 0 is no text");
+	if (!m->is_clear) {
+		m->is_clear = parse_meet(m, line);
+		return m->is_clear || fail(m, "nobody knows whom it means");
+	}
+	m->is_whole = !strcmp(line, "end");
+	if (m->is_whole)
+		return true;
+	if (!has_room(m))
+		return false;
+	return parse_key(line, &m->keys[m->n++]) ||
+	       fail(m, "its keys are none");
+}
+
+/* Return: how many bytes of a text were lines; less than 0: one of them was none */
+static ssize_t obey_lines(struct meeting *m, char *text, size_t bytes)
+{
+	char *line = text, *end;
+
+	while (!m->is_whole &&
+	       (end = memchr(line, '\n', bytes - (size_t)(line - text)))) {
+		*end = 0;
+		if (!obey(m, line, (size_t)(end - line)))
+			return -1;
+		line = end + 1;
+	}
+	return line - text;
+}
+
+/* a part of it, or that it takes too long; less than 0: there is no more */
+static ssize_t hear_some(struct meeting *m, char *to, size_t room,
+			 long long until)
+{
+	struct pollfd p = { .fd = m->fd, .events = POLLIN };
+	long long left = until - now_ms();
+	ssize_t got;
+
+	if (left <= 0 || poll(&p, 1, (int)left) < 0) {
+		fail(m, "that takes too long");
+		return -1;
+	}
+	got = recv(m->fd, to, room, MSG_DONTWAIT);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got > 0)
+		return got;
+	fail(m, "it has gone away");
+	return -1;
+}
+
+static bool hear(struct meeting *m)
+{
+	long long until = now_ms() + SAY_MS;
+	char text[TEXT_BYTES];
+	ssize_t got, used;
+	size_t n = 0;
+
+	while (!m->is_whole) {
+		if (n == sizeof(text))
+			return fail(m, "that is no line");
+		got = hear_some(m, text + n, sizeof(text) - n, until);
+		if (got < 0)
+			return false;
+		n += (size_t)got;
+		used = obey_lines(m, text, n);
+		if (used < 0)
+			return false;
+		n -= (size_t)used;
+		memmove(text, text + used, n);
+	}
+	return !n || fail(m, "it says more than that");
 }
 
 /* --- and is told --- */
@@ -268,7 +311,7 @@ void meet_run(const struct session *s, int fd)
 		fail(&m, "it is not under the layer");
 	else if (!shared_enter(p.all->container))
 		err = EBUSY;
-	else if (hear(&m) && parse(&m))
+	else if (hear(&m))
 		err = meet_for(&m, s, p.all);
 	note_clean(m.reason);
 	if (p.n) /* who is answered may call again at once */
@@ -279,6 +322,5 @@ void meet_run(const struct session *s, int fd)
 		     m.qpn, m.reason);
 	processes_free(&p);
 	free(m.keys);
-	free(m.text);
 	close(fd);
 }

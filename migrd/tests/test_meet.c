@@ -406,20 +406,30 @@ static void test_others(void)
 	check_told("");
 }
 
-/* as big as it may be, and more than that */
+/* as many keys as a peer takes, and one more; and what is no line */
 static void test_endless(void)
 {
-	static char part[1 << 20];
-	int fd = call();
-	long sent = 0;
-	ssize_t n;
+	enum {
+		MOST = 65 * 4096
+	};
+	static const char other[] = "meet 37 " AT_GID " 27 " AT_GID " 3\n",
+			  key[] = "key 4294967295 4294967295\n";
+	char *text = malloc(sizeof(other) + (MOST + 2) * sizeof(key)),
+	     *to = text;
 
-	puts("what has no end");
-	memset(part, '\n', sizeof(part));
-	while ((n = send(fd, part, sizeof(part), MSG_NOSIGNAL)) > 0)
-		sent += n;
-	CHECK(sent > 8 << 20 && sent < 64 << 20, "%ld", sent);
-	CHECK(!strcmp(answer_of(fd), "failed that is too much\n"));
+	MUST(text);
+	puts("too much");
+	to += sprintf(to, "%s", other);
+	for (int i = 0; i < MOST; i++)
+		to += sprintf(to, "%s", key);
+	strcpy(to, "end\n");
+	SAYS(text, "failed QP 37 is another process'");
+	sprintf(to, "%send\n", key);
+	SAYS(text, "failed it has more keys than a peer takes\n");
+	memset(text, '1', 5000);
+	strcpy(text + 5000, "\nend\n");
+	SAYS(text, "failed that is no line\n");
+	free(text);
 }
 
 static void test_fuzz(void)
