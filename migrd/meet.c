@@ -301,25 +301,37 @@ static void answer(const struct meeting *m, int err)
 	send(m->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* Who is not under the layer, or says what is none, is only told so. */
+static void note_failed(const struct meeting *m, const char *id)
+{
+	char gid[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, &m->peer_gid, gid, sizeof(gid));
+	note("%s: QP %u does not meet QP %u at %s: %s", id, m->qpn, m->peer,
+	     gid, m->reason);
+}
+
 void meet_run(const struct session *s, int fd)
 {
 	struct meeting m = { .fd = fd };
 	struct processes p = { 0 };
+	bool is_heard = false;
 	int err = EINVAL;
 
 	if (!process_caller(fd, s->patterns, &p))
 		fail(&m, "it is not under the layer");
 	else if (!shared_enter(p.all->container))
 		err = EBUSY;
-	else if (hear(&m))
+	else
+		is_heard = hear(&m);
+	if (is_heard)
 		err = meet_for(&m, s, p.all);
 	note_clean(m.reason);
 	if (p.n) /* who is answered may call again at once */
 		shared_leave(p.all->container);
 	answer(&m, err);
-	if (err)
-		note("%s: QP %u meets nobody: %s", p.n ? p.all->id : "a caller",
-		     m.qpn, m.reason);
+	if (is_heard && err && err != EBUSY)
+		note_failed(&m, p.all->id);
 	processes_free(&p);
 	free(m.keys);
 	close(fd);

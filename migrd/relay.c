@@ -326,7 +326,7 @@ static bool serve(struct relay *r, bool *goes_on)
 	if (!bind_to(r, goes_on))
 		return false;
 	keep(r, false);
-	note("%s is open", r->process->id);
+	note("%s is %s", r->process->id, r->lent ? "lent" : "open");
 	o = answer_ok(r->client) ? talk(r) : CLIENT_ENDED;
 	keep(r, o == PROCESS_ENDED);
 	note("%s is closed: %s", r->process->id,

@@ -410,14 +410,17 @@ void server_meet(struct server *s)
 
 /* --- their ends --- */
 
-/* A sanitizer ends it with an exit code; @told: we have told it to end. */
+/*
+ * A sanitizer ends it with an exit code; @told: we have told it to end. Whoever has a process
+ * lent is ended by who wants it, too.
+ */
 static void look_at(pid_t pid, int status, bool told)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		note("child %d: exit code %d", pid, WEXITSTATUS(status));
-	else if (signal && !(told && (signal == SIGTERM || signal == SIGKILL)))
+	else if (signal && signal != SIGTERM && !(told && signal == SIGKILL))
 		note("child %d: signal %d", pid, signal);
 }
 

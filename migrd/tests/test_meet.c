@@ -192,6 +192,8 @@ static void test_refused(void)
 	SAYS("meet 17 " AT_GID " 99 " AT_GID " 3\nend\n", "failed there");
 	SAYS("meet 17 " AT_GID " 27 ::ffff:10.11.0.1 3\nend\n", "failed ");
 	check_told("");
+	CHECK(daemon_logged(": QP 17 does not meet QP 99 at " AT_GID
+			    ": there is no QP 99"));
 	puts("a peer that refuses");
 	answers(&peer, "met", REFUSAL("nobody is called \\\\u001b[2J that"));
 	SAYS(MEET "end\n", "failed ");
@@ -448,6 +450,10 @@ static void test_fuzz(void)
 	}
 	CHECK(!daemon_logged_now("exit code"));
 	SAYS(good, "met\n");
+	/* nor of who says what is none, or has a process taken */
+	CHECK(!daemon_logged_now("it is not under the layer"));
+	CHECK(!daemon_logged_now("whom it means"));
+	CHECK(!daemon_logged_now("signal"));
 }
 
 /* What is left of a daemon makes room for the next one; another file does not. */
