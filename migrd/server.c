@@ -21,6 +21,8 @@
 #include "note.h"
 #include "proc.h"
 
+#define NEW ".new" /* what a socket is called until it is there */
+
 enum {
 	QUEUE = 64,
 	END_MS = 2000, /* in which children end that are asked to */
@@ -76,14 +78,16 @@ int server_listen(const char *address, const char *port)
 	return fd;
 }
 
-/* a socket at which nobody listens any more */
-static bool is_stale(const struct sockaddr_un *addr)
+/* Nothing is there, or a socket at which nobody listens any more. */
+static bool is_free(const struct sockaddr_un *addr)
 {
 	bool refused = false;
 	struct stat st;
 	int fd;
 
-	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
+	if (lstat(addr->sun_path, &st))
+		return true;
+	if (!S_ISSOCK(st.st_mode))
 		return false;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0) {
@@ -95,17 +99,29 @@ static bool is_stale(const struct sockaddr_un *addr)
 	return refused;
 }
 
+/* Whoever calls meanwhile finds the old one, or the new one when everybody may call it. */
+static bool bind_in_place(int fd, const struct sockaddr_un *addr)
+{
+	struct sockaddr_un beside = *addr;
+
+	strcat(beside.sun_path, NEW);
+	unlink(beside.sun_path);
+	return !bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) &&
+	       !chmod(beside.sun_path, 0666) && !listen(fd, QUEUE) &&
+	       !rename(beside.sun_path, addr->sun_path);
+}
+
 static int listen_at_path(const struct sockaddr_un *addr)
 {
 	int fd, err;
 
-	if (is_stale(addr))
-		unlink(addr->sun_path);
+	errno = EADDRINUSE;
+	if (!is_free(addr))
+		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	if (!bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
-	    !chmod(addr->sun_path, 0666) && !listen(fd, QUEUE))
+	if (bind_in_place(fd, addr))
 		return fd;
 	err = errno;
 	close(fd);
@@ -119,7 +135,7 @@ int server_listen_at(const char *path)
 	int fd = -1;
 
 	errno = ENAMETOOLONG;
-	if (strlen(path) < sizeof(addr.sun_path)) {
+	if (strlen(path) + strlen(NEW) < sizeof(addr.sun_path)) {
 		strcpy(addr.sun_path, path);
 		fd = listen_at_path(&addr);
 	}

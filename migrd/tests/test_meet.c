@@ -456,14 +456,44 @@ static void test_fuzz(void)
 	CHECK(!daemon_logged_now("signal"));
 }
 
-/* What is left of a daemon makes room for the next one; another file does not. */
-static void check_started_again(const char *path)
+/* who is not root, and calls again and again; exits with the first errno but a refusal */
+static pid_t caller_at_any_time(const char *path)
 {
-	struct stat st;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	pid_t pid = fork();
 	int fd;
 
-	puts("another daemon");
-	daemon_start("*/run/migrrdma", "none");
+	MUST(pid >= 0);
+	if (pid)
+		return pid;
+	strcpy(addr.sun_path, path);
+	MUST(!chmod(dir, 0755) && (getuid() || !setuid(65534)));
+	for (;;) {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+		    errno != ECONNREFUSED && errno != EAGAIN)
+			_exit(errno);
+		close(fd);
+	}
+}
+
+/* What is left of a daemon makes room for the next one; another file, or who lives, does not. */
+static void check_started_again(const char *path)
+{
+	pid_t caller = caller_at_any_time(path);
+	struct stat st;
+	int fd, status;
+
+	puts("other daemons");
+	for (int i = 0; i < 2; i++) {
+		daemon_start("*/run/migrrdma", "none");
+		if (!i)
+			CHECK(!daemon_end());
+	}
+	kill(caller, SIGKILL);
+	MUST(waitpid(caller, &status, 0) == caller);
+	CHECK(WIFSIGNALED(status), "%s", strerror(WEXITSTATUS(status)));
+	CHECK(daemon_fails("*/run/migrrdma") == 1);
 	SAYS(MEET "end\n", "met\n");
 	CHECK(!daemon_end());
 	MUST(!unlink(path));
