@@ -434,22 +434,52 @@ static void test_endless(void)
 	free(text);
 }
 
+/* in pieces of so many bytes at most, and, if it @ends, no more */
+static const char *answer_to(const char *text, size_t bytes, size_t most,
+			     bool ends)
+{
+	const char *answer = "";
+	size_t n;
+	int fd;
+
+	for (int i = 0; i < 200 && !*answer; i++) {
+		usleep(i ? 50000 : 0);
+		fd = call();
+		for (size_t at = 0; at < bytes; at += n) {
+			n = (size_t)rand() % most + 1;
+			if (n > bytes - at)
+				n = bytes - at;
+			send(fd, text + at, n, MSG_NOSIGNAL);
+			usleep(rand() % 2 ? 0 : 300);
+		}
+		if (ends)
+			shutdown(fd, SHUT_WR);
+		answer = answer_of(fd);
+	}
+	return answer;
+}
+
 static void test_fuzz(void)
 {
 	static const char good[] = MEET "key 1 2\nkey 3 4\nend\n";
-	const size_t most = sizeof(good) - 1 - strlen("\nend\n");
+	const size_t most = sizeof(good) - 1;
 	char text[sizeof(good)];
+	size_t bytes;
 
 	puts("what is nearly right");
 	srand(1);
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < 100; i++) {
 		strcpy(text, good);
-		for (int n = rand() % 3; n >= 0; n--)
-			text[(size_t)rand() % most] = (char)(rand() % 255 + 1);
-		CHECK(*meets(text), "%s", text);
+		bytes = i % 2 ? most : (size_t)rand() % most;
+		for (int n = rand() % 4; n > 0; n--)
+			text[(size_t)rand() % most] = (char)(rand() % 256);
+		CHECK(*answer_to(text, bytes, most, true), "%d: %s", i, text);
 	}
+	for (size_t n = 1; n < most; n += 10)
+		CHECK(!strcmp(answer_to(good, most, n, false), "met\n"));
+	CHECK(!strcmp(answer_to(good, most - 1, most, true),
+		      "failed it has gone away\n"));
 	CHECK(!daemon_logged_now("exit code"));
-	SAYS(good, "met\n");
 	/* nor of who says what is none, or has a process taken */
 	CHECK(!daemon_logged_now("it is not under the layer"));
 	CHECK(!daemon_logged_now("whom it means"));
