@@ -199,7 +199,9 @@ static bool bind_to(struct layer *l, struct layer_proc *p, long long deadline,
 	snprintf(line, sizeof(line), "%s %s", p->is_lent ? "borrow" : "open",
 		 p->id);
 	answer = layer_ask_err(&p->conn, line, deadline, &err, reason, bytes);
-	l->is_busy |= err == EBUSY;
+	/* who is lent may be taken, and those who have it may not answer */
+	if (err == EBUSY || (p->is_lent && *p->conn.reason))
+		l->is_busy = true;
 	p->open = answer;
 	if (!answer)
 		conn_free(&p->conn);

@@ -14,13 +14,18 @@
 #include "note.h"
 #include "proc.h"
 #include "rdma.h"
+#include "shared.h"
 #include "words.h"
 
 enum {
 	SAY_MS = 5000, /* in which it has said what it has to */
 	PEER_MS =
-		5000, /* in which its peer is found, is open, and has heard that: each */
-	FIRST_ROOM = 4096,
+		5000, /* in which its peer is found, and has heard that: each */
+	LENT_MS = OPEN_MS + 3000, /* in which a daemon says that it is open */
+	TEXT_BYTES = 4096,	  /* of which a line is a small part */
+	FIRST_KEYS = 256,
+	/* the library takes no more of a peer; with all places taken, 64 MiB */
+	MOST_KEYS = 65 * 4096,
 	IN_A_LINE =
 		1000, /* keys; the library takes no more than some thousand */
 };
@@ -28,11 +33,12 @@ enum {
 /* what it has said */
 struct meeting {
 	int fd;
-	char *text;
 	uint32_t qpn, peer, turn;
 	struct in6_addr gid, peer_gid;
 	struct layer_key *keys;
-	size_t n;
+	size_t n, room;
+	bool is_clear; /* whom it means */
+	bool is_whole;
 	char reason[512]; /* why not */
 };
 
@@ -43,45 +49,6 @@ static bool fail(struct meeting *m, const char *reason)
 }
 
 /* --- what it says --- */
-
-static bool is_whole(const char *text, size_t bytes)
-{
-	static const char end[] = "\nend\n";
-	const size_t n = sizeof(end) - 1;
-
-	return bytes >= n && !memcmp(text + bytes - n, end, n);
-}
-
-/* all of it, with a 0 behind */
-static bool hear(struct meeting *m)
-{
-	struct pollfd p = { .fd = m->fd, .events = POLLIN };
-	long long until = now_ms() + SAY_MS, left;
-	size_t room = FIRST_ROOM, n = 0;
-	ssize_t got;
-	char *text;
-
-	while (n == 0 || !is_whole(m->text, n)) {
-		if (!m->text || n == room - 1) {
-			room *= 2;
-			text = room <= ANSWER_BYTES ? realloc(m->text, room)
-						    : NULL;
-			if (!text)
-				return fail(m, "that is too much");
-			m->text = text;
-		}
-		left = until - now_ms();
-		if (left <= 0 || poll(&p, 1, (int)left) < 0)
-			return fail(m, "that takes too long");
-		got = recv(m->fd, m->text + n, room - 1 - n, MSG_DONTWAIT);
-		if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
-			return fail(m, "it has gone away");
-		if (got > 0)
-			n += (size_t)got;
-	}
-	m->text[n] = 0;
-	return strlen(m->text) == n || fail(m, "a 0 is no text");
-}
 
 /* the next word of a line; "" if there is none */
 static const char *word_of(char **line)
@@ -110,22 +77,100 @@ static bool parse_key(char *line, struct layer_key *key)
 	       word_number(word_of(&line), keys, &key->real) && !line;
 }
 
-static bool parse(struct meeting *m)
+static bool has_room(struct meeting *m)
 {
-	char *rest = m->text, *line = strsep(&rest, "\n");
-	size_t lines = 0;
+	size_t room = m->room ? m->room * 2 : FIRST_KEYS;
+	struct layer_key *keys;
 
-	if (!parse_meet(m, line))
-		return fail(m, "nobody knows whom it means");
-	for (const char *c = rest; (c = strchr(c, '\n')); c++)
-		lines++;
-	m->keys = calloc(lines, sizeof(*m->keys));
-	if (!m->keys)
+	if (m->n < m->room)
+		return true;
+	if (m->n == MOST_KEYS)
+		return fail(m, "it has more keys than a peer takes");
+	if (room > MOST_KEYS)
+		room = MOST_KEYS;
+	keys = realloc(m->keys, room * sizeof(*keys));
+	if (!keys)
 		return fail(m, "no memory for its keys");
-	while (strcmp(line = strsep(&rest, "\n"), "end"))
-		if (!parse_key(line, &m->keys[m->n++]))
-			return fail(m, "its keys are none");
-	return !*rest || fail(m, "it says more than that");
+	m->keys = keys;
+	m->room = room;
+	return true;
+}
+
+/* @line: of so many bytes */
+static bool obey(struct meeting *m, char *line, size_t bytes)
+{
+	if (strlen(line) != bytes)
+		return fail(m, "a 0 is no text");
+	if (!m->is_clear) {
+		m->is_clear = parse_meet(m, line);
+		return m->is_clear || fail(m, "nobody knows whom it means");
+	}
+	m->is_whole = !strcmp(line, "end");
+	if (m->is_whole)
+		return true;
+	if (!has_room(m))
+		return false;
+	return parse_key(line, &m->keys[m->n++]) ||
+	       fail(m, "its keys are none");
+}
+
+/* Return: how many bytes of a text were lines; less than 0: one of them was none */
+static ssize_t obey_lines(struct meeting *m, char *text, size_t bytes)
+{
+	char *line = text, *end;
+
+	while (!m->is_whole &&
+	       (end = memchr(line, '\n', bytes - (size_t)(line - text)))) {
+		*end = 0;
+		if (!obey(m, line, (size_t)(end - line)))
+			return -1;
+		line = end + 1;
+	}
+	return line - text;
+}
+
+/* a part of it, or that it takes too long; less than 0: there is no more */
+static ssize_t hear_some(struct meeting *m, char *to, size_t room,
+			 long long until)
+{
+	struct pollfd p = { .fd = m->fd, .events = POLLIN };
+	long long left = until - now_ms();
+	ssize_t got;
+
+	if (left <= 0 || poll(&p, 1, (int)left) < 0) {
+		fail(m, "that takes too long");
+		return -1;
+	}
+	got = recv(m->fd, to, room, MSG_DONTWAIT);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got > 0)
+		return got;
+	fail(m, "it has gone away");
+	return -1;
+}
+
+static bool hear(struct meeting *m)
+{
+	long long until = now_ms() + SAY_MS;
+	char text[TEXT_BYTES];
+	ssize_t got, used;
+	size_t n = 0;
+
+	while (!m->is_whole) {
+		if (n == sizeof(text))
+			return fail(m, "that is no line");
+		got = hear_some(m, text + n, sizeof(text) - n, until);
+		if (got < 0)
+			return false;
+		n += (size_t)got;
+		used = obey_lines(m, text, n);
+		if (used < 0)
+			return false;
+		n -= (size_t)used;
+		memmove(text, text + used, n);
+	}
+	return !n || fail(m, "it says more than that");
 }
 
 /* --- and is told --- */
@@ -207,7 +252,7 @@ static int meet(struct meeting *m, struct layer *l, const char *id)
 		return ESRCH;
 	if (!is_there(m))
 		return ECONNRESET;
-	if (layer_open(l, &p, now_ms() + PEER_MS, m->reason, sizeof(m->reason)))
+	if (layer_open(l, &p, now_ms() + LENT_MS, m->reason, sizeof(m->reason)))
 		err = tell(m, &p, id, now_ms() + PEER_MS);
 	else if (!l->is_busy)
 		err = ECONNREFUSED;
@@ -256,23 +301,38 @@ static void answer(const struct meeting *m, int err)
 	send(m->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* Who is not under the layer, or says what is none, is only told so. */
+static void note_failed(const struct meeting *m, const char *id)
+{
+	char gid[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, &m->peer_gid, gid, sizeof(gid));
+	note("%s: QP %u does not meet QP %u at %s: %s", id, m->qpn, m->peer,
+	     gid, m->reason);
+}
+
 void meet_run(const struct session *s, int fd)
 {
 	struct meeting m = { .fd = fd };
 	struct processes p = { 0 };
+	bool is_heard = false;
 	int err = EINVAL;
 
 	if (!process_caller(fd, s->patterns, &p))
 		fail(&m, "it is not under the layer");
-	else if (hear(&m) && parse(&m))
+	else if (!shared_enter(p.all->container))
+		err = EBUSY;
+	else
+		is_heard = hear(&m);
+	if (is_heard)
 		err = meet_for(&m, s, p.all);
 	note_clean(m.reason);
+	if (p.n) /* who is answered may call again at once */
+		shared_leave(p.all->container);
 	answer(&m, err);
-	if (err)
-		note("%s: QP %u meets nobody: %s", p.n ? p.all->id : "a caller",
-		     m.qpn, m.reason);
+	if (is_heard && err && err != EBUSY)
+		note_failed(&m, p.all->id);
 	processes_free(&p);
 	free(m.keys);
-	free(m.text);
 	close(fd);
 }

@@ -71,16 +71,6 @@ pid_t proc_inner(pid_t pid)
 	return at ? (pid_t)strtol(at, NULL, 10) : 0;
 }
 
-void proc_cgroup(pid_t pid, char *group, size_t bytes)
-{
-	char text[FILE_BYTES];
-
-	if (!slurp(pid, "cgroup", text))
-		*text = 0;
-	text[strcspn(text, "\n")] = 0;
-	snprintf(group, bytes, "%s", text);
-}
-
 void proc_comm(pid_t pid, char *comm, size_t bytes)
 {
 	char text[FILE_BYTES];

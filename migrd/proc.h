@@ -18,9 +18,6 @@ pid_t proc_of_thread(pid_t tid);
 /* its number as it sees itself */
 pid_t proc_inner(pid_t pid);
 
-/* the group that it is in, which a container has for itself; "" */
-void proc_cgroup(pid_t pid, char *group, size_t bytes);
-
 /* its name, fit for a log; "gone" */
 void proc_comm(pid_t pid, char *comm, size_t bytes);
 

@@ -165,13 +165,25 @@ static bool has(const struct processes *p, pid_t pid)
 	return false;
 }
 
+/* FNV-1a: what the host has called it, and nobody in it */
+static uint64_t container_of(const struct candidate *c)
+{
+	const char *name = *c->container ? c->container : c->path;
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3;
+	return hash;
+}
+
 static bool add(struct processes *p, const struct candidate *c,
 		const struct shared_owner *owner, int socket)
 {
 	char container[PART_BYTES + 1];
 	struct process new = { .pid = owner->pid,
 			       .start = owner->start,
-			       .socket = socket },
+			       .socket = socket,
+			       .container = container_of(c) },
 		       *all;
 
 	part(container, c->container);

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum {
@@ -23,6 +24,7 @@ struct process {
 	unsigned long long start;
 	int socket; /* O_PATH */
 	char *path;
+	uint64_t container; /* which one it is in, or which folder that has no name */
 };
 
 /* none, or all that there are, or the one that is wanted */

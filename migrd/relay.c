@@ -18,13 +18,15 @@
 #include "shared.h"
 
 enum {
-	OPEN_MS = 5000, /* in which a process that nobody has open answers */
 	FIRST_ROOM = 4096,
+	/* in which who has hung up is dumped, or back by itself */
+	KEPT_MS = 600000,
 };
 
 struct relay {
 	struct conn *client;
 	const struct process *process;
+	bool lent;
 	int fd, pidfd;
 	char *buf; /* an answer, or a part of it */
 	size_t len, room;
@@ -304,14 +306,29 @@ static int refusal(int err, const char **why)
 	}
 }
 
+/*
+ * Who is held hangs up, to be dumped, which a connection would make fail: nobody borrows it
+ * before it has been opened again.
+ */
+static void keep(const struct relay *r, bool kept)
+{
+	const struct shared_owner owner = { r->process->pid,
+					    r->process->start };
+
+	if (!r->lent)
+		shared_keep(&owner, kept ? now_ms() + KEPT_MS : 0);
+}
+
 static bool serve(struct relay *r, bool *goes_on)
 {
 	enum outcome o;
 
 	if (!bind_to(r, goes_on))
 		return false;
-	note("%s is open", r->process->id);
+	keep(r, false);
+	note("%s is %s", r->process->id, r->lent ? "lent" : "open");
 	o = answer_ok(r->client) ? talk(r) : CLIENT_ENDED;
+	keep(r, o == PROCESS_ENDED);
 	note("%s is closed: %s", r->process->id,
 	     o == CLIENT_ENDED ? r->client->reason : told(o));
 	return true;
@@ -320,15 +337,20 @@ static bool serve(struct relay *r, bool *goes_on)
 bool relay_open(struct conn *c, const struct process *p, bool lent,
 		bool *goes_on)
 {
-	struct relay r = { .client = c, .process = p, .room = FIRST_ROOM };
+	struct relay r = {
+		.client = c, .process = p, .lent = lent, .room = FIRST_ROOM
+	};
+	const struct shared_owner owner = { p->pid, p->start };
 	bool bound = false;
 	const char *why;
 	int err;
 
 	*goes_on = true;
-	if (!shared_hold(p->pid, lent)) {
-		*goes_on = answer_refuse(c, EBUSY, "%s: somebody has it open",
-					 p->id);
+	if (!shared_hold(&owner, lent)) {
+		*goes_on =
+			answer_refuse(c, EBUSY,
+				      "%s: somebody has it open, or moves it",
+				      p->id);
 		return false;
 	}
 	r.buf = malloc(r.room);

@@ -21,6 +21,8 @@
 #include "note.h"
 #include "proc.h"
 
+#define NEW ".new" /* what a socket is called until it is there */
+
 enum {
 	QUEUE = 64,
 	END_MS = 2000, /* in which children end that are asked to */
@@ -76,14 +78,16 @@ int server_listen(const char *address, const char *port)
 	return fd;
 }
 
-/* a socket at which nobody listens any more */
-static bool is_stale(const struct sockaddr_un *addr)
+/* Nothing is there, or a socket at which nobody listens any more. */
+static bool is_free(const struct sockaddr_un *addr)
 {
 	bool refused = false;
 	struct stat st;
 	int fd;
 
-	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
+	if (lstat(addr->sun_path, &st))
+		return true;
+	if (!S_ISSOCK(st.st_mode))
 		return false;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0) {
@@ -95,17 +99,29 @@ static bool is_stale(const struct sockaddr_un *addr)
 	return refused;
 }
 
+/* Whoever calls meanwhile finds the old one, or the new one when everybody may call it. */
+static bool bind_in_place(int fd, const struct sockaddr_un *addr)
+{
+	struct sockaddr_un beside = *addr;
+
+	strcat(beside.sun_path, NEW);
+	unlink(beside.sun_path);
+	return !bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) &&
+	       !chmod(beside.sun_path, 0666) && !listen(fd, QUEUE) &&
+	       !rename(beside.sun_path, addr->sun_path);
+}
+
 static int listen_at_path(const struct sockaddr_un *addr)
 {
 	int fd, err;
 
-	if (is_stale(addr))
-		unlink(addr->sun_path);
+	errno = EADDRINUSE;
+	if (!is_free(addr))
+		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	if (!bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
-	    !chmod(addr->sun_path, 0666) && !listen(fd, QUEUE))
+	if (bind_in_place(fd, addr))
 		return fd;
 	err = errno;
 	close(fd);
@@ -119,7 +135,7 @@ int server_listen_at(const char *path)
 	int fd = -1;
 
 	errno = ENAMETOOLONG;
-	if (strlen(path) < sizeof(addr.sun_path)) {
+	if (strlen(path) + strlen(NEW) < sizeof(addr.sun_path)) {
 		strcpy(addr.sun_path, path);
 		fd = listen_at_path(&addr);
 	}
@@ -369,37 +385,19 @@ void server_accept(struct server *s)
 
 /* --- meetings --- */
 
-/* or NULL, if there is none for this one */
-static struct caller *place_of(struct server *s, const char *of)
+/* or NULL; whose it is the child finds out, and of a container it lets few in */
+static pid_t *place_of_caller(struct server *s)
 {
-	struct caller *place = NULL;
-	int n = 0, left = 0;
-
-	for (int i = 0; i < MOST_CALLERS; i++) {
-		if (!s->callers[i].pid) {
-			place = &s->callers[i];
-			left++;
-		} else {
-			n += !strcmp(s->callers[i].of, of);
-		}
-	}
-	/* the last ones are for who has none */
-	return n < (left > MOST_CALLERS / 2 ? MOST_CALLERS_OF : 1) ? place
-								   : NULL;
+	for (int i = 0; i < MOST_CALLERS; i++)
+		if (!s->callers[i])
+			return &s->callers[i];
+	return NULL;
 }
 
 static void begin_meeting(struct server *s, int fd)
 {
-	socklen_t bytes = sizeof(struct ucred);
-	char of[sizeof(s->callers->of)];
-	pid_t parent = getpid(), pid;
-	struct caller *place;
-	struct ucred peer;
+	pid_t *place = place_of_caller(s), parent = getpid(), pid;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
-		return;
-	proc_cgroup(peer.pid, of, sizeof(of));
-	place = place_of(s, of);
 	if (!place)
 		return;
 	pid = fork();
@@ -408,12 +406,10 @@ static void begin_meeting(struct server *s, int fd)
 		meet_run(&s->session, fd);
 		exit(0);
 	}
-	if (pid < 0) {
+	if (pid < 0)
 		note("no meeting: fork: %s", strerror(errno));
-		return;
-	}
-	place->pid = pid;
-	strcpy(place->of, of);
+	else
+		*place = pid;
 }
 
 void server_meet(struct server *s)
@@ -430,14 +426,17 @@ void server_meet(struct server *s)
 
 /* --- their ends --- */
 
-/* A sanitizer ends it with an exit code; @told: we have told it to end. */
+/*
+ * A sanitizer ends it with an exit code; @told: we have told it to end. Whoever has a process
+ * lent is ended by who wants it, too.
+ */
 static void look_at(pid_t pid, int status, bool told)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		note("child %d: exit code %d", pid, WEXITSTATUS(status));
-	else if (signal && !(told && (signal == SIGTERM || signal == SIGKILL)))
+	else if (signal && signal != SIGTERM && !(told && signal == SIGKILL))
 		note("child %d: signal %d", pid, signal);
 }
 
@@ -452,8 +451,8 @@ void server_bury(struct server *s)
 			if (s->children[i].pid == pid)
 				s->children[i].pid = 0;
 		for (int i = 0; i < MOST_CALLERS; i++)
-			if (s->callers[i].pid == pid)
-				s->callers[i].pid = 0;
+			if (s->callers[i] == pid)
+				s->callers[i] = 0;
 	}
 }
 
@@ -467,8 +466,8 @@ static bool tell_all(const struct server *s, int signal)
 			any = true;
 		}
 	for (int i = 0; i < MOST_CALLERS; i++)
-		if (s->callers[i].pid > 0) {
-			kill(s->callers[i].pid, signal);
+		if (s->callers[i] > 0) {
+			kill(s->callers[i], signal);
 			any = true;
 		}
 	return any;

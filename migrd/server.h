@@ -18,8 +18,7 @@ enum {
 	/* before they have shown a certificate */
 	MOST_UNKNOWN = 32,
 	MOST_UNKNOWN_OF = 4, /* an address */
-	MOST_CALLERS = 16,   /* processes of this host that meet somebody ... */
-	MOST_CALLERS_OF = 4, /* of a container; if half of them are taken, 1 */
+	MOST_CALLERS = 32,   /* processes of this host that meet somebody */
 	MOST_WAITING = 64,
 	MOST_WAITING_OF = 16, /* an address */
 };
@@ -35,10 +34,7 @@ struct server {
 		pid_t pid; /* 0: nobody */
 		struct in6_addr addr;
 	} children[MOST_CHILDREN];
-	struct caller {
-		pid_t pid;    /* 0: nobody */
-		char of[256]; /* a cgroup */
-	} callers[MOST_CALLERS];
+	pid_t callers[MOST_CALLERS]; /* 0: nobody */
 	struct waiting {
 		int fd;
 		struct in6_addr addr;

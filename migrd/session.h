@@ -10,6 +10,10 @@
 #include "conn.h"
 #include "process.h"
 
+enum {
+	OPEN_MS = 5000, /* in which a process that nobody has open answers */
+};
+
 struct session {
 	SSL_CTX *ctx;
 	SSL_CTX *client; /* for connections to others */

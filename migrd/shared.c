@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conn.h"
 #include "proc.h"
 
 enum {
@@ -17,16 +18,22 @@ enum {
 	TRIES = 20,
 	LENT = 1 << 30, /* where the locks of those are that are lent */
 	GIVE_BACK_MS = 1000,
+	NOT_LENT_MS = 30, /* in which nobody is seen who has it lent */
+	CALLERS = 4,	  /* of a container */
 };
+
+/* where the locks of callers are, of containers that may be any number */
+static const off_t callers = 1LL << 60;
 
 struct slot {
 	struct shared_key key;
 	struct shared_owner owner;
+	long long kept; /* not lent before that */
 };
 
 /*
  * Locks are of bytes of the file: the first is that of the table, the others are those
- * of process numbers. They belong to processes, so the file must never be closed.
+ * of process numbers, and of callers. They belong to processes, so the file must never be closed.
  */
 static int file = -1;
 static struct slot *table;
@@ -137,6 +144,8 @@ void shared_remember(const struct shared_key *key,
 	if (!lock_table())
 		return;
 	s = slot_for(key, owner);
+	if (s->owner.pid != owner->pid || s->owner.start != owner->start)
+		s->kept = 0;
 	s->owner.pid = 0; /* if this is our end */
 	s->key = *key;
 	s->owner.start = owner->start;
@@ -144,35 +153,114 @@ void shared_remember(const struct shared_key *key,
 	lock(0, F_UNLCK);
 }
 
-/* Whoever has it only lent ends. False if nobody has. */
-static bool take_back(pid_t pid)
+/* It is there, as whoever means a process has found it; or it had to make room. */
+static struct slot *slot_of(const struct shared_owner *owner)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (table[i].owner.pid == owner->pid &&
+		    table[i].owner.start == owner->start)
+			return &table[i];
+	return NULL;
+}
+
+void shared_keep(const struct shared_owner *owner, long long until)
+{
+	struct slot *s;
+
+	if (!lock_table())
+		return;
+	s = slot_of(owner);
+	if (s)
+		s->kept = until;
+	lock(0, F_UNLCK);
+}
+
+static bool is_kept(const struct shared_owner *owner)
+{
+	const struct slot *s;
+	bool is;
+
+	if (!lock_table())
+		return true;
+	s = slot_of(owner);
+	is = s && now_ms() < s->kept;
+	lock(0, F_UNLCK);
+	return is;
+}
+
+/* who has that byte locked, or 0 */
+static pid_t holder(off_t byte)
 {
 	struct flock l = { .l_type = F_WRLCK,
 			   .l_whence = SEEK_SET,
-			   .l_start = LENT + pid,
+			   .l_start = byte,
 			   .l_len = 1 };
 
-	return !fcntl(file, F_GETLK, &l) && l.l_type != F_UNLCK &&
-	       !kill(l.l_pid, SIGTERM);
+	return fcntl(file, F_GETLK, &l) || l.l_type == F_UNLCK ? 0 : l.l_pid;
 }
 
-bool shared_hold(pid_t pid, bool lent)
+/* Whoever has it only lent ends. False if nobody has, or not just now. */
+static bool take_back(pid_t pid)
+{
+	pid_t who = holder(LENT + pid);
+
+	return who && who == holder(pid) && !kill(who, SIGTERM);
+}
+
+/* Whoever has it has the other lock before, and after. */
+static bool borrow(const struct shared_owner *owner)
+{
+	if (!lock(LENT + owner->pid, F_WRLCK))
+		return false;
+	if (lock(owner->pid, F_WRLCK) && !is_kept(owner))
+		return true;
+	shared_let_go(owner->pid);
+	return false;
+}
+
+/* Who comes next may be another one who has it lent. */
+static bool take(pid_t pid)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	bool held = lock(pid, F_WRLCK);
 
-	if (!held && !lent && take_back(pid))
-		for (int i = 0; i < GIVE_BACK_MS && !held; i++) {
-			nanosleep(&pause, NULL);
-			held = lock(pid, F_WRLCK);
-		}
-	if (held && lent)
-		lock(LENT + pid, F_WRLCK);
-	return held;
+	for (int i = 0, since = 0; i < GIVE_BACK_MS; i++) {
+		if (lock(pid, F_WRLCK))
+			return true;
+		if (take_back(pid))
+			since = i;
+		else if (i - since == NOT_LENT_MS)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+bool shared_hold(const struct shared_owner *owner, bool lent)
+{
+	return lent ? borrow(owner) : take(owner->pid);
 }
 
 void shared_let_go(pid_t pid)
 {
-	lock(LENT + pid, F_UNLCK);
 	lock(pid, F_UNLCK);
+	lock(LENT + pid, F_UNLCK);
+}
+
+static off_t callers_of(uint64_t container)
+{
+	return callers + (off_t)(container >> 8) * CALLERS;
+}
+
+bool shared_enter(uint64_t container)
+{
+	for (int i = 0; i < CALLERS; i++)
+		if (lock(callers_of(container) + i, F_WRLCK))
+			return true;
+	return false;
+}
+
+void shared_leave(uint64_t container)
+{
+	for (int i = 0; i < CALLERS; i++)
+		lock(callers_of(container) + i, F_UNLCK);
 }

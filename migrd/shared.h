@@ -31,10 +31,17 @@ void shared_remember(const struct shared_key *key,
 		     const struct shared_owner *owner);
 
 /*
- * Process @pid is ours until we end, or, if it is @lent, until somebody else wants it: that
- * ends us. False if it is somebody's already, and not lent.
+ * A process is ours until we end, or, if it is @lent, until somebody else wants it: that
+ * ends us. False if it is somebody's already, and not lent; or if it is not to be lent.
  */
-bool shared_hold(pid_t pid, bool lent);
+bool shared_hold(const struct shared_owner *owner, bool lent);
 void shared_let_go(pid_t pid);
+
+/* One of a container's few places for callers is ours until we leave; false if there is none. */
+bool shared_enter(uint64_t container);
+void shared_leave(uint64_t container);
+
+/* It is not to be lent before that, by now_ms(). */
+void shared_keep(const struct shared_owner *owner, long long until);
 
 #endif

@@ -115,12 +115,12 @@ void daemon_start(const char *first, const char *second)
 
 int daemon_fails(const char *first)
 {
+	pid_t pid = fork();
 	int status;
 
-	daemon_pid = fork();
-	if (!daemon_pid)
-		become_daemon("n2", "127.0.0.1", "log", first, "none");
-	MUST(daemon_pid > 0 && waitpid(daemon_pid, &status, 0) == daemon_pid);
+	if (!pid)
+		become_daemon("n2", "127.0.0.7", "log", first, "none");
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 

@@ -27,7 +27,7 @@ void rig_end(void);
 
 /* patterns of folders; with DIR/ before each. Meetings are at DIR/n2.meet, DIR/n1.meet. */
 void daemon_start(const char *first, const char *second);
-/* the same, and it cannot: its exit code */
+/* another one at another address, and it cannot: its exit code */
 int daemon_fails(const char *first);
 /* one of another host, n1, which is where fake_hosts.c has that and 10.10.9.0/24 */
 void other_daemon_start(const char *first);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Meetings: this process is one under the layer, of the container "box", and says of its
- * QP 17 that it is to be connected
+ * Meetings: this process says of its QP 17 that it is to be connected
  */
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,75 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "layer_rig.h"
+#include "meet_rig.h"
 
-#define AT_GID "::ffff:10.10.0.2"
-#define MEET "meet 17 " AT_GID " 27 " AT_GID " 3\n"
-
-static struct fake peer;
 static char id[64]; /* of our keys */
 static char said_to[8192];
-
-/* Nobody has to accept what is connected: the kernel says whose it is. */
-static void come_under_the_layer(void)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	snprintf(addr.sun_path, sizeof(addr.sun_path),
-		 "%s/box/run/migrrdma/%d.sock", dir, getpid());
-	MUST(sock >= 0 && !bind(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
-	     !listen(sock, 64));
-}
-
-static int call(void)
-{
-	const struct timeval most = { .tv_sec = 30 };
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/n2.meet", dir);
-	MUST(fd >= 0 && !connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
-	MUST(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)));
-	return fd;
-}
-
-/* what it says until its end */
-static const char *answer_of(int fd)
-{
-	static char text[1024];
-	size_t n = 0;
-	ssize_t got;
-
-	while (n < sizeof(text) - 1 &&
-	       (got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
-		n += (size_t)got;
-	text[n] = 0;
-	close(fd);
-	return text;
-}
-
-/* as the library does: again, if there is no place */
-static const char *meets(const char *text)
-{
-	const char *answer = "";
-	int fd;
-
-	for (int i = 0; i < 200 && !*answer; i++) {
-		usleep(i ? 50000 : 0);
-		fd = call();
-		send(fd, text, strlen(text), MSG_NOSIGNAL);
-		answer = answer_of(fd);
-	}
-	return answer;
-}
-
-#define SAYS(text, begin)                                                    \
-	do {                                                                 \
-		const char *a_ = meets(text);                                \
-		CHECK(!strncmp(a_, begin, strlen(begin)), "%.80s: %s", text, \
-		      a_);                                                   \
-	} while (0)
 
 /* @words: of the words that follow, which have our id in the place of % */
 static void check_told(const char *words)
@@ -181,6 +116,8 @@ static void test_refused(void)
 	SAYS("meet 17 " AT_GID " 99 " AT_GID " 3\nend\n", "failed there");
 	SAYS("meet 17 " AT_GID " 27 ::ffff:10.11.0.1 3\nend\n", "failed ");
 	check_told("");
+	CHECK(daemon_logged(": QP 17 does not meet QP 99 at " AT_GID
+			    ": there is no QP 99"));
 	puts("a peer that refuses");
 	answers(&peer, "met", REFUSAL("nobody is called \\\\u001b[2J that"));
 	SAYS(MEET "end\n", "failed ");
@@ -229,92 +166,120 @@ static void test_lent(void)
 	was_told(&peer);
 }
 
-static bool hangs_up(int fd)
+static void test_frozen(void)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char byte;
-
-	return poll(&p, 1, 20000) == 1 && recv(fd, &byte, 1, 0) <= 0;
-}
-
-static void test_silent(void)
-{
-	int fd[8], all = 0;
-
-	puts("who says nothing keeps some places, and not for long");
-	CHECK(SOME_TIME(!daemon_children()));
-	for (int i = 0; i < 8; i++)
-		fd[i] = call();
-	for (int i = 4; i < 8; i++)
-		CHECK(hangs_up(fd[i]));
-	for (int i = 0; i < 4; i++) {
-		all += !strcmp(answer_of(fd[i]),
-			       "failed that takes too long\n");
-		close(fd[i + 4]);
-	}
-	CHECK(all == 4, "%d", all);
-	SAYS(MEET "end\n", "met\n");
+	puts("one that does not answer");
+	kill(peer.pid, SIGSTOP);
+	SAYS(MEET "end\n", "busy\n");
+	kill(peer.pid, SIGCONT);
 	CHECK(fake_ended(&peer) == 'r');
 	was_told(&peer);
 }
 
-static void test_others(void)
+/* Somebody has it opened, who has had its first line; of who only asked who we are nothing comes. */
+static int opener(void)
 {
-	int status;
-	pid_t pid;
-
-	puts("who is not under the layer");
-	pid = fork();
-	if (!pid)
-		_exit(strncmp(meets(MEET "end\n"),
-			      "failed it is not under the layer", 32) != 0);
-	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
-	CHECK(!status);
-	check_told("");
-}
-
-/* as big as it may be, and more than that */
-static void test_endless(void)
-{
-	static char part[1 << 20];
-	int fd = call();
-	long sent = 0;
-	ssize_t n;
-
-	puts("what has no end");
-	memset(part, '\n', sizeof(part));
-	while ((n = send(fd, part, sizeof(part), MSG_NOSIGNAL)) > 0)
-		sent += n;
-	CHECK(sent > 8 << 20 && sent < 64 << 20, "%ld", sent);
-	CHECK(!strcmp(answer_of(fd), "failed that is too much\n"));
-}
-
-static void test_fuzz(void)
-{
-	static const char good[] = MEET "key 1 2\nkey 3 4\nend\n";
-	const size_t most = sizeof(good) - 1 - strlen("\nend\n");
-	char text[sizeof(good)];
-
-	puts("what is nearly right");
-	srand(1);
-	for (int i = 0; i < 30; i++) {
-		strcpy(text, good);
-		for (int n = rand() % 3; n >= 0; n--)
-			text[(size_t)rand() % most] = (char)(rand() % 255 + 1);
-		CHECK(*meets(text), "%s", text);
-	}
-	CHECK(!daemon_logged_now("exit code"));
-	SAYS(good, "met\n");
-}
-
-/* What is left of a daemon makes room for the next one; another file does not. */
-static void check_started_again(const char *path)
-{
-	struct stat st;
+	struct pollfd p = { .fd = own, .events = POLLIN };
+	char byte;
 	int fd;
 
-	puts("another daemon");
-	daemon_start("*/run/migrrdma", "none");
+	for (;;) {
+		MUST(poll(&p, 1, 20000) == 1);
+		fd = accept4(own, NULL, NULL, SOCK_CLOEXEC);
+		MUST(fd >= 0);
+		if (read(fd, &byte, 1) == 1)
+			return fd;
+		close(fd);
+	}
+}
+
+/* We are the peer, too. */
+static void test_taken(void)
+{
+	char line[128] = "open ";
+	struct client c;
+	int fd, has;
+
+	puts("one that is taken while it is opened");
+	client_open(&c);
+	CHECK(said(&c, "find 17 " AT_GID, "{\"ok\":true,"));
+	MUST(sscanf(answer, "{\"ok\":true,\"process\":{\"id\":\"%63[^\"]",
+		    line + 5) == 1);
+	fd = call();
+	dprintf(fd, "meet 17 " AT_GID " 17 " AT_GID " 3\nend\n");
+	has = opener();
+	strcat(line, "\n");
+	put(&c, line, strlen(line));
+	CHECK(!strcmp(answer_of(fd), "busy\n"));
+	close(has);
+	client_die(&c);
+	close(opener());
+}
+
+/* It is about to be dumped, which an open connection would make fail. */
+static void test_held(void)
+{
+	char line[128];
+	struct client c;
+
+	puts("one that is held is not lent before it is opened again");
+	snprintf(line, sizeof(line), "borrow %s", peer.id);
+	client_open(&c);
+	CHECK(opened(&c, &peer) && said(&c, "hold 1 1", "{\"ok\": true"));
+	CHECK(!hear(&c));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	client_open(&c);
+	CHECK(said(&c, line, "{\"ok\":false,\"errno\":16"));
+	SAYS(MEET "end\n", "busy\n");
+	CHECK(opened(&c, &peer));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	client_open(&c);
+	CHECK(said(&c, line, "{\"ok\":true"));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	was_told(&peer);
+}
+
+/* who is not root, and calls again and again; exits with the first errno but a refusal */
+static pid_t caller_at_any_time(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	pid_t pid = fork();
+	int fd;
+
+	MUST(pid >= 0);
+	if (pid)
+		return pid;
+	strcpy(addr.sun_path, path);
+	MUST(!chmod(dir, 0755) && (getuid() || !setuid(65534)));
+	for (;;) {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+		    errno != ECONNREFUSED && errno != EAGAIN)
+			_exit(errno);
+		close(fd);
+	}
+}
+
+/* What is left of a daemon makes room for the next one; another file, or who lives, does not. */
+static void check_started_again(const char *path)
+{
+	pid_t caller = caller_at_any_time(path);
+	struct stat st;
+	int fd, status;
+
+	puts("other daemons");
+	for (int i = 0; i < 2; i++) {
+		daemon_start("*/run/migrrdma", "none");
+		if (!i)
+			CHECK(!daemon_end());
+	}
+	kill(caller, SIGKILL);
+	MUST(waitpid(caller, &status, 0) == caller);
+	CHECK(WIFSIGNALED(status), "%s", strerror(WEXITSTATUS(status)));
+	CHECK(daemon_fails("*/run/migrrdma") == 1);
 	SAYS(MEET "end\n", "met\n");
 	CHECK(!daemon_end());
 	MUST(!unlink(path));
@@ -326,22 +291,10 @@ static void check_started_again(const char *path)
 
 int main(void)
 {
-	char text[128], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct stat st;
 
-	rig_begin();
-	daemon_start("*/run/migrrdma", "none");
-	fake_start(&peer, LAYER, "other/run/migrrdma");
-	snprintf(path, sizeof(path), "%s/box", dir);
-	MUST(!mkdir(path, 0755));
-	snprintf(path, sizeof(path), "%s/box/run", dir);
-	MUST(!mkdir(path, 0755));
-	snprintf(path, sizeof(path), "%s/box/run/migrrdma", dir);
-	MUST(!mkdir(path, 0755));
-	come_under_the_layer();
-	snprintf(text, sizeof(text), "17 %d\n37 %d\n27 %d\n", getpid(),
-		 peer.pid, peer.pid);
-	qps(text);
+	meet_begin();
 	snprintf(path, sizeof(path), "%s/n2.meet", dir);
 	MUST(!stat(path, &st));
 	CHECK((st.st_mode & 0777) == 0666);
@@ -350,10 +303,10 @@ int main(void)
 	test_refused();
 	test_busy();
 	test_lent();
-	test_silent();
-	test_others();
-	test_endless();
-	test_fuzz();
+	test_held();
+	test_frozen();
+	test_taken();
+	CHECK(!daemon_logged_now("signal")); /* of who has it taken */
 	CHECK(!daemon_end());
 	check_started_again(path);
 	fake_kill(&peer);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "conn.h"
 #include "proc.h"
 #include "shared.h"
 
@@ -73,6 +74,143 @@ static void test_folder(void)
 	}
 }
 
+/* who is not to be lent for a while */
+static void test_kept(void)
+{
+	struct shared_owner me = { getpid(), proc_start(getpid()) };
+
+	CHECK(shared_hold(&me, true));
+	shared_let_go(me.pid);
+	shared_keep(&me, now_ms() + 100000);
+	CHECK(!shared_hold(&me, true));
+	CHECK(shared_hold(&me, false));
+	shared_let_go(me.pid);
+	/* its socket is another one, it is the same */
+	remember(2001, me.pid, me.start);
+	CHECK(!shared_hold(&me, true));
+	shared_keep(&me, now_ms() - 1);
+	CHECK(shared_hold(&me, true));
+	shared_let_go(me.pid);
+	/* another one of that number */
+	shared_keep(&me, now_ms() + 100000);
+	me.start++;
+	remember(2000, me.pid, me.start);
+	CHECK(shared_hold(&me, true));
+	shared_let_go(me.pid);
+}
+
+/* until somebody else wants it, again and again */
+static void borrow(const struct shared_owner *owner)
+{
+	for (;; usleep(3000))
+		if (shared_hold(owner, true)) {
+			usleep(1200000);
+			shared_let_go(owner->pid);
+		}
+}
+
+/* Another one has it, lent or not. */
+static bool is_had(const struct shared_owner *owner)
+{
+	if (!shared_hold(owner, true))
+		return true;
+	shared_let_go(owner->pid);
+	return false;
+}
+
+static void kill_all(const pid_t *all, int n)
+{
+	for (int i = 0; i < n; i++)
+		kill(all[i], SIGKILL);
+	for (int i = 0; i < n; i++)
+		waitpid(all[i], NULL, 0);
+}
+
+static void test_taken(void)
+{
+	enum {
+		BORROWERS = 16
+	};
+	const struct shared_owner owner = { 3 * PID_MAX, 1 };
+	pid_t all[BORROWERS];
+
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < BORROWERS; i++) {
+			all[i] = fork();
+			MUST(all[i] >= 0);
+			if (!all[i])
+				borrow(&owner);
+		}
+		while (!is_had(&owner))
+			usleep(1000);
+		CHECK(shared_hold(&owner, false), "%d", round);
+		shared_let_go(owner.pid);
+		kill_all(all, BORROWERS);
+	}
+}
+
+/* It is not lent, and others want to have it so. */
+static void test_not_lent(void)
+{
+	const struct shared_owner owner = { 3 * PID_MAX, 1 };
+	long long begun;
+	pid_t all[2];
+
+	all[0] = fork();
+	MUST(all[0] >= 0);
+	if (!all[0]) {
+		MUST(shared_hold(&owner, false));
+		for (;;)
+			pause();
+	}
+	while (!is_had(&owner))
+		usleep(1000);
+	all[1] = fork();
+	MUST(all[1] >= 0);
+	if (!all[1])
+		for (;;)
+			shared_hold(&owner, true);
+	begun = now_ms();
+	CHECK(!shared_hold(&owner, false));
+	CHECK(now_ms() < begun + 700, "%lld ms", now_ms() - begun);
+	CHECK(!waitpid(all[1], NULL, WNOHANG), "it was taken for who has it");
+	kill_all(all, 2);
+}
+
+static void test_callers(void)
+{
+	const uint64_t one = 0x123456789abcdef0, other = one ^ 1ULL << 63;
+	pid_t all[5];
+
+	for (int i = 0; i < 5; i++) {
+		int both[2];
+		char in;
+
+		MUST(!pipe(both));
+		all[i] = fork();
+		MUST(all[i] >= 0);
+		if (!all[i]) {
+			in = shared_enter(one);
+			MUST(write(both[1], &in, 1) == 1);
+			for (;;)
+				pause();
+		}
+		MUST(read(both[0], &in, 1) == 1);
+		CHECK(in == (i < 4), "%d", i);
+		close(both[0]);
+		close(both[1]);
+	}
+	CHECK(!shared_enter(one) && shared_enter(other));
+	shared_leave(one);
+	CHECK(!shared_enter(one));
+	kill(all[2], SIGKILL);
+	waitpid(all[2], NULL, 0);
+	CHECK(shared_enter(one));
+	shared_leave(one);
+	CHECK(shared_enter(one));
+	kill_all(all, 5);
+}
+
 int main(void)
 {
 	const unsigned long long start = proc_start(getpid());
@@ -94,5 +232,9 @@ int main(void)
 	CHECK(owner(5002999) == 2 * PID_MAX + 2999);
 	CHECK(owner(2000) == getpid());
 	test_folder();
+	test_kept();
+	test_taken();
+	test_not_lent();
+	test_callers();
 	return check_result();
 }
