@@ -103,21 +103,28 @@ static bool is_free(const struct sockaddr_un *addr)
 static bool bind_in_place(int fd, const struct sockaddr_un *addr)
 {
 	struct sockaddr_un beside = *addr;
+	int err;
 
 	strcat(beside.sun_path, NEW);
 	unlink(beside.sun_path);
-	return !bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) &&
-	       !chmod(beside.sun_path, 0666) && !listen(fd, QUEUE) &&
-	       !rename(beside.sun_path, addr->sun_path);
+	if (!bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) &&
+	    !chmod(beside.sun_path, 0666) && !listen(fd, QUEUE) &&
+	    !rename(beside.sun_path, addr->sun_path))
+		return true;
+	err = errno;
+	unlink(beside.sun_path);
+	errno = err;
+	return false;
 }
 
 static int listen_at_path(const struct sockaddr_un *addr)
 {
 	int fd, err;
 
-	errno = EADDRINUSE;
-	if (!is_free(addr))
+	if (!is_free(addr)) {
+		errno = EADDRINUSE;
 		return -1;
+	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;

@@ -349,7 +349,7 @@ void meet_peer(struct meeting *m)
 
 	free(m->text);
 	m->text = NULL;
-	m->done = !is_void(m);
+	m->done = err != EINTR && !is_void(m);
 	if (err && m->done)
 		complain(m->qpn, m->turn, "migrd", strerror(err));
 	else if (m->done && strcmp(c.answer, "met"))
