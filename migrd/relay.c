@@ -26,7 +26,7 @@ enum {
 struct relay {
 	struct conn *client;
 	const struct process *process;
-	bool lent;
+	bool lent, held;
 	int fd, pidfd;
 	char *buf; /* an answer, or a part of it */
 	size_t len, room;
@@ -216,8 +216,10 @@ static void shrink(struct relay *r)
 /* one line, with its end, and its answer */
 static enum outcome pass(struct relay *r, const char *line, size_t bytes)
 {
+	static const char hold[] = "hold ";
 	enum outcome o = put(r, line, bytes);
 
+	r->held = !strncmp(line, hold, sizeof(hold) - 1);
 	if (o == DONE)
 		o = hear(r, 0);
 	if (o == DONE &&
@@ -307,8 +309,8 @@ static int refusal(int err, const char **why)
 }
 
 /*
- * Who is held hangs up, to be dumped, which a connection would make fail: nobody borrows it
- * before it has been opened again.
+ * Who is held hangs up after that word, to be dumped, which a connection would make fail:
+ * nobody borrows it before it has been opened again.
  */
 static void keep(const struct relay *r, bool kept)
 {
@@ -328,7 +330,7 @@ static bool serve(struct relay *r, bool *goes_on)
 	keep(r, false);
 	note("%s is %s", r->process->id, r->lent ? "lent" : "open");
 	o = answer_ok(r->client) ? talk(r) : CLIENT_ENDED;
-	keep(r, o == PROCESS_ENDED);
+	keep(r, o == PROCESS_ENDED && r->held);
 	note("%s is closed: %s", r->process->id,
 	     o == CLIENT_ENDED ? r->client->reason : told(o));
 	return true;

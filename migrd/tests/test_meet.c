@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "layer_rig.h"
 #include "meet_rig.h"
 
 static char id[64]; /* of our keys */
@@ -239,6 +240,18 @@ static void test_held(void)
 	CHECK(said(&c, line, "{\"ok\":true"));
 	client_close(&c);
 	CHECK(fake_ended(&peer) == 'r');
+
+	puts("one that hangs up for another reason is");
+	answers(&peer, "names", "hang up\n");
+	client_open(&c);
+	CHECK(opened(&c, &peer) && said(&c, "names", "{\"ok\":false"));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	client_open(&c);
+	CHECK(said(&c, line, "{\"ok\":true"));
+	client_close(&c);
+	CHECK(fake_ended(&peer) == 'r');
+	answers(&peer, "names", NULL);
 	was_told(&peer);
 }
 
