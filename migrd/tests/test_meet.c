@@ -217,6 +217,20 @@ static void test_taken(void)
 	close(opener());
 }
 
+/* when this connection has ended */
+static void is_lent_after(struct client *c)
+{
+	char line[128];
+
+	client_close(c);
+	CHECK(fake_ended(&peer) == 'r');
+	client_open(c);
+	snprintf(line, sizeof(line), "borrow %s", peer.id);
+	CHECK(said(c, line, "{\"ok\":true"));
+	client_close(c);
+	CHECK(fake_ended(&peer) == 'r');
+}
+
 /* It is about to be dumped, which an open connection would make fail. */
 static void test_held(void)
 {
@@ -234,23 +248,13 @@ static void test_held(void)
 	CHECK(said(&c, line, "{\"ok\":false,\"errno\":16"));
 	SAYS(MEET "end\n", "busy\n");
 	CHECK(opened(&c, &peer));
-	client_close(&c);
-	CHECK(fake_ended(&peer) == 'r');
-	client_open(&c);
-	CHECK(said(&c, line, "{\"ok\":true"));
-	client_close(&c);
-	CHECK(fake_ended(&peer) == 'r');
+	is_lent_after(&c);
 
 	puts("one that hangs up for another reason is");
 	answers(&peer, "names", "hang up\n");
 	client_open(&c);
 	CHECK(opened(&c, &peer) && said(&c, "names", "{\"ok\":false"));
-	client_close(&c);
-	CHECK(fake_ended(&peer) == 'r');
-	client_open(&c);
-	CHECK(said(&c, line, "{\"ok\":true"));
-	client_close(&c);
-	CHECK(fake_ended(&peer) == 'r');
+	is_lent_after(&c);
 	answers(&peer, "names", NULL);
 	was_told(&peer);
 }
