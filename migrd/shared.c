@@ -110,12 +110,13 @@ static struct slot *left_behind(const struct shared_key *key, bool of_folder)
 /*
  * A process has one, so that it cannot take those of others: its last one; or one that
  * nobody has, or whoever has it is gone. A folder has so many, so that those who are in
- * it cannot take those of others either: then it is one of theirs.
+ * it cannot take those of others either: then it is one of theirs, but of one that is kept.
  */
 static struct slot *slot_for(const struct shared_key *key,
 			     const struct shared_owner *owner)
 {
 	struct slot *unused = NULL, *of_folder[SLOTS_OF_FOLDER];
+	const long long now = now_ms();
 	int n = 0;
 
 	for (int i = 0; i < SLOTS; i++) {
@@ -124,7 +125,7 @@ static struct slot *slot_for(const struct shared_key *key,
 		if (!table[i].owner.pid && !unused)
 			unused = &table[i];
 		else if (table[i].owner.pid && n < SLOTS_OF_FOLDER &&
-			 is_of_folder(&table[i], key))
+			 is_of_folder(&table[i], key) && now >= table[i].kept)
 			of_folder[n++] = &table[i];
 	}
 	if (n == SLOTS_OF_FOLDER) {

@@ -68,6 +68,11 @@ static void test_folder(void)
 	CHECK(known == MOST, "%d", known);
 	CHECK(o.pid == all[MANY - 1]);
 	CHECK(owner(2000) == getpid());
+	/* who would have the place of the last one does not make it one to be lent */
+	shared_keep(&o, now_ms() + 100000);
+	k.ino = MANY;
+	shared_remember(&k, &(struct shared_owner){ o.pid + PID_MAX, 1 });
+	CHECK(!shared_hold(&o, true));
 	for (int i = 0; i < MANY; i++) {
 		kill(all[i], SIGKILL);
 		waitpid(all[i], NULL, 0);
