@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "folders.h"
+#include "listen.h"
 #include "note.h"
 #include "process.h"
 #include "server.h"
@@ -157,8 +158,8 @@ int main(int argc, char **argv)
 	load(&s, &files);
 	if (!s.session.ctx)
 		return 1;
-	s.listener = server_listen(address, port);
-	s.meetings = meetings_at ? server_listen_at(meetings_at) : -1;
+	s.listener = listen_on_port(address, port);
+	s.meetings = meetings_at ? listen_at_path(meetings_at) : -1;
 	if (s.listener < 0 || (meetings_at && s.meetings < 0))
 		return 1;
 	note("listens on port %s", port);

@@ -289,16 +289,17 @@ static int meet_for(struct meeting *m, const struct session *s,
 	return err;
 }
 
+static void say(const struct meeting *m, const char *line)
+{
+	send(m->fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void answer(const struct meeting *m, int err)
 {
 	char line[sizeof(m->reason) + 16];
-	int n;
 
-	if (err && err != EBUSY)
-		n = snprintf(line, sizeof(line), "failed %s\n", m->reason);
-	else
-		n = snprintf(line, sizeof(line), err ? "busy\n" : "met\n");
-	send(m->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	snprintf(line, sizeof(line), "failed %s\n", m->reason);
+	say(m, !err ? "met\n" : err == EBUSY ? "busy\n" : line);
 }
 
 /* Who is not under the layer, or says what is none, is only told so. */
@@ -318,12 +319,14 @@ void meet_run(const struct session *s, int fd)
 	bool is_heard = false;
 	int err = EINVAL;
 
-	if (!process_caller(fd, s->patterns, &p))
+	if (!process_caller(fd, s->patterns, &p)) {
 		fail(&m, "it is not under the layer");
-	else if (!shared_enter(p.all->container))
+	} else if (!shared_enter(p.all->container)) {
 		err = EBUSY;
-	else
+	} else {
+		say(&m, "wait\n");
 		is_heard = hear(&m);
+	}
 	if (is_heard)
 		err = meet_for(&m, s, p.all);
 	note_clean(m.reason);

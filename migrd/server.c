@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,10 +18,7 @@
 #include "note.h"
 #include "proc.h"
 
-#define NEW ".new" /* what a socket is called until it is there */
-
 enum {
-	QUEUE = 64,
 	END_MS = 2000, /* in which children end that are asked to */
 	WAIT_MS =
 		25000, /* in which others have said who they are, or have not */
@@ -34,122 +28,6 @@ enum {
 	UNKNOWN = -2,	 /* ... that have not said who they are */
 	UNKNOWN_OF = -3, /* ... of this address */
 };
-
-static int listen_at(const struct addrinfo *a)
-{
-	int fd = socket(a->ai_family,
-			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const int on = 1, off = 0;
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (a->ai_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, QUEUE))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* Without an address: IPv6 with IPv4 in it, or IPv4 where there is no other. */
-int server_listen(const char *address, const char *port)
-{
-	const struct addrinfo hints = {
-		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
-		.ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM,
-	};
-	const char *const all[] = { "::", "0.0.0.0" };
-	struct addrinfo *a;
-	int fd = -1, ret = 0;
-
-	for (int i = 0; fd < 0 && i < (address ? 1 : 2); i++) {
-		ret = getaddrinfo(address ? address : all[i], port, &hints, &a);
-		if (ret)
-			break;
-		fd = listen_at(a);
-		freeaddrinfo(a);
-	}
-	if (fd < 0)
-		note("cannot listen on %s, port %s: %s",
-		     address ? address : "any address", port,
-		     ret ? gai_strerror(ret) : strerror(errno));
-	return fd;
-}
-
-/* Nothing is there, or a socket at which nobody listens any more. */
-static bool is_free(const struct sockaddr_un *addr)
-{
-	bool refused = false;
-	struct stat st;
-	int fd;
-
-	if (lstat(addr->sun_path, &st))
-		return true;
-	if (!S_ISSOCK(st.st_mode))
-		return false;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0) {
-		refused = connect(fd, (const struct sockaddr *)addr,
-				  sizeof(*addr)) &&
-			  errno == ECONNREFUSED;
-		close(fd);
-	}
-	return refused;
-}
-
-/* Whoever calls meanwhile finds the old one, or the new one when everybody may call it. */
-static bool bind_in_place(int fd, const struct sockaddr_un *addr)
-{
-	struct sockaddr_un beside = *addr;
-	int err;
-
-	strcat(beside.sun_path, NEW);
-	unlink(beside.sun_path);
-	if (!bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) &&
-	    !chmod(beside.sun_path, 0666) && !listen(fd, QUEUE) &&
-	    !rename(beside.sun_path, addr->sun_path))
-		return true;
-	err = errno;
-	unlink(beside.sun_path);
-	errno = err;
-	return false;
-}
-
-static int listen_at_path(const struct sockaddr_un *addr)
-{
-	int fd, err;
-
-	if (!is_free(addr)) {
-		errno = EADDRINUSE;
-		return -1;
-	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -1;
-	if (bind_in_place(fd, addr))
-		return fd;
-	err = errno;
-	close(fd);
-	errno = err;
-	return -1;
-}
-
-int server_listen_at(const char *path)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = -1;
-
-	errno = ENAMETOOLONG;
-	if (strlen(path) + strlen(NEW) < sizeof(addr.sun_path)) {
-		strcpy(addr.sun_path, path);
-		fd = listen_at_path(&addr);
-	}
-	if (fd < 0)
-		note("cannot listen at %s: %s", path, strerror(errno));
-	return fd;
-}
 
 bool server_init(struct server *s)
 {
@@ -392,19 +270,31 @@ void server_accept(struct server *s)
 
 /* --- meetings --- */
 
-/* or NULL; whose it is the child finds out, and of a container it lets few in */
-static pid_t *place_of_caller(struct server *s)
+/* of that process, or NULL; whose it is the child finds out, and of a container it lets few in */
+static struct caller *place_of_caller(struct server *s, pid_t of)
 {
-	for (int i = 0; i < MOST_CALLERS; i++)
-		if (!s->callers[i])
-			return &s->callers[i];
-	return NULL;
+	struct caller *place = NULL;
+	int n = 0;
+
+	for (int i = 0; i < MOST_CALLERS; i++) {
+		if (!s->callers[i].pid)
+			place = &s->callers[i];
+		else
+			n += s->callers[i].of == of;
+	}
+	return n < MOST_CALLERS_OF ? place : NULL;
 }
 
 static void begin_meeting(struct server *s, int fd)
 {
-	pid_t *place = place_of_caller(s), parent = getpid(), pid;
+	struct ucred who = { 0 };
+	socklen_t bytes = sizeof(who);
+	pid_t parent = getpid(), pid;
+	struct caller *place;
 
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	server_bury(s); /* who was answered may call again at once */
+	place = place_of_caller(s, who.pid);
 	if (!place)
 		return;
 	pid = fork();
@@ -416,7 +306,7 @@ static void begin_meeting(struct server *s, int fd)
 	if (pid < 0)
 		note("no meeting: fork: %s", strerror(errno));
 	else
-		*place = pid;
+		*place = (struct caller){ pid, who.pid };
 }
 
 void server_meet(struct server *s)
@@ -458,8 +348,8 @@ void server_bury(struct server *s)
 			if (s->children[i].pid == pid)
 				s->children[i].pid = 0;
 		for (int i = 0; i < MOST_CALLERS; i++)
-			if (s->callers[i] == pid)
-				s->callers[i] = 0;
+			if (s->callers[i].pid == pid)
+				s->callers[i].pid = 0;
 	}
 }
 
@@ -473,8 +363,8 @@ static bool tell_all(const struct server *s, int signal)
 			any = true;
 		}
 	for (int i = 0; i < MOST_CALLERS; i++)
-		if (s->callers[i] > 0) {
-			kill(s->callers[i], signal);
+		if (s->callers[i].pid > 0) {
+			kill(s->callers[i].pid, signal);
 			any = true;
 		}
 	return any;

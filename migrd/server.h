@@ -18,7 +18,8 @@ enum {
 	/* before they have shown a certificate */
 	MOST_UNKNOWN = 32,
 	MOST_UNKNOWN_OF = 4, /* an address */
-	MOST_CALLERS = 32,   /* processes of this host that meet somebody */
+	MOST_CALLERS = 32,   /* of this host, that meet somebody ... */
+	MOST_CALLERS_OF = 8, /* ... of a process, whosever that is */
 	MOST_WAITING = 64,
 	MOST_WAITING_OF = 16, /* an address */
 };
@@ -34,7 +35,10 @@ struct server {
 		pid_t pid; /* 0: nobody */
 		struct in6_addr addr;
 	} children[MOST_CHILDREN];
-	pid_t callers[MOST_CALLERS]; /* 0: nobody */
+	struct caller {
+		pid_t pid; /* 0: nobody */
+		pid_t of;
+	} callers[MOST_CALLERS];
 	struct waiting {
 		int fd;
 		struct in6_addr addr;
@@ -43,12 +47,6 @@ struct server {
 	} waiting[MOST_WAITING]; /* for a child, in their order */
 	size_t n_waiting;
 };
-
-/* a socket that listens, or -1 and it has been told why; no address is all */
-int server_listen(const char *address, const char *port);
-
-/* The same, at a path where everybody may call. What nobody listens at makes room. */
-int server_listen_at(const char *path);
 
 bool server_init(struct server *s);
 void server_accept(struct server *s);

@@ -53,7 +53,7 @@ const char *answer_of(int fd)
 		n += (size_t)got;
 	text[n] = 0;
 	close(fd);
-	return text;
+	return strncmp(text, "wait\n", 5) ? text : text + 5;
 }
 
 const char *meets(const char *text)

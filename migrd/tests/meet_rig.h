@@ -19,7 +19,7 @@ void meet_begin(void);
 /* Nobody has to accept what is connected: the kernel says whose it is. */
 void come_under_the_layer(const char *container);
 int call(void);
-/* what it says until its end */
+/* what it says until its end, but that it is to be waited for */
 const char *answer_of(int fd);
 /* as the library does: again, if there is no place */
 const char *meets(const char *text);

@@ -86,6 +86,30 @@ static void test_full(void)
 	was_told(&peer);
 }
 
+/* Nobody keeps others out who calls in a loop, whosever he is. */
+static void test_loop(void)
+{
+	pid_t pid;
+
+	puts("one who calls all the time");
+	pid = fork();
+	if (!pid)
+		for (;;)
+			close(call());
+	MUST(pid > 0);
+	CHECK(SOME_TIME(daemon_children() >= 4));
+	for (int i = 0; i < 10; i++) {
+		int fd = call();
+
+		send(fd, "who?\n", 5, MSG_NOSIGNAL);
+		CHECK(!strcmp(answer_of(fd),
+			      "failed nobody knows whom it means\n"),
+		      "%d", i);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void test_others(void)
 {
 	int status;
@@ -183,6 +207,7 @@ int main(void)
 	meet_begin();
 	test_silent();
 	test_full();
+	test_loop();
 	test_others();
 	test_endless();
 	test_fuzz();
