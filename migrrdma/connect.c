@@ -79,6 +79,7 @@ static int forget_unused(const char *id, struct swap *s)
 	struct peer *peer;
 
 	met_drop_turns(id);
+	met_make_room(id);
 	if (sections_wait(clock_ns() + SOON))
 		peers_drop_unused();
 	lack = peer_lacks_place(id);

@@ -33,7 +33,9 @@ struct call {
 	int fd;
 	struct stat
 		file; /* the program may close it, and have another one there */
-	uint64_t deadline;
+	uint64_t begun, patience;
+	uint64_t most;		   /* patience, if it says a word */
+	bool heard;		   /* one */
 	char answer[ANSWER_BYTES]; /* without its end */
 	LIST_ENTRY(call) entry;
 };
@@ -118,9 +120,9 @@ static int wait_for(const struct call *c, short events)
 	struct pollfd p = { .fd = c->fd, .events = events };
 	uint64_t now = clock_ns(), ms;
 
-	if (now >= c->deadline)
+	if (now >= c->begun + c->patience)
 		return ETIMEDOUT;
-	ms = (c->deadline - now) / 1000000 + 1;
+	ms = (c->begun + c->patience - now) / 1000000 + 1;
 	poll(&p, 1, ms < LOOK_MS ? (int)ms : LOOK_MS);
 	return 0;
 }
@@ -162,7 +164,7 @@ static int put(const struct call *c, const char *text, size_t bytes)
 }
 
 /* Who goes away without a word has no place for us now. */
-static int hear(struct call *c)
+static int hear_line(struct call *c)
 {
 	size_t at = 0;
 	ssize_t n;
@@ -174,6 +176,8 @@ static int hear(struct call *c)
 		n = recv(c->fd, c->answer + at, 1, MSG_DONTWAIT);
 		if (n > 0 && c->answer[at] == '\n') {
 			c->answer[at] = 0;
+			c->heard = true;
+			c->patience = c->most;
 			return 0;
 		}
 		if (n > 0) {
@@ -189,6 +193,14 @@ static int hear(struct call *c)
 		}
 	}
 	return EPROTO;
+}
+
+/* "wait": it looks for the peer */
+static int hear(struct call *c)
+{
+	int err = hear_line(c);
+
+	return err || strcmp(c->answer, "wait") ? err : hear_line(c);
 }
 
 static int talk(struct call *c, const char *text, size_t bytes)
@@ -299,46 +311,56 @@ bool meet_is_due(struct meeting *m, const struct shadow_qp *qp,
 	return m->text;
 }
 
-/* the turn in which nobody has answered others, or is there; 0: none */
+/* the turn in which nobody has been there for others, or has said a word; 0: none; and when */
 static atomic_uint away;
+static _Atomic uint64_t away_at;
 
-static void note(const struct meeting *m, int err, bool heard)
+static bool is_away(const struct meeting *m)
 {
-	if (!err || heard)
+	return away == m->turn && clock_ns() < away_at + PATIENCE;
+}
+
+/* @heard: something; @quick: it has not had the time in which it might have been */
+static void note(const struct meeting *m, int err, bool heard, bool quick)
+{
+	if (!err || heard) {
 		away = 0;
-	else if (err == ECONNREFUSED ||
-		 (!m->hurry && (err == ETIMEDOUT || err == EAGAIN)))
+	} else if (err == ECONNREFUSED ||
+		   (!quick && (err == ETIMEDOUT || err == EAGAIN))) {
+		away_at = clock_ns();
 		away = m->turn;
+	}
 }
 
 /* @refused: when it was not there for the first time, or 0 */
-static bool may_answer(int err, uint64_t refused)
+static bool may_answer(int err, uint64_t refused, bool quick)
 {
-	return err == EAGAIN ||
-	       (err == ECONNREFUSED && clock_ns() < refused + RESTART);
+	return err == EAGAIN || (err == ECONNREFUSED && !quick &&
+				 clock_ns() < refused + RESTART);
 }
 
 /* One that others have found to be away is not waited for, until it says something. */
 static int call_again(const struct meeting *m, struct call *c)
 {
 	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000 };
-	bool heard = false, once = m->hurry || away == m->turn;
-	uint64_t begun = clock_ns(), refused = 0;
+	uint64_t refused = 0;
+	bool quick;
 	int err;
 
+	c->begun = clock_ns();
+	c->patience = m->hurry || is_away(m) ? HURRY : PATIENCE;
+	c->most = m->hurry ? HURRY : PATIENCE;
 	for (;;) {
-		c->deadline = begun + (once ? HURRY : PATIENCE);
 		err = call(c, m);
-		heard |= err == EAGAIN && *c->answer;
-		once = m->hurry || (once && !heard);
 		if (err == ECONNREFUSED && !refused)
 			refused = clock_ns();
-		if (once || !may_answer(err, refused) ||
-		    clock_ns() >= begun + PATIENCE)
+		quick = c->patience == HURRY;
+		if (!may_answer(err, refused, quick) ||
+		    clock_ns() >= c->begun + c->patience)
 			break;
 		nanosleep(&pause, NULL);
 	}
-	note(m, err, heard);
+	note(m, err, c->heard, quick);
 	return err == EAGAIN ? EBUSY : err;
 }
 

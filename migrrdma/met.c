@@ -7,11 +7,7 @@
 #include "peer.h"
 #include "suspend.h"
 
-enum {
-	MOST_MET = 16 /* of a QP */
-};
-
-/* who has said to be the peer of a QP */
+/* who has said to be the peer of a QP: as many as there are peers, at most */
 struct met {
 	struct peer *_Atomic peer;
 	uint32_t num;
@@ -22,7 +18,7 @@ struct met {
 static void forget(struct shadow_qp *qp, struct met *m)
 {
 	STAILQ_REMOVE(&qp->met, m, met, entry);
-	peer_lead(&m->peer, NULL);
+	peer_say(&m->peer, NULL);
 	free(m);
 }
 
@@ -42,23 +38,18 @@ static int add(struct shadow_qp *qp, struct peer *peer, uint32_t num,
 	       const union ibv_gid *gid)
 {
 	struct met *m, *next, *new;
-	unsigned int n = 0;
 
 	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
 		next = STAILQ_NEXT(m, entry);
 		if (is_of(m, num, gid) || peer_is_of(m->peer, peer_id(peer)))
 			forget(qp, m);
-		else
-			n++;
 	}
-	if (n == MOST_MET)
-		return ENOSPC;
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return ENOMEM;
 	new->num = num;
 	new->gid = *gid;
-	peer_lead(&new->peer, peer);
+	peer_say(&new->peer, peer);
 	STAILQ_INSERT_TAIL(&qp->met, new, entry);
 	return 0;
 }
@@ -118,19 +109,32 @@ static int meet(struct shadow_qp *qp, struct peer *peer, uint32_t num,
 	return err;
 }
 
+static bool is_of_turn_before(const struct peer *peer, const char *id)
+{
+	return peer_is_of(peer, id) && strcmp(peer_id(peer), id);
+}
+
+static bool is_this_one(const struct peer *peer, const char *id)
+{
+	return !strcmp(peer_id(peer), id);
+}
+
 /* with the lock of its context */
-static void drop_turns(struct shadow_qp *qp, const char *id)
+static void drop(struct shadow_qp *qp,
+		 bool (*which)(const struct peer *peer, const char *id),
+		 const char *id)
 {
 	struct met *m, *next;
 
 	for (m = STAILQ_FIRST(&qp->met); m; m = next) {
 		next = STAILQ_NEXT(m, entry);
-		if (peer_is_of(m->peer, id) && strcmp(peer_id(m->peer), id))
+		if (which(m->peer, id))
 			forget(qp, m);
 	}
 }
 
-void met_drop_turns(const char *id)
+static void drop_all(bool (*which)(const struct peer *peer, const char *id),
+		     const char *id)
 {
 	struct shadow_context *c;
 	struct shadow_qp *qp;
@@ -139,10 +143,24 @@ void met_drop_turns(const char *id)
 	TAILQ_FOREACH (c, &contexts, entry) {
 		pthread_mutex_lock(&c->lock);
 		TAILQ_FOREACH (qp, &c->qps, entry)
-			drop_turns(qp, id);
+			drop(qp, which, id);
 		pthread_mutex_unlock(&c->lock);
 	}
 	gate_unlock_contexts();
+}
+
+void met_drop_turns(const char *id)
+{
+	drop_all(is_of_turn_before, id);
+}
+
+/* If a QP has been connected to it meanwhile it stays where it is. */
+void met_make_room(const char *id)
+{
+	const char *who = peer_makes_room(id);
+
+	if (who)
+		drop_all(is_this_one, who);
 }
 
 /* the first one of this number from @qp on */
@@ -187,9 +205,6 @@ static int meet_qp(uint32_t qpn, struct peer *peer, uint32_t peer_num,
 			err = meet(qp, peer, peer_num, gid);
 		pthread_mutex_unlock(&c->lock);
 	}
-	if (err == ENOSPC)
-		return swap_refuse(s, err, "%d others say to be its peer",
-				   MOST_MET);
 	return err ? swap_refuse(s, err, "no memory for another peer") : 0;
 }
 

@@ -17,12 +17,11 @@
  * @gid: of its peer
  *
  * Requests name keys of that process then, of which layer_set_key() has told. Several processes
- * may say so of a QP that is not connected yet, each of one peer, and 16 at most. Of one that is
- * connected to a peer that has moved it is heard only if that is at this address now.
+ * may say so of a QP that is not connected yet, each of one peer. Of one that is connected to a peer that has moved it is heard only if that is at this address now.
  *
  * Context: the thread that is told of peers; no gate, since a verb of ours may wait for a
  * peer that waits for this
- * Return: 0, EINVAL, EBUSY, ENOSPC or ENOMEM, with a reason
+ * Return: 0, EINVAL, EBUSY or ENOMEM, with a reason
  */
 int layer_met(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
 	      const char *id, struct swap *s);
@@ -35,6 +34,13 @@ int layer_met(uint32_t qpn, uint32_t peer_num, const union ibv_gid *gid,
  * Context: as layer_met()
  */
 void met_drop_turns(const char *id);
+
+/**
+ * met_make_room - forget what one has said who makes room for this one: see peer_makes_room()
+ *
+ * Context: as layer_met()
+ */
+void met_make_room(const char *id);
 
 /* The following are of the thread that modifies the QP, with its context's lock. */
 

@@ -7,7 +7,8 @@
 
 struct peer {
 	struct names *_Atomic keys;
-	atomic_uint leading; /* QPs */
+	atomic_uint leading; /* QPs, and what has been said of them ... */
+	atomic_uint said;    /* ... of which that is so many */
 	char id[PEER_ID_BYTES];
 	LIST_ENTRY(peer) entry;
 };
@@ -70,6 +71,17 @@ void peer_lead(struct peer *_Atomic *from, struct peer *to)
 		atomic_fetch_sub(&before->leading, 1);
 }
 
+void peer_say(struct peer *_Atomic *from, struct peer *to)
+{
+	struct peer *before = *from;
+
+	if (to)
+		atomic_fetch_add(&to->said, 1);
+	peer_lead(from, to);
+	if (before)
+		atomic_fetch_sub(&before->said, 1);
+}
+
 bool peer_is_used(const struct peer *p)
 {
 	return atomic_load(&p->leading);
@@ -91,6 +103,60 @@ void peers_drop_unused(void)
 		LIST_REMOVE(p, entry);
 		LIST_INSERT_HEAD(&unused, p, entry);
 	}
+}
+
+static bool is_only_said(const struct peer *p)
+{
+	unsigned int leading = atomic_load(&p->leading);
+
+	return leading && atomic_load(&p->said) == leading;
+}
+
+static bool is_of_host(const char *id, const char *other)
+{
+	size_t n = strcspn(other, ":");
+
+	return !strncmp(id, other, n) && (!id[n] || id[n] == ':');
+}
+
+/* of this host, of which only others say that QPs will lead there */
+static unsigned int only_said_of(const char *host)
+{
+	const struct peer *p;
+	unsigned int n = 0;
+
+	LIST_FOREACH (p, &peers, entry)
+		n += is_only_said(p) && is_of_host(p->id, host);
+	return n;
+}
+
+/* The newest is the first one. */
+static const char *eldest_of_most(const char *id)
+{
+	const char *who = NULL;
+	unsigned int n, most = 0;
+	const struct peer *p;
+
+	LIST_FOREACH (p, &peers, entry) {
+		if (!is_only_said(p))
+			continue;
+		n = only_said_of(p->id) + is_of_host(id, p->id);
+		if (n < most)
+			continue;
+		most = n;
+		who = p->id;
+	}
+	return who;
+}
+
+const char *peer_makes_room(const char *id)
+{
+	const struct peer *p;
+	unsigned int used = 0;
+
+	LIST_FOREACH (p, &peers, entry)
+		used += peer_is_used(p);
+	return used < PEER_MOST || peer_find(id) ? NULL : eldest_of_most(id);
 }
 
 const char *peer_lacks_place(const char *id)

@@ -34,6 +34,9 @@ const char *peer_id(const struct peer *peer);
  */
 void peer_lead(struct peer *_Atomic *from, struct peer *to);
 
+/** peer_say - the same, of one that has only been said to lead there */
+void peer_say(struct peer *_Atomic *from, struct peer *to);
+
 /**
  * peers_drop_unused - forget those to whom no QP leads
  *
@@ -55,6 +58,16 @@ enum {
 	PEER_MOST_TURNS = 4, /* of these */
 	PEER_MOST_PARTS = 64,
 };
+
+/**
+ * peer_makes_room - who is to be forgotten, as there are too many, before there is this one, too
+ *
+ * So that nobody keeps others out who says what is not so, that is the eldest of the host of which
+ * most are, of those to whom no QP leads yet.
+ *
+ * Return: an ID, or NULL if there is room, or nobody makes any
+ */
+const char *peer_makes_room(const char *id);
 
 /** peer_lacks_place - why may there not be this one, too? NULL if it may */
 const char *peer_lacks_place(const char *id);

@@ -109,6 +109,8 @@ static void serve_call(int fd)
 	const char *says;
 
 	hear_call(fd);
+	if (migrd.looks)
+		MUST(send(fd, "wait\n", 5, MSG_NOSIGNAL) == 5);
 	migrd.calls++;
 	while ((says = migrd.says) && !*says && !is_ended(fd))
 		usleep(100);

@@ -47,6 +47,7 @@ extern struct migrd {
 	int listener;
 	atomic_uint calls, ended; /* those that the process has ended itself */
 	const char *_Atomic says; /* "": nothing yet; NULL: it hangs up */
+	atomic_bool looks;	  /* for the peer, and says so at once */
 	atomic_bool waits;	  /* until that is full, with hearing it */
 	char heard[65536];	  /* in the last call */
 	enum ibv_qp_state state;  /* of the newest QP, when it was heard */

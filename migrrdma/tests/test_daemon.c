@@ -134,6 +134,41 @@ static void test_silent(void)
 	end_to_connect(2);
 }
 
+/* It has more than a second. */
+static void check_patient(void)
+{
+	unsigned int polls;
+
+	begin_to_connect();
+	teller.clock += 2;
+	polls = teller.polls;
+	WAIT(teller.polls > polls + 3);
+	CHECK(!migrd.ended);
+	migrd.says = "met\n";
+	end_to_connect(1);
+}
+
+static void test_slow(void)
+{
+	puts("one that said nothing, and now that it looks for the peer");
+	world_replace();
+	listen_to_stderr();
+	check_silent(30);
+	migrd.looks = true;
+	check_patient();
+	puts("who does not answer");
+	check_silent(30);
+	migrd.looks = false;
+	check_patient();
+	puts("and some time later");
+	check_silent(30);
+	teller.clock += 12;
+	check_silent(2); /* which says nothing new */
+	teller.clock += 12;
+	check_patient();
+	check_complaint("Connection timed out");
+}
+
 /* --- whatever else --- */
 
 /* The program closes what it does not know, and has something else of that number. */
@@ -208,6 +243,7 @@ int main(void)
 	test_restart();
 	test_stopped();
 	test_silent();
+	test_slow();
 	test_closed();
 	test_many_keys();
 	migrd_end();

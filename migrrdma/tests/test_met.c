@@ -104,31 +104,30 @@ static void test_met(void)
 /* None of them keeps another one from being heard. */
 static void test_several(void)
 {
+	enum {
+		SEVERAL = 100
+	};
 	struct ibv_qp *qp, *real;
 
 	puts("several say so before it is connected");
 	qp = make(&real);
-	for (unsigned int i = 0; i < 16; i++) {
+	for (unsigned int i = 0; i < SEVERAL; i++) {
 		CHECK(tells_keys(id_of(i, 1), 0x8802 + (i << 8)));
 		CHECK(is_met(qp, PEER_QPN + i, id_of(i, 1)), "%s", answer);
 	}
 	puts("and one of them again, in other turns");
 	for (unsigned int turn = 2; turn < 20; turn++) {
 		CHECK(tells_keys(id_of(5, turn), 0x4402));
-		CHECK(is_met(qp, PEER_QPN + 100 + turn, id_of(5, turn)));
+		CHECK(is_met(qp, PEER_QPN + 200 + turn, id_of(5, turn)));
 	}
-	puts("and one too many");
-	CHECK(tells_keys(id_of(16, 1), 0x5502));
-	CHECK(!is_met(qp, PEER_QPN + 16, id_of(16, 1)));
-	CHECK(strstr(answer, "\"errno\": 28, \"reason\": \"16 others say"),
-	      "%s", answer);
-	CHECK(is_met(qp, PEER_QPN + 1, id_of(16, 1)), "%s", answer);
+	CHECK(tells_keys(id_of(SEVERAL, 1), 0x5502));
+	CHECK(is_met(qp, PEER_QPN + 1, id_of(SEVERAL, 1)), "%s", answer);
 	to_rts(qp);
 	CHECK(posted(qp, real, 0x7701) == 0x8802);
 	puts("and another one after that");
-	CHECK(is_met(qp, PEER_QPN + 2, id_of(16, 1)), "%s", answer);
+	CHECK(is_met(qp, PEER_QPN + 2, id_of(SEVERAL, 1)), "%s", answer);
 	CHECK(posted(qp, real, 0x7701) == 0x8802);
-	CHECK(is_met(qp, PEER_QPN, id_of(16, 1)), "%s", answer);
+	CHECK(is_met(qp, PEER_QPN, id_of(SEVERAL, 1)), "%s", answer);
 	CHECK(posted(qp, real, 0x7701) == 0x5502);
 	CHECK(!ibv_destroy_qp(qp));
 }
@@ -136,15 +135,6 @@ static void test_several(void)
 enum {
 	PENDING = 16, /* QPs that are not connected */
 };
-
-static void fill(struct ibv_qp *const *qp, unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		CHECK(tells_keys(id_of(i, 9), 0x8802), "%u: %s", i, answer);
-		CHECK(is_met(qp[i % PENDING], PEER_QPN + i, id_of(i, 9)),
-		      "%u: %s", i, answer);
-	}
-}
 
 /* One process has few places for itself, and cannot take those of others. */
 static void test_places(void)
@@ -170,14 +160,57 @@ static void test_places(void)
 		CHECK(posted(qp[i], real[i], 0x7701) == 0x4402 + (i << 8));
 		reset(qp[i]);
 	}
-	puts("and of all");
-	fill(qp, PEER_MOST);
-	CHECK(!tells_keys(id_of(PEER_MOST, 1), 0x8802));
-	CHECK(strstr(answer, "\"errno\": 28") && strstr(answer, "processes"),
-	      "%s", answer);
 	for (unsigned int i = 0; i < PENDING; i++)
 		CHECK(!ibv_destroy_qp(qp[i]));
-	CHECK(tells_keys(id_of(PEER_MOST, 1), 0x8802), "%s", answer);
+}
+/* does a process of this host say that it is the peer, and is that heard? */
+static bool is_said(const struct ibv_qp *qp, const char *host,
+		    unsigned int process)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "@%s:%u:8:1", host, process);
+	return tells_keys(id, 0x8802) && is_met(qp, PEER_QPN, id);
+}
+
+/* Is that known when it is connected? */
+static bool is_known(struct ibv_qp *qp, struct ibv_qp *real)
+{
+	to_rts(qp);
+	return posted(qp, real, 0x7701) == 0x8802;
+}
+
+/* Of those to whom no QP leads yet the eldest makes room, of the host of which most are. */
+static void test_room(void)
+{
+	enum {
+		N = PEER_MOST + 4
+	};
+	struct ibv_qp *qp[N], *real[N];
+
+	puts("the places of all");
+	for (unsigned int i = 0; i < N; i++)
+		qp[i] = make(&real[i]);
+	CHECK(is_said(qp[0], "n2", 1), "%s", answer);
+	for (unsigned int i = 1; i < PEER_MOST; i++)
+		CHECK(is_said(qp[i], "n1", i), "%u: %s", i, answer);
+	CHECK(is_known(qp[1], real[1]));
+	puts("one more, of that host, of another, and of that");
+	CHECK(is_said(qp[PEER_MOST], "n1", PEER_MOST), "%s", answer);
+	CHECK(is_said(qp[PEER_MOST + 1], "n2", 2), "%s", answer);
+	CHECK(is_said(qp[PEER_MOST + 2], "n1", PEER_MOST + 1), "%s", answer);
+	CHECK(is_known(qp[0], real[0]));
+	for (unsigned int i = 2; i < N - 1; i++)
+		CHECK(is_known(qp[i], real[i]) == (i > 4), "%u", i);
+	puts("and when they are connected");
+	CHECK(!is_said(qp[N - 1], "n2", 3));
+	CHECK(strstr(answer, "\"errno\": 28") && strstr(answer, "processes"),
+	      "%s", answer);
+	for (unsigned int i = 0; i < N - 1; i++)
+		CHECK(!ibv_destroy_qp(qp[i]));
+	CHECK(is_said(qp[N - 1], "n2", 3), "%s", answer);
+	CHECK(is_known(qp[N - 1], real[N - 1]));
+	CHECK(!ibv_destroy_qp(qp[N - 1]));
 }
 
 /* @num: of the peer, which is elsewhere, or where it was */
@@ -272,6 +305,7 @@ int main(void)
 	test_met();
 	test_several();
 	test_places();
+	test_room();
 	test_moved();
 	test_refused();
 	puts("and has moved");
