@@ -114,6 +114,8 @@ both()
 	on "$2" "$limit stdbuf -oL $5 2>&1" ||
 		fail "client on $2; server: $(cat "$log")"
 	wait $pid || fail "server on $1: $(cat "$log")"
+	# Pingpongs say so, and succeed.
+	! grep 'invalid data' "$log" || fail "server on $1: $(cat "$log")"
 }
 
 pingpong() # SERVER CLIENT SERVICE [OPTION...]

@@ -70,7 +70,7 @@ lossy_move_only()
 	local to=n3
 
 	[ $here = n1 ] || to=n1
-	ctr_move $here lossy $to | tail -n 1
+	ctr_move $here lossy $to | tail -n 1 || fail "it does not move"
 	here=$to
 	lossy_flows
 }
