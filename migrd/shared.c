@@ -107,6 +107,17 @@ static struct slot *left_behind(const struct shared_key *key, bool of_folder)
 	return NULL;
 }
 
+/* from this one on, if there is one */
+static struct slot *not_kept(unsigned int from)
+{
+	const long long now = now_ms();
+
+	for (unsigned int i = from; i < from + SLOTS; i++)
+		if (now >= table[i % SLOTS].kept)
+			return &table[i % SLOTS];
+	return &table[from];
+}
+
 /*
  * A process has one, so that it cannot take those of others: its last one; or one that
  * nobody has, or whoever has it is gone. A folder has so many, so that those who are in
@@ -134,27 +145,33 @@ static struct slot *slot_for(const struct shared_key *key,
 	}
 	if (!unused)
 		unused = left_behind(key, false);
-	return unused ? unused : &table[owner->pid % SLOTS];
+	return unused ? unused : not_kept(owner->pid % SLOTS);
 }
 
-void shared_remember(const struct shared_key *key,
-		     const struct shared_owner *owner)
+/* The table is locked. */
+static struct slot *remember(const struct shared_key *key,
+			     const struct shared_owner *owner)
 {
-	struct slot *s;
+	struct slot *s = slot_for(key, owner);
 
-	if (!lock_table())
-		return;
-	s = slot_for(key, owner);
 	if (s->owner.pid != owner->pid || s->owner.start != owner->start)
 		s->kept = 0;
 	s->owner.pid = 0; /* if this is our end */
 	s->key = *key;
 	s->owner.start = owner->start;
 	s->owner.pid = owner->pid;
+	return s;
+}
+
+void shared_remember(const struct shared_key *key,
+		     const struct shared_owner *owner)
+{
+	if (!lock_table())
+		return;
+	remember(key, owner);
 	lock(0, F_UNLCK);
 }
 
-/* It is there, as whoever means a process has found it; or it had to make room. */
 static struct slot *slot_of(const struct shared_owner *owner)
 {
 	for (int i = 0; i < SLOTS; i++)
@@ -164,13 +181,17 @@ static struct slot *slot_of(const struct shared_owner *owner)
 	return NULL;
 }
 
+/* Whoever means it has found it there; but it may have had to make room since. */
 void shared_keep(const struct shared_owner *owner, long long until)
 {
+	const struct shared_key none = { 0 };
 	struct slot *s;
 
 	if (!lock_table())
 		return;
 	s = slot_of(owner);
+	if (!s && until)
+		s = remember(&none, owner);
 	if (s)
 		s->kept = until;
 	lock(0, F_UNLCK);

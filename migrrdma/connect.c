@@ -79,9 +79,10 @@ static int forget_unused(const char *id, struct swap *s)
 	struct peer *peer;
 
 	met_drop_turns(id);
-	met_make_room(id);
-	if (sections_wait(clock_ns() + SOON))
+	if (sections_wait(clock_ns() + SOON)) {
+		met_make_room(id);
 		peers_drop_unused();
+	}
 	lack = peer_lacks_place(id);
 	if (lack)
 		return swap_refuse(s, ENOSPC, "%s", lack);

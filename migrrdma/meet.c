@@ -325,8 +325,8 @@ static void note(const struct meeting *m, int err, bool heard, bool quick)
 {
 	if (!err || heard) {
 		away = 0;
-	} else if (err == ECONNREFUSED ||
-		   (!quick && (err == ETIMEDOUT || err == EAGAIN))) {
+	} else if (!quick &&
+		   (err == ECONNREFUSED || err == ETIMEDOUT || err == EAGAIN)) {
 		away_at = clock_ns();
 		away = m->turn;
 	}

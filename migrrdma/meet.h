@@ -13,7 +13,8 @@
  *
  * QPN is our QP, GID where it is; PEER at PEER_GID is the one that it is to be connected to.
  * TURN differs whenever keys that were told have changed. Its answer is a line: "met"; "busy",
- * and it may be told again; or "failed", and why.
+ * and it may be told again; or "failed", and why. Before that there may be one more, "wait": it is
+ * there, and looks for the peer.
  */
 #ifndef MIGRRDMA_MEET_H
 #define MIGRRDMA_MEET_H

@@ -7,6 +7,10 @@
 #include "peer.h"
 #include "suspend.h"
 
+enum {
+	TRIES = 4
+};
+
 /* who has said to be the peer of a QP: as many as there are peers, at most */
 struct met {
 	struct peer *_Atomic peer;
@@ -154,12 +158,12 @@ void met_drop_turns(const char *id)
 	drop_all(is_of_turn_before, id);
 }
 
-/* If a QP has been connected to it meanwhile it stays where it is. */
+/* If a QP has been connected to it meanwhile it is the next one. */
 void met_make_room(const char *id)
 {
-	const char *who = peer_makes_room(id);
+	const char *who;
 
-	if (who)
+	for (int i = 0; i < TRIES && (who = peer_makes_room(id)); i++)
 		drop_all(is_this_one, who);
 }
 

@@ -75,11 +75,12 @@ void peer_say(struct peer *_Atomic *from, struct peer *to)
 {
 	struct peer *before = *from;
 
-	if (to)
-		atomic_fetch_add(&to->said, 1);
-	peer_lead(from, to);
+	/* Once it does not lead there, that may be freed. */
 	if (before)
 		atomic_fetch_sub(&before->said, 1);
+	peer_lead(from, to);
+	if (to)
+		atomic_fetch_add(&to->said, 1);
 }
 
 bool peer_is_used(const struct peer *p)
@@ -107,9 +108,9 @@ void peers_drop_unused(void)
 
 static bool is_only_said(const struct peer *p)
 {
-	unsigned int leading = atomic_load(&p->leading);
+	unsigned int said = atomic_load(&p->said);
 
-	return leading && atomic_load(&p->said) == leading;
+	return said && atomic_load(&p->leading) == said;
 }
 
 static bool is_of_host(const char *id, const char *other)
@@ -149,14 +150,19 @@ static const char *eldest_of_most(const char *id)
 	return who;
 }
 
+/* Of those that are told when they are suspended there may be more: then one less is no help. */
 const char *peer_makes_room(const char *id)
 {
+	unsigned int used = 0, turns = 0;
 	const struct peer *p;
-	unsigned int used = 0;
 
-	LIST_FOREACH (p, &peers, entry)
+	LIST_FOREACH (p, &peers, entry) {
 		used += peer_is_used(p);
-	return used < PEER_MOST || peer_find(id) ? NULL : eldest_of_most(id);
+		turns += peer_is_used(p) && peer_is_of(p, id);
+	}
+	return used != PEER_MOST || turns >= PEER_MOST_TURNS || peer_find(id)
+		       ? NULL
+		       : eldest_of_most(id);
 }
 
 const char *peer_lacks_place(const char *id)

@@ -47,7 +47,7 @@ static void test_folder(void)
 		MOST = 64,
 	};
 	struct shared_key k = { .dev = 2, .folder_ino = 1000000 };
-	struct shared_owner o;
+	struct shared_owner o, lost = { 0 };
 	pid_t all[MANY];
 	int known = 0;
 
@@ -63,7 +63,10 @@ static void test_folder(void)
 	}
 	for (int i = 0; i < MANY; i++) {
 		k.ino = (uint64_t)i;
-		known += shared_find(&k, &o);
+		if (shared_find(&k, &o))
+			known++;
+		else
+			lost.pid = all[i];
 	}
 	CHECK(known == MOST, "%d", known);
 	CHECK(o.pid == all[MANY - 1]);
@@ -73,6 +76,10 @@ static void test_folder(void)
 	k.ino = MANY;
 	shared_remember(&k, &(struct shared_owner){ o.pid + PID_MAX, 1 });
 	CHECK(!shared_hold(&o, true));
+	/* nor does it who has had to make room before */
+	lost.start = proc_start(lost.pid);
+	shared_keep(&lost, now_ms() + 100000);
+	CHECK(!shared_hold(&lost, true));
 	for (int i = 0; i < MANY; i++) {
 		kill(all[i], SIGKILL);
 		waitpid(all[i], NULL, 0);

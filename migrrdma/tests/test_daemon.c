@@ -102,6 +102,28 @@ static void test_stopped(void)
 	end_to_connect(1);
 }
 
+/* Within a batch nobody waits, and so has not found out anything. */
+static void test_hurry(void)
+{
+	struct ibv_qp *of_batch, *qp, *real;
+
+	puts("one that is not there when somebody does not wait");
+	world_replace();
+	migrd_stop();
+	of_batch = new_qp_ex(IBV_QPT_RC, w.cq, EX_OPS, &real);
+	qp = make(&real);
+	ibv_wr_start(ibv_qp_to_qp_ex(of_batch));
+	to_rtr(qp);
+	ibv_wr_abort(ibv_qp_to_qp_ex(of_batch));
+	start_to_connect();
+	WAIT(teller.pauses > 2);
+	CHECK(!connected);
+	migrd.says = "met\n";
+	migrd_start();
+	end_to_connect(1);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_qp(of_batch));
+}
+
 /* to a daemon that says nothing, for so many seconds */
 static void check_silent(time_t seconds)
 {
@@ -242,6 +264,7 @@ int main(void)
 	test_complaint();
 	test_restart();
 	test_stopped();
+	test_hurry();
 	test_silent();
 	test_slow();
 	test_closed();

@@ -2,52 +2,9 @@
 /*
  * Connections that are made after a move: who is told of his peer
  */
-#include "meet_rig.h"
+#include "met_rig.h"
 
 #define ID "@n1:7:8:1"
-
-static int f;
-
-/* the key of the last request that a QP has been given */
-static uint32_t posted(struct ibv_qp *qp, struct ibv_qp *real, uint32_t rkey)
-{
-	uint32_t key;
-
-	CHECK(!write_one(qp, 1, rkey));
-	key = fake_sent(real, fake_sends(real) - 1)->wr.wr.rdma.rkey;
-	fake_finish(real, 1, IBV_WC_SUCCESS);
-	check_polled(w.cq, 1, (uint64_t[]){ 1 }, 1);
-	return key;
-}
-
-/* keys of a process of this number, in a turn */
-static const char *id_of(unsigned int process, unsigned int turn)
-{
-	static char id[32];
-
-	snprintf(id, sizeof(id), "@n1:%u:8:%u", process, turn);
-	return id;
-}
-
-static bool tells_keys(const char *id, uint32_t real)
-{
-	char line[128];
-
-	snprintf(line, sizeof(line), "keys %s\n", id);
-	if (!does(f, line))
-		return false;
-	snprintf(line, sizeof(line), "key %s 0x7701 %u\n", id, real);
-	return does(f, line);
-}
-
-static bool is_met(const struct ibv_qp *qp, unsigned int peer, const char *id)
-{
-	char line[128];
-
-	snprintf(line, sizeof(line), "met %u %u " PEER_GID " %s\n", qp->qp_num,
-		 peer, id);
-	return does(f, line);
-}
 
 static void meet(const struct ibv_qp *qp, unsigned int peer)
 {
@@ -61,7 +18,7 @@ static void keys(void)
 
 static bool keys_are_known(void)
 {
-	return said(f, "keys " ID "\n", "{\"ok\": false, \"errno\": 16");
+	return said(told, "keys " ID "\n", "{\"ok\": false, \"errno\": 16");
 }
 
 static void test_met(void)
@@ -163,56 +120,6 @@ static void test_places(void)
 	for (unsigned int i = 0; i < PENDING; i++)
 		CHECK(!ibv_destroy_qp(qp[i]));
 }
-/* does a process of this host say that it is the peer, and is that heard? */
-static bool is_said(const struct ibv_qp *qp, const char *host,
-		    unsigned int process)
-{
-	char id[32];
-
-	snprintf(id, sizeof(id), "@%s:%u:8:1", host, process);
-	return tells_keys(id, 0x8802) && is_met(qp, PEER_QPN, id);
-}
-
-/* Is that known when it is connected? */
-static bool is_known(struct ibv_qp *qp, struct ibv_qp *real)
-{
-	to_rts(qp);
-	return posted(qp, real, 0x7701) == 0x8802;
-}
-
-/* Of those to whom no QP leads yet the eldest makes room, of the host of which most are. */
-static void test_room(void)
-{
-	enum {
-		N = PEER_MOST + 4
-	};
-	struct ibv_qp *qp[N], *real[N];
-
-	puts("the places of all");
-	for (unsigned int i = 0; i < N; i++)
-		qp[i] = make(&real[i]);
-	CHECK(is_said(qp[0], "n2", 1), "%s", answer);
-	for (unsigned int i = 1; i < PEER_MOST; i++)
-		CHECK(is_said(qp[i], "n1", i), "%u: %s", i, answer);
-	CHECK(is_known(qp[1], real[1]));
-	puts("one more, of that host, of another, and of that");
-	CHECK(is_said(qp[PEER_MOST], "n1", PEER_MOST), "%s", answer);
-	CHECK(is_said(qp[PEER_MOST + 1], "n2", 2), "%s", answer);
-	CHECK(is_said(qp[PEER_MOST + 2], "n1", PEER_MOST + 1), "%s", answer);
-	CHECK(is_known(qp[0], real[0]));
-	for (unsigned int i = 2; i < N - 1; i++)
-		CHECK(is_known(qp[i], real[i]) == (i > 4), "%u", i);
-	puts("and when they are connected");
-	CHECK(!is_said(qp[N - 1], "n2", 3));
-	CHECK(strstr(answer, "\"errno\": 28") && strstr(answer, "processes"),
-	      "%s", answer);
-	for (unsigned int i = 0; i < N - 1; i++)
-		CHECK(!ibv_destroy_qp(qp[i]));
-	CHECK(is_said(qp[N - 1], "n2", 3), "%s", answer);
-	CHECK(is_known(qp[N - 1], real[N - 1]));
-	CHECK(!ibv_destroy_qp(qp[N - 1]));
-}
-
 /* @num: of the peer, which is elsewhere, or where it was */
 static void move_peer(const struct ibv_qp *qp, unsigned int num,
 		      const char *gid)
@@ -220,14 +127,14 @@ static void move_peer(const struct ibv_qp *qp, unsigned int num,
 	char line[128];
 
 	snprintf(line, sizeof(line), "suspend 20000 %u\n", qp->qp_num);
-	CHECK(does(f, line), "%s", answer);
+	CHECK(does(told, line), "%s", answer);
 	snprintf(line, sizeof(line), "replace 20000 %u\n", qp->qp_num);
-	CHECK(does(f, line), "%s", answer);
+	CHECK(does(told, line), "%s", answer);
 	CHECK(tells_keys("n1:7:8", 0x9902));
 	snprintf(line, sizeof(line), "peer %u %u %s n1:7:8\n", qp->qp_num, num,
 		 gid);
-	CHECK(does(f, line), "%s", answer);
-	CHECK(does(f, "connect\n") && does(f, "resume\n"), "%s", answer);
+	CHECK(does(told, line), "%s", answer);
+	CHECK(does(told, "connect\n") && does(told, "resume\n"), "%s", answer);
 }
 
 /* @key: that @qp uses after that */
@@ -275,18 +182,18 @@ static void test_refused(void)
 	puts("what is refused");
 	keys();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		CHECK(said(f, wrong[i], "{\"ok\": false, \"errno\": 22"),
+		CHECK(said(told, wrong[i], "{\"ok\": false, \"errno\": 22"),
 		      "%s%s", wrong[i], answer);
 	snprintf(line, sizeof(line), "met %u 2 " PEER_GID " " ID "\n",
 		 w.qp->qp_num);
-	CHECK(does(f, "suspend 20000\n"));
-	CHECK(said(f, line, "{\"ok\": false, \"errno\": 16"), "%s", answer);
-	CHECK(does(f, "resume\n"));
+	CHECK(does(told, "suspend 20000\n"));
+	CHECK(said(told, line, "{\"ok\": false, \"errno\": 16"), "%s", answer);
+	CHECK(does(told, "resume\n"));
 	puts("keys all over the table");
 	keys();
 	for (unsigned int i = 0; i < 100; i++) {
 		snprintf(line, sizeof(line), "key " ID " %u 0x8802\n", i << 20);
-		if (!does(f, line))
+		if (!does(told, line))
 			break;
 		CHECK(i < 70);
 	}
@@ -301,17 +208,16 @@ int main(void)
 	snprintf(none, sizeof(none), "%s/migrd", dir);
 	MUST(!setenv("MIGRD_SOCKET", none, 1));
 	world_make();
-	f = dial(); /* whoever hangs up resumes, at some time */
+	told = dial(); /* whoever hangs up resumes, at some time */
 	test_met();
 	test_several();
 	test_places();
-	test_room();
 	test_moved();
 	test_refused();
 	puts("and has moved");
 	world_replace();
 	test_met();
-	MUST(!close(f));
+	MUST(!close(told));
 	world_destroy();
 	return rig_close();
 }
