@@ -159,8 +159,10 @@ int main(int argc, char **argv)
 	if (!s.session.ctx)
 		return 1;
 	s.listener = listen_on_port(address, port);
+	if (s.listener < 0)
+		return 1; /* and another daemon has its socket */
 	s.meetings = meetings_at ? listen_at_path(meetings_at) : -1;
-	if (s.listener < 0 || (meetings_at && s.meetings < 0))
+	if (meetings_at && s.meetings < 0)
 		return 1;
 	note("listens on port %s", port);
 	serve(&s, &files);

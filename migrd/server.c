@@ -337,13 +337,14 @@ static void look_at(pid_t pid, int status, bool told)
 		note("child %d: signal %d", pid, signal);
 }
 
-void server_bury(struct server *s)
+/* Return: what waitpid() says at last, of who is left */
+static pid_t bury(struct server *s, bool told)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		look_at(pid, status, false);
+		look_at(pid, status, told);
 		for (int i = 0; i < MOST_CHILDREN; i++)
 			if (s->children[i].pid == pid)
 				s->children[i].pid = 0;
@@ -351,6 +352,12 @@ void server_bury(struct server *s)
 			if (s->callers[i].pid == pid)
 				s->callers[i].pid = 0;
 	}
+	return pid;
+}
+
+void server_bury(struct server *s)
+{
+	bury(s, false);
 }
 
 static bool tell_all(const struct server *s, int signal)
@@ -374,15 +381,11 @@ void server_end(struct server *s)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 	long long deadline = now_ms() + END_MS;
-	int status;
-	pid_t pid;
 
 	while (s->n_waiting)
 		refuse(&s->waiting[--s->n_waiting], "this is the end");
 	while (tell_all(s, now_ms() < deadline ? SIGTERM : SIGKILL)) {
-		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-			look_at(pid, status, true);
-		if (pid < 0 && errno == ECHILD)
+		if (bury(s, true) < 0 && errno == ECHILD)
 			break;
 		nanosleep(&pause, NULL);
 	}

@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "note.h"
 #include "proc.h"
 
 enum {
 	SLOTS = 1024,
 	SLOTS_OF_FOLDER = 64, /* which may be a container's */
-	TRIES = 20,
-	LENT = 1 << 30, /* where the locks of those are that are lent */
+	TRIES = 20,	      /* to lock it, in so many ms ... */
+	KEEP_TRIES = 100,     /* ... each, as nobody is asked a second time */
+	LENT = 1 << 30,	      /* where the locks of those are that are lent */
 	GIVE_BACK_MS = 1000,
 	NOT_LENT_MS = 30, /* in which nobody is seen who has it lent */
 	CALLERS = 4,	  /* of a container */
@@ -185,10 +187,16 @@ static struct slot *slot_of(const struct shared_owner *owner)
 void shared_keep(const struct shared_owner *owner, long long until)
 {
 	const struct shared_key none = { 0 };
+	bool locked = false;
 	struct slot *s;
 
-	if (!lock_table())
+	for (int i = 0; !locked && i < KEEP_TRIES; i++)
+		locked = lock_table();
+	if (!locked) {
+		note("process %d may be lent while it is held: the table is locked",
+		     owner->pid);
 		return;
+	}
 	s = slot_of(owner);
 	if (!s && until)
 		s = remember(&none, owner);

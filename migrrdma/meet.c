@@ -22,6 +22,7 @@
 #define RESTART 5000000000UL   /* in which a daemon is there again */
 
 enum {
+	FULL_MS = 5,	/* after which it is tried again to call */
 	AGAIN_MS = 200, /* after which who is busy is told again */
 	LOOK_MS =
 		1000, /* after which it is looked whether it is still that file */
@@ -203,17 +204,41 @@ static int hear(struct call *c)
 	return err || strcmp(c->answer, "wait") ? err : hear_line(c);
 }
 
-static int talk(struct call *c, const char *text, size_t bytes)
+static int connect_now(struct call *c, const struct sockaddr_un *addr)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&calls_lock); /* others may look at it */
+	if (!is_ours(c))
+		err = EBADF;
+	else if (connect(c->fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		err = errno;
+	pthread_mutex_unlock(&calls_lock);
+	return err;
+}
+
+/* Where many wait to be heard it is tried often, to be one of them. */
+static int connect_soon(struct call *c, const struct meeting *m,
+			const struct sockaddr_un *addr)
+{
+	const struct timespec pause = { .tv_nsec = FULL_MS * 1000000 };
+	int err;
+
+	while ((err = connect_now(c, addr)) == EAGAIN && !is_void(m) &&
+	       clock_ns() < c->begun + c->patience)
+		nanosleep(&pause, NULL);
+	return err;
+}
+
+static int talk(struct call *c, const struct meeting *m)
 {
 	struct sockaddr_un addr;
 	int err = address(&addr);
 
-	pthread_mutex_lock(&calls_lock); /* others may look at it */
-	if (!err && connect(c->fd, (struct sockaddr *)&addr, sizeof(addr)))
-		err = errno;
-	pthread_mutex_unlock(&calls_lock);
 	if (!err)
-		err = put(c, text, bytes);
+		err = connect_soon(c, m, &addr);
+	if (!err)
+		err = put(c, m->text, m->bytes);
 	/* it may have said why it hears no more */
 	return !err || err == EPIPE ? hear(c) : err;
 }
@@ -229,7 +254,7 @@ static int call(struct call *c, const struct meeting *m)
 	*c->answer = 0;
 	if (err)
 		return err;
-	err = talk(c, m->text, m->bytes);
+	err = talk(c, m);
 	delist(c);
 	return err || strcmp(c->answer, "busy") ? err : EAGAIN;
 }

@@ -2,6 +2,7 @@
 /*
  * Meetings: this process says of its QP 17 that it is to be connected
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -23,7 +24,7 @@ static char said_to[8192];
 /* @words: of the words that follow, which have our id in the place of % */
 static void check_told(const char *words)
 {
-	char expected[sizeof(said_to)], *to = expected;
+	char expected[sizeof(said_to)] = "", *to = expected;
 
 	for (; *words; words++)
 		to += *words == '%' ? sprintf(to, "%s", id)
@@ -139,7 +140,7 @@ static void test_busy(void)
 	CHECK(opened(&c, &peer));
 	SAYS(MEET "end\n", "busy\n");
 	client_close(&c);
-	CHECK(fake_ended(&peer) == 'r');
+	CHECK(fake_ended(&peer) == 'r' && SOME_TIME(!daemon_children()));
 	SAYS(MEET "end\n", "met\n");
 	CHECK(fake_ended(&peer) == 'r');
 	was_told(&peer);
@@ -223,7 +224,7 @@ static void is_lent_after(struct client *c)
 	char line[128];
 
 	client_close(c);
-	CHECK(fake_ended(&peer) == 'r');
+	CHECK(fake_ended(&peer) == 'r' && SOME_TIME(!daemon_children()));
 	client_open(c);
 	snprintf(line, sizeof(line), "borrow %s", peer.id);
 	CHECK(said(c, line, "{\"ok\":true"));
@@ -280,6 +281,25 @@ static pid_t caller_at_any_time(const char *path)
 	}
 }
 
+/* Who does not get the port is not the daemon of this host, and leaves its socket as it is. */
+static void check_no_port(const char *path)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(
+					    (uint16_t)atoi(daemon_port())) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat before, after;
+
+	puts("a daemon whose port is taken");
+	MUST(inet_pton(AF_INET, "127.0.0.7", &addr.sin_addr) == 1);
+	MUST(fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+	     !listen(fd, 1));
+	MUST(!stat(path, &before));
+	CHECK(daemon_fails("*/run/migrrdma") == 1);
+	CHECK(!stat(path, &after) && after.st_ino == before.st_ino);
+	close(fd);
+}
+
 /* What is left of a daemon makes room for the next one; another file, or who lives, does not. */
 static void check_started_again(const char *path)
 {
@@ -325,6 +345,7 @@ int main(void)
 	test_taken();
 	CHECK(!daemon_logged_now("signal")); /* of who has it taken */
 	CHECK(!daemon_end());
+	check_no_port(path);
 	check_started_again(path);
 	fake_kill(&peer);
 	rig_end();

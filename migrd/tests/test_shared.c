@@ -2,6 +2,7 @@
 /*
  * What is remembered of sockets
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -84,6 +85,48 @@ static void test_folder(void)
 		kill(all[i], SIGKILL);
 		waitpid(all[i], NULL, 0);
 	}
+}
+
+/* the file that all share, as a child finds it */
+static int shared_file(void)
+{
+	char path[32], name[32];
+	ssize_t n;
+
+	for (int fd = 3; fd < 100; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, name, sizeof(name) - 1);
+		if (n > 0 && !strncmp(name, "/memfd:migrd", 12))
+			return fd;
+	}
+	MUST(0);
+	return -1;
+}
+
+/* Whoever has the table for longer does not keep a process from being kept. */
+static void test_locked(void)
+{
+	struct shared_owner me = { getpid(), proc_start(getpid()) };
+	struct flock l = { .l_type = F_WRLCK, .l_len = 1 };
+	int locked[2];
+	char byte = 0;
+	pid_t pid;
+
+	MUST(!pipe(locked));
+	pid = fork();
+	if (!pid) {
+		MUST(!fcntl(shared_file(), F_SETLK, &l) &&
+		     write(locked[1], &byte, 1) == 1);
+		usleep(300000);
+		_exit(0);
+	}
+	MUST(pid > 0 && read(locked[0], &byte, 1) == 1);
+	shared_keep(&me, now_ms() + 100000);
+	MUST(waitpid(pid, NULL, 0) == pid);
+	CHECK(!shared_hold(&me, true));
+	shared_keep(&me, 0);
+	close(locked[0]);
+	close(locked[1]);
 }
 
 /* who is not to be lent for a while */
@@ -244,6 +287,7 @@ int main(void)
 	CHECK(owner(5002999) == 2 * PID_MAX + 2999);
 	CHECK(owner(2000) == getpid());
 	test_folder();
+	test_locked();
 	test_kept();
 	test_taken();
 	test_not_lent();

@@ -35,6 +35,7 @@ extern struct teller {
 	atomic_bool stays; /* in its pauses */
 	atomic_bool late;  /* to wait for an answer */
 	atomic_uint pauses, polls;
+	atomic_uint naps;     /* until there is room to call */
 	atomic_uint waits;    /* at the gate */
 	_Atomic time_t clock; /* is ahead by as much: of another host */
 	atomic_uint full;     /* is what it has called the daemon by */

@@ -102,6 +102,41 @@ static void test_stopped(void)
 	end_to_connect(1);
 }
 
+/* a caller that says nothing; -1: there is no room for it */
+static int silent_caller(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/migrd", dir);
+	MUST(fd >= 0);
+	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	MUST(errno == EAGAIN);
+	MUST(!close(fd));
+	return -1;
+}
+
+static void test_full(void)
+{
+	int fd[16];
+	unsigned int n = 0;
+
+	puts("one that many have called");
+	world_replace();
+	migrd.says = "met\n";
+	while ((fd[n] = silent_caller()) >= 0)
+		MUST(++n < 16);
+	teller.naps = 0;
+	start_to_connect();
+	WAIT(teller.naps > 5);
+	CHECK(!connected && !teller.pauses);
+	for (unsigned int i = 0; i < n; i++)
+		MUST(!close(fd[i]));
+	end_to_connect(n + 1);
+	CHECK(!teller.pauses);
+}
+
 /* Within a batch nobody waits, and so has not found out anything. */
 static void test_hurry(void)
 {
@@ -264,6 +299,7 @@ int main(void)
 	test_complaint();
 	test_restart();
 	test_stopped();
+	test_full();
 	test_hurry();
 	test_silent();
 	test_slow();
