@@ -227,7 +227,7 @@ static int connect_soon(struct call *c, const struct meeting *m,
 	while ((err = connect_now(c, addr)) == EAGAIN && !is_void(m) &&
 	       clock_ns() < c->begun + c->patience)
 		nanosleep(&pause, NULL);
-	return err;
+	return err == EAGAIN && is_void(m) ? EINTR : err;
 }
 
 static int talk(struct call *c, const struct meeting *m)

@@ -160,9 +160,11 @@ const char *peer_makes_room(const char *id)
 		used += peer_is_used(p);
 		turns += peer_is_used(p) && peer_is_of(p, id);
 	}
-	return used != PEER_MOST || turns >= PEER_MOST_TURNS || peer_find(id)
-		       ? NULL
-		       : eldest_of_most(id);
+	p = peer_find(id);
+	if (used != PEER_MOST || turns >= PEER_MOST_TURNS ||
+	    (p && peer_is_used(p)))
+		return NULL;
+	return eldest_of_most(id);
 }
 
 const char *peer_lacks_place(const char *id)

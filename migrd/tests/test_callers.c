@@ -100,7 +100,7 @@ static void test_full(void)
 /* Who calls in a loop, whosever he is, has few of all places at any time: others have some. */
 static void test_loop(void)
 {
-	int n, most = 0;
+	int too_many = 0;
 	pid_t pid;
 
 	puts("one who calls all the time");
@@ -110,11 +110,11 @@ static void test_loop(void)
 		for (;;)
 			close(call());
 	MUST(pid > 0);
-	for (int i = 0; i < 5000; i++) {
-		n = daemon_children();
-		most = n > most ? n : most;
-	}
-	CHECK(most >= 4 && most <= 8, "%d", most);
+	CHECK(SOME_TIME(daemon_children() >= 4));
+	/* some may be gone when others that are read of are there: not time and again */
+	for (int i = 0; i < 5000 && too_many < 5; i++)
+		too_many = daemon_children() > 8 ? too_many + 1 : 0;
+	CHECK(too_many < 5);
 	for (int i = 0; i < 5; i++) {
 		int fd = call();
 

@@ -120,13 +120,13 @@ static void test_locked(void)
 		usleep(300000);
 		_exit(0);
 	}
+	close(locked[1]);
 	MUST(pid > 0 && read(locked[0], &byte, 1) == 1);
 	shared_keep(&me, now_ms() + 100000);
 	MUST(waitpid(pid, NULL, 0) == pid);
 	CHECK(!shared_hold(&me, true));
 	shared_keep(&me, 0);
 	close(locked[0]);
-	close(locked[1]);
 }
 
 /* who is not to be lent for a while */

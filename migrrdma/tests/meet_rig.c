@@ -127,8 +127,10 @@ static void *serve_calls(void *arg)
 {
 	int fd;
 
-	while ((fd = accept(migrd.listener, NULL, NULL)) >= 0)
+	while ((fd = accept(migrd.listener, NULL, NULL)) >= 0) {
+		migrd.accepted++;
 		serve_call(fd);
+	}
 	return arg;
 }
 

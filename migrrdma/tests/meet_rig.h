@@ -46,6 +46,7 @@ extern struct teller {
 extern struct migrd {
 	pthread_t thread;
 	int listener;
+	atomic_uint accepted;
 	atomic_uint calls, ended; /* those that the process has ended itself */
 	const char *_Atomic says; /* "": nothing yet; NULL: it hangs up */
 	atomic_bool looks;	  /* for the peer, and says so at once */

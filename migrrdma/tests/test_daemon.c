@@ -125,8 +125,11 @@ static void test_full(void)
 	puts("one that many have called");
 	world_replace();
 	migrd.says = "met\n";
-	while ((fd[n] = silent_caller()) >= 0)
+	migrd.accepted = 0;
+	while ((fd[n] = silent_caller()) >= 0) {
+		WAIT(migrd.accepted); /* which makes room for another one */
 		MUST(++n < 16);
+	}
 	teller.naps = 0;
 	start_to_connect();
 	WAIT(teller.naps > 5);
