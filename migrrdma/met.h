@@ -17,7 +17,8 @@
  * @gid: of its peer
  *
  * Requests name keys of that process then, of which layer_set_key() has told. Several processes
- * may say so of a QP that is not connected yet, each of one peer. Of one that is connected to a peer that has moved it is heard only if that is at this address now.
+ * may say so of a QP that is not connected yet, each of one peer. Of one that is connected to a
+ * peer that has moved it is heard only if that is at this address now.
  *
  * Context: the thread that is told of peers; no gate, since a verb of ours may wait for a
  * peer that waits for this
