@@ -193,8 +193,9 @@ void shared_keep(const struct shared_owner *owner, long long until)
 	for (int i = 0; !locked && i < KEEP_TRIES; i++)
 		locked = lock_table();
 	if (!locked) {
-		note("process %d may be lent while it is held: the table is locked",
-		     owner->pid);
+		if (until)
+			note("process %d may be lent while it is held: the table is locked",
+			     owner->pid);
 		return;
 	}
 	s = slot_of(owner);
