@@ -210,16 +210,22 @@ static void test_not_lent(void)
 	const struct shared_owner owner = { 3 * PID_MAX, 1 };
 	long long begun;
 	pid_t all[2];
+	int held[2];
+	char byte = 0;
 
+	MUST(!pipe(held));
 	all[0] = fork();
 	MUST(all[0] >= 0);
 	if (!all[0]) {
-		MUST(shared_hold(&owner, false));
+		MUST(shared_hold(&owner, false) &&
+		     write(held[1], &byte, 1) == 1);
 		for (;;)
 			pause();
 	}
-	while (!is_had(&owner))
-		usleep(1000);
+	close(held[1]);
+	/* who looked by having it lent would have it taken from him, or be in the way */
+	MUST(read(held[0], &byte, 1) == 1);
+	close(held[0]);
 	all[1] = fork();
 	MUST(all[1] >= 0);
 	if (!all[1])
