@@ -116,7 +116,6 @@ scripts:
 	@mkdir -p $(STAGE)/bin $(STAGE)/libexec/migr-ctr
 	@install -C vm-images/migr-ctr vm-images/migr-gid bench/mpi/mpi-run $(STAGE)/bin/
 	@install -C -m 644 vm-images/ctr/* $(STAGE)/libexec/migr-ctr/
-	@install -C vm-images/migr-criu $(STAGE)/libexec/criu
 
 # The key under which nodes believe each other that something has moved; made
 # once, at random.

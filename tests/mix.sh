@@ -110,8 +110,8 @@ mix_wakes()
 # In this order: CRIU makes the one of the other.
 mix_lets_go() { ask "$1" 'rm -f /run/mix-hold /run/mix-held'; } # NODE
 
-# What CRIU is on n1 and n3 from now on: itself, but a dump, when the container
-# is unplugged already, waits until whoever has asked for that lets it go.
+# What CRIU is on n1 and n3 from now on: itself, but a dump that it has been asked for by
+# `migr-ctr move` waits until whoever wants that lets it go. (See migrctl/door.c.)
 # shellcheck disable=SC2016 # expanded there
 mix_holds_criu()
 {
@@ -123,12 +123,14 @@ mix_holds_criu()
 			! grep -q " /usr/sbin/criu " /proc/mounts || exit 0
 			cp /usr/sbin/criu /run/mix-criu
 			cat >/run/mix-criu.sh <<-"END"
-				#!/bin/sh
-				[ -e /sys/class/net/$MIGR_CTR_LINK/master ] ||
+				#!/bin/bash
+				if [ "$MIGR_CTR_REQUEST" = dump ]; then
+					until read -t 0 -u "$2"; do sleep 0.1; done
 					! mv /run/mix-hold /run/mix-held 2>/dev/null ||
-					while [ -e /run/mix-held ]; do
-						sleep 0.1
-					done
+						while [ -e /run/mix-held ]; do
+							sleep 0.1
+						done
+				fi
 				exec /run/mix-criu "$@"
 			END
 			chmod +x /run/mix-criu.sh

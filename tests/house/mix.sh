@@ -12,7 +12,7 @@ node=$tmp/node
 dead='' # it does not answer
 mkdir -p "$node/run" "$node/net/c-mix"
 touch "$node/mounts"
-printf '%s\n' '#!/bin/sh' "cat $node/run/mix.progress >>$tmp/\$1" >"$node/criu"
+printf '%s\n' '#!/bin/sh' "cat $node/run/mix.progress >>$tmp/\${1:-version}" >"$node/criu"
 chmod +x "$node/criu"
 at_end() { :; }
 poll_until() { until "${@:2}"; do sleep 0.1; done; }
@@ -64,15 +64,8 @@ mix_rests()
 	until [ -e "$tmp/rests" ]; do sleep 0.01; done
 	mix_number received >"$tmp/rested"
 }
-ctr_move()
-{
-	export MIGR_CTR_LINK=c-mix
-	touch "$node/net/c-mix/master"
-	"$node/criu" version
-	rm "$node/net/c-mix/master"
-	"$node/criu" dump
-	"$node/criu" restore
-}
+criu() { MIGR_CTR_REQUEST=$1 "$node/criu" "$1" 0 </dev/null; } # REQUEST: there is one
+ctr_move() { criu '' && criu dump && criu restore; }
 received() { grep -o '[0-9]*' "$tmp/$1" | head -n 1; } # FILE
 
 say "nothing has been received yet, or nobody knows"
@@ -167,7 +160,7 @@ for dead in '' n1 n3; do
 	cp "$node/run/mix-criu.sh" "$node/criu"
 	echo " $node/criu " >"$node/mounts"
 	touch "$node/run/mix-hold"
-	"$node/criu" dump &
+	criu dump &
 	criu=$!
 	until [ -e "$node/run/mix-held" ]; do sleep 0.01; done
 	code=0

@@ -8,9 +8,9 @@ go='' says='' runc='' # the doors, and what is behind them
 ready_s=300 # until the other node is, while it runs on here: shadow processes have their part
 clean_s=60  # in which it has cleaned up what never had the image
 
-# Here and there runc is started, and what takes its place for CRIU (see there)
-# waits until it is told to go on. "says" is what is said meanwhile, and ends with all who
-# may say something: our shell here, runc, and what takes CRIU's place.
+# Here and there runc is started, and CRIU; between them is migr-door (see there), which waits
+# until it is told to go on. "says" is what is said meanwhile, and ends with all who may say
+# something: our shell here, runc, and the door.
 doors_open() # SUBCOMMAND: of runc
 {
 	door=$dir/door
@@ -30,7 +30,7 @@ doors_open() # SUBCOMMAND: of runc
 		layer_is_ours
 		[ -z "$to" ] || exec {to}>&- {from}<&-
 		rc=0
-		"runc_$1" 2>"$door/errors" || rc=$?
+		"runc_$1" 2>>"$door/errors" || rc=$?
 		echo "runc $rc" 1<>"$door/says" # nobody may listen any more
 	) &
 	runc=$!

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "rpc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union control {
+	struct cmsghdr align;
+	char room[CMSG_SPACE(RPC_FILES * sizeof(int))];
+};
+
+int rpc_peek(int fd)
+{
+	void *data = malloc(RPC_BYTES);
+	CriuReq *request;
+	ssize_t n = -1;
+	int type = -1;
+
+	if (data)
+		n = recv(fd, data, RPC_BYTES, MSG_PEEK | MSG_TRUNC);
+	if (n > 0 && n <= RPC_BYTES) {
+		request = criu_req__unpack(NULL, (size_t)n, data);
+		if (request)
+			type = (int)request->type;
+		criu_req__free_unpacked(request, NULL);
+	}
+	free(data);
+	return type;
+}
+
+static void take_files(struct rpc_message *m, struct msghdr *h)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		m->n_files = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(m->files, CMSG_DATA(c),
+		       (size_t)m->n_files * sizeof(int));
+	}
+}
+
+int rpc_receive(int fd, struct rpc_message *m)
+{
+	union control control;
+	struct iovec iov = { malloc(RPC_BYTES), RPC_BYTES };
+	struct msghdr h = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n;
+
+	*m = (struct rpc_message){ .data = iov.iov_base };
+	if (!m->data)
+		return -1;
+	do
+		n = recvmsg(fd, &h, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		m->bytes = (size_t)n;
+		take_files(m, &h);
+		if (!(h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+			return 1;
+		errno = EBADMSG;
+		n = -1;
+	}
+	rpc_free(m);
+	return (int)n;
+}
+
+bool rpc_send(int fd, const struct rpc_message *m)
+{
+	size_t files = (size_t)m->n_files * sizeof(int);
+	union control control = { .align = { .cmsg_level = SOL_SOCKET,
+					     .cmsg_type = SCM_RIGHTS,
+					     .cmsg_len = CMSG_LEN(files) } };
+	struct iovec iov = { m->data, m->bytes };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (m->n_files) {
+		memcpy(CMSG_DATA(&control.align), m->files, files);
+		h.msg_control = &control;
+		h.msg_controllen = CMSG_SPACE(files);
+	}
+	do
+		n = sendmsg(fd, &h, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n >= 0;
+}
+
+void rpc_free(struct rpc_message *m)
+{
+	int e = errno;
+
+	while (m->n_files)
+		close(m->files[--m->n_files]);
+	free(m->data);
+	m->data = NULL;
+	errno = e;
+}
+
+bool rpc_refuse(int fd)
+{
+	CriuReq refusal = CRIU_REQ__INIT;
+	unsigned char data[32];
+	struct rpc_message m = { .data = data };
+
+	refusal.type = CRIU_REQ_TYPE__NOTIFY;
+	refusal.has_notify_success = true;
+	refusal.notify_success = false;
+	m.bytes = criu_req__pack(&refusal, data);
+	return rpc_send(fd, &m);
+}
+
+CriuResp *rpc_response(const struct rpc_message *m)
+{
+	return criu_resp__unpack(NULL, m->bytes, m->data);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Messages between CRIU and who has started it with "swrk" (rpc.proto of libcriu-dev):
+ * a packet each, of a SOCK_SEQPACKET socket. They are passed on as they are.
+ */
+#ifndef MIGRCTL_RPC_H
+#define MIGRCTL_RPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "rpc.pb-c.h"
+
+enum {
+	RPC_BYTES =
+		256 << 10, /* a packet's, which is above what the kernel takes */
+	RPC_FILES = 8,
+};
+
+struct rpc_message {
+	void *data;
+	size_t bytes;
+	int files[RPC_FILES]; /* that came with it */
+	int n_files;
+};
+
+/**
+ * rpc_peek - what the next message asks for; it stays where it is
+ *
+ * Return: a CRIU_REQ_TYPE__..., or -1: the end, or nothing that is a request
+ */
+int rpc_peek(int fd);
+
+/**
+ * rpc_receive - the next message, to be given back by rpc_free()
+ *
+ * Return: 1; 0 at the end; -1 with errno, EBADMSG if it is not to be had whole
+ */
+int rpc_receive(int fd, struct rpc_message *m);
+
+/* false with errno */
+bool rpc_send(int fd, const struct rpc_message *m);
+
+void rpc_free(struct rpc_message *m);
+
+/* Does CRIU hear it, instead of an answer that its notification is done? errno if not */
+bool rpc_refuse(int fd);
+
+/* What CRIU says, to be given back by criu_resp__free_unpacked(); NULL if it is none */
+CriuResp *rpc_response(const struct rpc_message *m);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * criu swrk FD, as far as the door sees it. FAKE is what becomes of a dump or restore:
+ *	good	it is done, after all notifications
+ *	bad	its network is locked, and then it fails
+ *	dies	so it does when its network is locked
+ *	early	it ends before it hears what it is asked for
+ *	file	it sends a file with a notification
+ * FAKE_NOTES gets a line for what it is asked for, and "refused" if a notification is.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rpc.h"
+
+static int sock;
+static const char *fake;
+static FILE *notes;
+
+static void send_response(CriuResp *r, int file)
+{
+	unsigned char data[256];
+	struct rpc_message m = { .data = data };
+
+	if (file >= 0)
+		m.files[m.n_files++] = file;
+	m.bytes = criu_resp__pack(r, data);
+	if (!rpc_send(sock, &m))
+		exit(1);
+}
+
+static CriuReq *hear(void)
+{
+	struct rpc_message m;
+	CriuReq *q;
+
+	if (rpc_receive(sock, &m) != 1)
+		exit(1);
+	q = criu_req__unpack(NULL, m.bytes, m.data);
+	rpc_free(&m);
+	if (!q)
+		exit(1);
+	return q;
+}
+
+static bool notify(char *script, int file)
+{
+	CriuResp r = CRIU_RESP__INIT;
+	CriuNotify n = CRIU_NOTIFY__INIT;
+	CriuReq *q;
+	bool ok;
+
+	r.type = CRIU_REQ_TYPE__NOTIFY;
+	r.success = true;
+	r.notify = &n;
+	n.script = script;
+	send_response(&r, file);
+	q = hear();
+	ok = q->type == CRIU_REQ_TYPE__NOTIFY && q->notify_success;
+	criu_req__free_unpacked(q, NULL);
+	if (!ok)
+		fprintf(notes, "refused\n");
+	return ok;
+}
+
+static bool work(void)
+{
+	if (!notify("network-lock", -1))
+		return false;
+	if (!strcmp(fake, "dies"))
+		raise(SIGKILL);
+	if (!strcmp(fake, "bad"))
+		return false;
+	if (!strcmp(fake, "file"))
+		notify("orphan-pts-master", open("/dev/full", O_RDWR));
+	return notify("post-dump", -1);
+}
+
+int main(int argc, char **argv)
+{
+	CriuResp r = CRIU_RESP__INIT;
+	const char *request = getenv("MIGR_CTR_REQUEST");
+	CriuReq *q;
+
+	if (argc != 3 || strcmp(argv[1], "swrk"))
+		return 3;
+	fake = getenv("FAKE");
+	notes = fopen(getenv("FAKE_NOTES"), "a");
+	if (!fake || !notes)
+		return 3;
+	setvbuf(notes, NULL, _IONBF, 0);
+	sock = atoi(argv[2]);
+	if (!strcmp(fake, "early"))
+		return 1;
+	q = hear();
+	fprintf(notes, "%d %s %s\n", (int)q->type, request ? request : "-",
+		q->opts && q->opts->log_file ? q->opts->log_file : "-");
+	r.type = q->type;
+	r.success = (q->type != CRIU_REQ_TYPE__DUMP &&
+		     q->type != CRIU_REQ_TYPE__RESTORE) ||
+		    work();
+	criu_req__free_unpacked(q, NULL);
+	send_response(&r, -1);
+	return !r.success;
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The door, between this program, which is runc and who gives the word, and a CRIU that is
+ * none. The container's veth is a link of a network namespace of the test's own.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "link.h"
+#include "rpc.h"
+
+#define LINK "c-test"
+
+enum {
+	PATIENCE_MS = 30000,
+};
+
+static char dir[] = "/tmp/door.XXXXXX", folder[64], notes[64];
+static int runc = -1, go = -1, says = -1;
+static pid_t door;
+static unsigned int lan;
+
+static void path_of(char *path, const char *name)
+{
+	snprintf(path, PATH_MAX, "%s/%s", folder, name);
+}
+
+/* until @fd has something, or has ended; or  are over */
+static bool comes(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) > 0;
+}
+
+/* ---- whoever gives the word -------------------------------------------- */
+
+static void word(const char *text)
+{
+	MUST(write(go, text, strlen(text)) == (ssize_t)strlen(text));
+}
+
+/* the next line is that; "" : the end */
+static bool said(const char *expected)
+{
+	char line[64];
+	size_t n = 0;
+
+	while (n < sizeof(line) - 1) {
+		if (!comes(says, PATIENCE_MS))
+			return false;
+		if (read(says, line + n, 1) != 1 || line[n] == '\n')
+			break;
+		n++;
+	}
+	line[n] = 0;
+	CHECK(!strcmp(line, expected), "%s", line);
+	return !strcmp(line, expected);
+}
+
+/* ---- runc -------------------------------------------------------------- */
+
+static bool ask(CriuReqType type, char *text)
+{
+	unsigned char data[512];
+	struct rpc_message m = { .data = data };
+	CriuReq q = CRIU_REQ__INIT;
+	CriuOpts opts = CRIU_OPTS__INIT;
+
+	q.type = type;
+	q.opts = &opts;
+	opts.images_dir_fd = 7;
+	opts.log_file = text;
+	m.bytes = criu_req__pack(&q, data);
+	return rpc_send(runc, &m);
+}
+
+static bool ack(void)
+{
+	unsigned char data[32];
+	struct rpc_message m = { .data = data };
+	CriuReq q = CRIU_REQ__INIT;
+
+	q.type = CRIU_REQ_TYPE__NOTIFY;
+	q.has_notify_success = q.notify_success = true;
+	m.bytes = criu_req__pack(&q, data);
+	return rpc_send(runc, &m);
+}
+
+/* what CRIU says next: "dump" and "restore" if it has succeeded, "end" if it has ended */
+static bool heard(const char *expected)
+{
+	const char *what = "nothing";
+	struct rpc_message m;
+	CriuResp *r = NULL;
+	bool is;
+
+	if (!comes(runc, PATIENCE_MS))
+		return false;
+	if (rpc_receive(runc, &m) != 1) {
+		what = "end";
+	} else {
+		r = rpc_response(&m);
+		if (r && r->type == CRIU_REQ_TYPE__NOTIFY)
+			what = r->notify->script;
+		else if (r)
+			what = r->success ? "success" : "failure";
+		if (m.n_files) {
+			CHECK(m.n_files == 1);
+			CHECK(write(m.files[0], "x", 1) < 0 && errno == ENOSPC);
+		}
+		rpc_free(&m);
+	}
+	is = !strcmp(what, expected);
+	CHECK(is, "%s", what);
+	if (r)
+		criu_resp__free_unpacked(r, NULL);
+	return is;
+}
+
+/* ---- the door ---------------------------------------------------------- */
+
+static void start(const char *fake)
+{
+	char path[PATH_MAX], number[16];
+	int ends[2];
+
+	printf("%s\n", fake);
+	fflush(stdout);
+	path_of(path, "go");
+	MUST(!mkfifo(path, 0600));
+	go = open(path, O_RDWR | O_CLOEXEC);
+	path_of(path, "says");
+	MUST(!mkfifo(path, 0600));
+	says = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	path_of(path, "errors");
+	close(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+	MUST(go >= 0 && says >= 0);
+	MUST(!truncate(notes, 0));
+	MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	runc = ends[0];
+	fflush(NULL);
+	door = fork();
+	MUST(door >= 0);
+	if (!door) {
+		dup2(ends[1], 9);
+		snprintf(number, sizeof(number), "%d", 9);
+		setenv("FAKE", fake, 1);
+		execl(DOOR, "criu", "swrk", number, NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	MUST(link_plug(LINK, lan));
+}
+
+static bool is_plugged(void)
+{
+	unsigned int master;
+
+	MUST(link_master(LINK, &master));
+	return master == lan;
+}
+
+/* @code: of CRIU; -1: by SIGKILL */
+static void end(int code)
+{
+	char path[PATH_MAX];
+	int status;
+
+	MUST(waitpid(door, &status, 0) == door);
+	CHECK(code < 0 ? WIFSIGNALED(status) : WIFEXITED(status));
+	CHECK(code < 0 || WEXITSTATUS(status) == code, "%d", status);
+	if (runc >= 0)
+		close(runc);
+	if (go >= 0)
+		close(go);
+	close(says);
+	path_of(path, "go");
+	unlink(path);
+	path_of(path, "says");
+	unlink(path);
+}
+
+static bool has_text(const char *path, const char *text)
+{
+	char buf[512];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, buf, sizeof(buf) - 1);
+
+	close(fd);
+	buf[n > 0 ? n : 0] = 0;
+	return strstr(buf, text);
+}
+
+static bool noted(const char *text)
+{
+	return has_text(notes, text);
+}
+
+static bool complained(const char *text)
+{
+	char path[PATH_MAX];
+
+	path_of(path, "errors");
+	return has_text(path, text);
+}
+
+static void test_passes_on(void)
+{
+	start("good");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "a.log"));
+	CHECK(said("ready"));
+	/* CRIU may be there by now, and has not been asked */
+	CHECK(!comes(runc, 200) && is_plugged() && !noted("1"));
+	word("dump\n");
+	CHECK(heard("network-lock"));
+	CHECK(!is_plugged() && noted("1 dump a.log"));
+	CHECK(ack() && heard("post-dump") && !comes(says, 0));
+	CHECK(ack() && heard("success"));
+	CHECK(said("criu 0") && said("") && heard("end"));
+	CHECK(!is_plugged());
+	end(0);
+}
+
+static void test_restore(void)
+{
+	start("good");
+	CHECK(ask(CRIU_REQ_TYPE__RESTORE, "b.log"));
+	CHECK(said("ready"));
+	word("restore\n");
+	CHECK(heard("network-lock"));
+	CHECK(is_plugged() && noted("2 restore b.log"));
+	CHECK(ack() && heard("post-dump"));
+	CHECK(ack() && heard("success") && heard("end"));
+	CHECK(said(""));
+	end(0);
+}
+
+/* whatever is not to wait */
+static void test_other(void)
+{
+	start("good");
+	CHECK(ask(CRIU_REQ_TYPE__VERSION, "c.log"));
+	CHECK(heard("success") && heard("end"));
+	CHECK(noted("10 - c.log") && !comes(says, 0));
+	end(0);
+}
+
+static void test_file(void)
+{
+	start("file");
+	CHECK(ask(CRIU_REQ_TYPE__RESTORE, "d.log"));
+	CHECK(said("ready"));
+	word("restore\n");
+	CHECK(heard("network-lock") && ack());
+	CHECK(heard("orphan-pts-master") && ack());
+	CHECK(heard("post-dump") && ack() && heard("success"));
+	end(0);
+}
+
+static void test_fails(void)
+{
+	start("bad");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "e.log"));
+	CHECK(said("ready"));
+	word("dump\n");
+	CHECK(heard("network-lock") && !is_plugged() && ack());
+	CHECK(heard("failure") && said("criu 1") && said(""));
+	CHECK(is_plugged());
+	end(1);
+}
+
+static void test_killed(void)
+{
+	start("dies");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "f.log"));
+	CHECK(said("ready"));
+	word("dump\n");
+	CHECK(heard("network-lock") && !is_plugged() && ack());
+	CHECK(said("criu 1") && said("") && heard("end"));
+	CHECK(is_plugged());
+	end(-1);
+}
+
+/* nobody is left who would wait */
+static void test_gives_up(void)
+{
+	static const char *const words[] = { "stop\n", "restore\n", "dump" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		start("good");
+		CHECK(ask(CRIU_REQ_TYPE__DUMP, "g.log"));
+		CHECK(said("ready"));
+		word(words[i]);
+		CHECK(said("") && heard("end") && is_plugged());
+		end(1);
+	}
+	start("good");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "h.log"));
+	CHECK(said("ready"));
+	close(go);
+	go = -1;
+	CHECK(said("") && heard("end") && is_plugged());
+	end(1);
+	/* whoever would give the word was killed before it was listened to */
+	start("good");
+	close(go);
+	go = -1;
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "i.log"));
+	CHECK(said("ready") && said("") && heard("end") && is_plugged());
+	end(1);
+}
+
+static void test_alone(void)
+{
+	start("early");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "j.log"));
+	CHECK(said("ready") && said("") && heard("end") && is_plugged());
+	end(1);
+
+	/* runc is killed: while it waits, and while CRIU works */
+	start("good");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "k.log"));
+	CHECK(said("ready"));
+	close(runc);
+	runc = -1;
+	CHECK(said("") && is_plugged());
+	end(1);
+	start("good");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "l.log"));
+	CHECK(said("ready"));
+	word("dump\n");
+	CHECK(heard("network-lock") && !is_plugged());
+	close(runc);
+	runc = -1;
+	CHECK(said("criu 1") && said("") && is_plugged());
+	end(1);
+}
+
+static void test_no_link(void)
+{
+	start("good");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "m.log"));
+	CHECK(said("ready"));
+	MUST(!system("ip link del " LINK));
+	word("dump\n");
+	CHECK(heard("failure") && said("criu 1") && noted("refused"));
+	CHECK(complained(LINK " cannot be unplugged: No such device"));
+	end(1);
+	MUST(!system("ip link add " LINK " type veth"));
+}
+
+int main(void)
+{
+	char path[PATH_MAX];
+
+	signal(SIGPIPE, SIG_IGN);
+	MUST(mkdtemp(dir));
+	snprintf(folder, sizeof(folder), "%s/door", dir);
+	snprintf(notes, sizeof(notes), "%s/notes", dir);
+	MUST(!mkdir(folder, 0700));
+	close(open(notes, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	setenv("FAKE_NOTES", notes, 1);
+	setenv("MIGR_CTR_DOOR", folder, 1);
+	setenv("MIGR_CTR_LINK", LINK, 1);
+	MUST(!unshare(CLONE_NEWNET));
+	MUST(!system("ip link add lan type bridge && ip link add " LINK
+		     " type veth && ip link set dev " LINK " master lan"));
+	MUST(link_master(LINK, &lan) && lan);
+	test_passes_on();
+	test_restore();
+	test_other();
+	test_file();
+	test_fails();
+	test_killed();
+	test_gives_up();
+	test_alone();
+	test_no_link();
+	unlink(notes);
+	path_of(path, "errors");
+	unlink(path);
+	MUST(!rmdir(folder) && !rmdir(dir));
+	return check_result();
+}
