@@ -213,9 +213,9 @@ static int stand_between(struct door *d, const struct rpc_message *request)
  * CRIU has to be runc's own child, whose sibling the restored process is, and must not
  * have one that it does not know of.
  */
-static bool starts_between(struct door *d, int criu)
+static bool starts_between(struct door *d, const struct rpc_message *request,
+			   int criu)
 {
-	struct rpc_message request;
 	pid_t child = fork();
 	int status;
 
@@ -227,8 +227,7 @@ static bool starts_between(struct door *d, int criu)
 	if (child)
 		_exit(child < 0);
 	close(criu);
-	_exit(rpc_receive(d->runc, &request) != 1 ||
-	      stand_between(d, &request));
+	_exit(stand_between(d, request));
 }
 
 static int become_criu(char **argv)
@@ -249,25 +248,39 @@ static const char *held_request(int fd)
 	}
 }
 
+/* false: there is nobody between them, and CRIU is not to be started */
+static bool open_door(struct door *d, const char *folder)
+{
+	struct rpc_message request = { .data = NULL };
+	int ends[2];
+	bool ok;
+
+	if (!open_pipes(d, folder) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return false;
+	d->criu = ends[0];
+	ok = rpc_receive(d->runc, &request) == 1 &&
+	     rpc_take_folders(d->runc, &request);
+	if (!ok)
+		complain(d, "runc's request to CRIU: %s\n", strerror(errno));
+	ok = ok && starts_between(d, &request, ends[1]) &&
+	     dup2(ends[1], d->runc) >= 0;
+	rpc_free(&request);
+	return ok;
+}
+
 /* criu swrk FD */
 int main(int argc, char **argv)
 {
 	const char *folder = getenv("MIGR_CTR_DOOR");
 	struct door d = { .link = getenv("MIGR_CTR_LINK") };
-	int ends[2];
 
 	if (argc != 3 || strcmp(argv[1], "swrk") || !folder || !d.link)
 		return become_criu(argv);
 	d.runc = atoi(argv[2]);
 	d.word = held_request(d.runc);
-	if (!d.word)
-		return become_criu(argv);
-	if (!open_pipes(&d, folder) ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return 1;
-	d.criu = ends[0];
-	if (!starts_between(&d, ends[1]) || dup2(ends[1], d.runc) < 0 ||
-	    setenv("MIGR_CTR_REQUEST", d.word, 1))
+	if (d.word &&
+	    (!open_door(&d, folder) || setenv("MIGR_CTR_REQUEST", d.word, 1)))
 		return 1;
 	return become_criu(argv);
 }

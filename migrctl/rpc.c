@@ -2,6 +2,8 @@
 #include "rpc.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -100,6 +102,48 @@ void rpc_free(struct rpc_message *m)
 	free(m->data);
 	m->data = NULL;
 	errno = e;
+}
+
+static bool take_folder(pid_t of, int32_t *number)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)of, (int)*number);
+	*number = open(path, O_RDONLY | O_DIRECTORY);
+	return *number >= 0;
+}
+
+static bool take_folders(pid_t of, CriuOpts *o)
+{
+	return (o->images_dir_fd < 0 || take_folder(of, &o->images_dir_fd)) &&
+	       (!o->has_work_dir_fd || take_folder(of, &o->work_dir_fd));
+}
+
+static bool replace(struct rpc_message *m, const CriuReq *q)
+{
+	void *data = malloc(criu_req__get_packed_size(q));
+
+	if (!data)
+		return false;
+	free(m->data);
+	m->data = data;
+	m->bytes = criu_req__pack(q, data);
+	return true;
+}
+
+bool rpc_take_folders(int asker, struct rpc_message *request)
+{
+	CriuReq *q = criu_req__unpack(NULL, request->bytes, request->data);
+	struct ucred of;
+	socklen_t size = sizeof(of);
+	bool ok = false;
+
+	errno = EBADMSG;
+	if (q && q->opts)
+		ok = !getsockopt(asker, SOL_SOCKET, SO_PEERCRED, &of, &size) &&
+		     take_folders(of.pid, q->opts) && replace(request, q);
+	criu_req__free_unpacked(q, NULL);
+	return ok;
 }
 
 bool rpc_refuse(int fd)

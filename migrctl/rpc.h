@@ -44,6 +44,17 @@ bool rpc_send(int fd, const struct rpc_message *m);
 
 void rpc_free(struct rpc_message *m);
 
+/**
+ * rpc_take_folders - make a request of another process one of this one
+ * @asker: the end of a socket pair that it has made
+ *
+ * CRIU takes the numbers of the folders of images and logs for those of whoever has made
+ * the socket (SO_PEERCRED). They are opened here, for all that is executed, too.
+ *
+ * Return: false with errno
+ */
+bool rpc_take_folders(int asker, struct rpc_message *request);
+
 /* Does CRIU hear it, instead of an answer that its notification is done? errno if not */
 bool rpc_refuse(int fd);
 

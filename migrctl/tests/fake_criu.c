@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rpc.h"
@@ -80,6 +81,20 @@ static bool work(void)
 	return notify("post-dump", -1);
 }
 
+/* CRIU does it in this way. */
+static const char *file_at(int number, const char *name)
+{
+	struct ucred of;
+	socklen_t size = sizeof(of);
+	char path[64];
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &of, &size))
+		return "nobody";
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d/%s", (int)of.pid, number,
+		 name);
+	return access(path, F_OK) ? "nothing" : name;
+}
+
 int main(int argc, char **argv)
 {
 	CriuResp r = CRIU_RESP__INIT;
@@ -97,8 +112,10 @@ int main(int argc, char **argv)
 	if (!strcmp(fake, "early"))
 		return 1;
 	q = hear();
-	fprintf(notes, "%d %s %s\n", (int)q->type, request ? request : "-",
-		q->opts && q->opts->log_file ? q->opts->log_file : "-");
+	fprintf(notes, "%d %s %s %s %s\n", (int)q->type,
+		request ? request : "-", q->opts->log_file,
+		file_at(q->opts->images_dir_fd, "images"),
+		file_at(q->opts->work_dir_fd, "logs"));
 	r.type = q->type;
 	r.success = (q->type != CRIU_REQ_TYPE__DUMP &&
 		     q->type != CRIU_REQ_TYPE__RESTORE) ||

@@ -28,6 +28,7 @@ static char dir[] = "/tmp/door.XXXXXX", folder[64], notes[64];
 static int runc = -1, go = -1, says = -1;
 static pid_t door;
 static unsigned int lan;
+static int images, logs; /* folders with a file of this name */
 
 static void path_of(char *path, const char *name)
 {
@@ -78,7 +79,9 @@ static bool ask(CriuReqType type, char *text)
 
 	q.type = type;
 	q.opts = &opts;
-	opts.images_dir_fd = 7;
+	opts.images_dir_fd = images;
+	opts.has_work_dir_fd = true;
+	opts.work_dir_fd = logs;
 	opts.log_file = text;
 	m.bytes = criu_req__pack(&q, data);
 	return rpc_send(runc, &m);
@@ -223,7 +226,7 @@ static void test_passes_on(void)
 	CHECK(!comes(runc, 200) && is_plugged() && !noted("1"));
 	word("dump\n");
 	CHECK(heard("network-lock"));
-	CHECK(!is_plugged() && noted("1 dump a.log"));
+	CHECK(!is_plugged() && noted("1 dump a.log images logs"));
 	CHECK(ack() && heard("post-dump") && !comes(says, 0));
 	CHECK(ack() && heard("success"));
 	CHECK(said("criu 0") && said("") && heard("end"));
@@ -238,7 +241,7 @@ static void test_restore(void)
 	CHECK(said("ready"));
 	word("restore\n");
 	CHECK(heard("network-lock"));
-	CHECK(is_plugged() && noted("2 restore b.log"));
+	CHECK(is_plugged() && noted("2 restore b.log images logs"));
 	CHECK(ack() && heard("post-dump"));
 	CHECK(ack() && heard("success") && heard("end"));
 	CHECK(said(""));
@@ -251,7 +254,7 @@ static void test_other(void)
 	start("good");
 	CHECK(ask(CRIU_REQ_TYPE__VERSION, "c.log"));
 	CHECK(heard("success") && heard("end"));
-	CHECK(noted("10 - c.log") && !comes(says, 0));
+	CHECK(noted("10 - c.log images logs") && !comes(says, 0));
 	end(0);
 }
 
@@ -359,6 +362,36 @@ static void test_no_link(void)
 	MUST(!system("ip link add " LINK " type veth"));
 }
 
+static int folder_with(const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	MUST(!mkdir(path, 0700));
+	fd = open(path, O_PATH | O_CLOEXEC);
+	MUST(fd >= 0);
+	close(openat(fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	return fd;
+}
+
+/* a folder that is none, and one that is not there */
+static void test_no_folder(void)
+{
+	static const int bad[] = { 0, 999 };
+	int good = images;
+
+	for (size_t i = 0; i < 2; i++) {
+		start("good");
+		images = bad[i];
+		CHECK(ask(CRIU_REQ_TYPE__DUMP, "n.log"));
+		images = good;
+		CHECK(heard("end") && said("") && !noted("1"));
+		CHECK(complained("runc's request to CRIU: "));
+		end(1);
+	}
+}
+
 int main(void)
 {
 	char path[PATH_MAX];
@@ -372,6 +405,8 @@ int main(void)
 	setenv("FAKE_NOTES", notes, 1);
 	setenv("MIGR_CTR_DOOR", folder, 1);
 	setenv("MIGR_CTR_LINK", LINK, 1);
+	images = folder_with("images");
+	logs = folder_with("logs");
 	MUST(!unshare(CLONE_NEWNET));
 	MUST(!system("ip link add lan type bridge && ip link add " LINK
 		     " type veth && ip link set dev " LINK " master lan"));
@@ -385,9 +420,8 @@ int main(void)
 	test_gives_up();
 	test_alone();
 	test_no_link();
-	unlink(notes);
-	path_of(path, "errors");
-	unlink(path);
-	MUST(!rmdir(folder) && !rmdir(dir));
+	test_no_folder();
+	snprintf(path, sizeof(path), "rm -r %s", dir);
+	MUST(!system(path));
 	return check_result();
 }
