@@ -48,6 +48,16 @@ int migr_cmd_stop_task(int fd, pid_t pid, struct rxe_migr_status *st)
 	return stop(&in, st);
 }
 
+int migr_cmd_track(int fd, uint32_t flags, pid_t pid,
+		   struct rxe_migr_track_resp *resp)
+{
+	struct rxe_migr_track in = { .flags = flags, .pid = pid };
+
+	memset(resp, 0, sizeof(*resp));
+	return migr_device_run(fd, RXE_MIGR_METHOD_TRACK, &in, sizeof(in), resp,
+			       sizeof(*resp));
+}
+
 int migr_cmd_commit(int fd)
 {
 	return migr_device_run(fd, RXE_MIGR_METHOD_COMMIT, NULL, 0, NULL, 0);

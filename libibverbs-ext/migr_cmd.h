@@ -66,6 +66,14 @@ int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp);
 int migr_cmd_attach(int fd, struct rxe_migr_status *st);
 
 /*
+ * Make what the device has written to MRs since the last time soft-dirty in the task
+ * that has the memory; `flags` are RXE_MIGR_TRACK_*, `pid` as in migr_cmd_stop_task(), 0:
+ * who has registered it. `resp` is filled on success.
+ */
+int migr_cmd_track(int fd, uint32_t flags, pid_t pid,
+		   struct rxe_migr_track_resp *resp);
+
+/*
  * Give a fresh context the image, as it was dumped, from which objects are then
  * restored. `data` is copied.
  */

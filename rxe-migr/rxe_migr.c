@@ -6,6 +6,7 @@
 #include <linux/file.h>
 #include <linux/magic.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/vmalloc.h>
 
 #define UVERBS_MODULE_NAME rdma_rxe
@@ -54,26 +55,36 @@ static int stop_check(struct ib_ucontext *uc, struct rxe_qp **qps,
 	return err;
 }
 
-static int chk_memory(struct ib_ucontext *uc, pid_t nr,
-		      struct rxe_migr_status *st)
+/* of a process of the caller's, with a count of its users */
+static struct mm_struct *get_memory_of(pid_t nr)
 {
 	struct task_struct *task;
 	struct mm_struct *mm;
 	struct pid *pid;
-	int err;
-
-	if (!nr)
-		return rxe_migr_chk_memory(uc, NULL, st);
 
 	pid = find_get_pid(nr);
 	task = get_pid_task(pid, PIDTYPE_PID);
 	put_pid(pid);
 	if (!task)
-		return -ESRCH;
+		return ERR_PTR(-ESRCH);
 	mm = get_task_mm(task);
 	put_task_struct(task);
-	if (!mm)
-		return -ESRCH;
+
+	return mm ?: ERR_PTR(-ESRCH);
+}
+
+static int chk_memory(struct ib_ucontext *uc, pid_t nr,
+		      struct rxe_migr_status *st)
+{
+	struct mm_struct *mm;
+	int err;
+
+	if (!nr)
+		return rxe_migr_chk_memory(uc, NULL, st);
+
+	mm = get_memory_of(nr);
+	if (IS_ERR(mm))
+		return PTR_ERR(mm);
 	err = rxe_migr_chk_memory(uc, mm, st);
 	mmput(mm);
 
@@ -256,6 +267,56 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_DUMP)(struct uverbs_attr_bundle *attrs
 	vfree(image);
 	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &resp, sizeof(resp)))
 		err = -EFAULT;
+
+	return err;
+}
+
+/* --- TRACK --- */
+
+static int track(struct rxe_migr_uc *muc, const struct rxe_migr_track *in,
+		 struct rxe_migr_track_resp *resp)
+{
+	struct mm_struct *mm = NULL;
+	int err;
+
+	if (in->pid)
+		mm = get_memory_of(in->pid);
+	if (IS_ERR(mm))
+		return PTR_ERR(mm);
+
+	err = mutex_lock_killable(&muc->lock);
+	if (!err) {
+		if (in->flags & RXE_MIGR_TRACK_END)
+			rxe_migr_track_end(muc);
+		else
+			err = rxe_migr_track(muc, mm, resp);
+		mutex_unlock(&muc->lock);
+	}
+	if (mm)
+		mmput(mm);
+
+	return err;
+}
+
+static int UVERBS_HANDLER(RXE_MIGR_METHOD_TRACK)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
+	struct rxe_migr_track_resp resp = {};
+	struct rxe_migr_track in;
+	int err;
+
+	if (IS_ERR(uc))
+		return PTR_ERR(uc);
+	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&in, attrs, RXE_MIGR_ATTR_IN);
+	if (!err && in.flags & ~RXE_MIGR_TRACK_END)
+		err = -EINVAL;
+	if (!err)
+		err = track(to_migr_uc(uc), &in, &resp);
+	if (!err)
+		err = uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &resp,
+				     sizeof(resp));
 
 	return err;
 }
@@ -541,6 +602,8 @@ DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESUME,
 						 UA_OPTIONAL),
 			    OUT(rxe_migr_status));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_LOAD, IN(rxe_migr_buf));
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_TRACK,
+			    IN_OUT(rxe_migr_track, rxe_migr_track_resp));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_QP_REFILL,
 			    REFILL(UVERBS_OBJECT_QP));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_CQ_REFILL,
@@ -555,7 +618,8 @@ ADD_UVERBS_METHODS(rxe_migr_device, UVERBS_OBJECT_DEVICE,
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_RESOLVE),
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_ATTACH),
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_RESUME),
-		   &UVERBS_METHOD(RXE_MIGR_METHOD_LOAD));
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_LOAD),
+		   &UVERBS_METHOD(RXE_MIGR_METHOD_TRACK));
 ADD_UVERBS_METHODS(rxe_migr_qp_methods, UVERBS_OBJECT_QP,
 		   &UVERBS_METHOD(RXE_MIGR_METHOD_QP_REFILL));
 ADD_UVERBS_METHODS(rxe_migr_cq_methods, UVERBS_OBJECT_CQ,

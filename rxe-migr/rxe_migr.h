@@ -126,6 +126,7 @@ struct rxe_migr_loaded;
  * @restored: LOAD succeeded
  * @attached: ATTACH succeeded
  * @resumed: RESUME succeeded
+ * @track_lost: TRACK cannot say any more what was written since it was asked
  */
 struct rxe_migr_uc {
 	struct rxe_ucontext	uc;
@@ -137,6 +138,7 @@ struct rxe_migr_uc {
 	bool			restored;
 	bool			attached;
 	bool			resumed;
+	bool			track_lost;
 };
 
 static inline struct rxe_migr_qp *to_migr_qp(struct rxe_qp *qp)
@@ -334,9 +336,45 @@ int rxe_migr_guard_commit(struct rxe_migr_uc *muc);
 void rxe_migr_uc_init(struct rxe_ucontext *uc);
 void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
 
+#define RXE_MIGR_BATCH	512UL	/* pages */
+
+/**
+ * struct rxe_migr_memory - pages that were pinned, and where they have to be mapped
+ * @mm: in whose memory; its users are counted
+ * @addr: at which address
+ * @n: pages
+ * @flags: FOLL_WRITE
+ * @pinned: the pages, which are only compared
+ *
+ * Faults may take as long as somebody likes who serves a file, and who destroys an MR
+ * does not wait for us for ever; so this is used without a reference to it.
+ */
+struct rxe_migr_memory {
+	struct mm_struct *mm;
+	unsigned long	  addr;
+	unsigned long	  n;
+	unsigned int	  flags;
+	struct page	  **pinned;
+};
+
 /* rxe_migr_pages.c */
+int rxe_migr_compare(const struct rxe_migr_memory *mem, struct page **pages);
 int rxe_migr_chk_memory(struct ib_ucontext *uc, struct mm_struct *mm,
 			struct rxe_migr_status *st);
+
+/* rxe_migr_dirty.c */
+void __rxe_migr_dirty(struct rxe_mr *mr, unsigned long index);
+void rxe_migr_mr_cleanup(struct rxe_mr *mr);
+int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
+		   struct rxe_migr_track_resp *resp);
+void rxe_migr_track_end(struct rxe_migr_uc *muc);
+
+/* hook where a page of an MR, that of this index, has been written */
+static inline void rxe_migr_dirty(struct rxe_mr *mr, unsigned long index)
+{
+	if (unlikely(READ_ONCE(mr->migr_track)))
+		__rxe_migr_dirty(mr, index);
+}
 
 /* rxe_migr_dump.c */
 int rxe_migr_dump(struct ib_ucontext *uc, struct ib_uverbs_file *ufile,

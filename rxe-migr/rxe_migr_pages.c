@@ -14,21 +14,6 @@
 
 #include "rxe.h"
 
-#define BATCH	512UL	/* pages */
-
-/*
- * What an MR has pinned. Faults may take as long as somebody likes who serves a
- * file, and who destroys an MR does not wait for us for ever; so this is used
- * without a reference to it. The pages are only compared.
- */
-struct memory {
-	struct mm_struct *mm;
-	unsigned long	  addr;
-	unsigned long	  n;
-	unsigned int	  flags;
-	struct page	  **pinned;
-};
-
 /* mmap lock of @mm held */
 static bool has_userfaultfd(struct mm_struct *mm, unsigned long addr,
 			    unsigned long end)
@@ -51,7 +36,7 @@ static bool has_userfaultfd(struct mm_struct *mm, unsigned long addr,
  * Return: how many were compared, -ESTALE if one differs or is not there, -EINTR
  * or -ENOMEM
  */
-static long compare(const struct memory *mem, unsigned long first,
+static long compare(const struct rxe_migr_memory *mem, unsigned long first,
 		    unsigned long n, struct page **pages)
 {
 	unsigned long addr = mem->addr + (first << PAGE_SHIFT);
@@ -78,13 +63,21 @@ static long compare(const struct memory *mem, unsigned long first,
 	return got > 0 && same ? got : -ESTALE;
 }
 
-static long compare_all(const struct memory *mem, struct page **pages)
+/**
+ * rxe_migr_compare - is what is pinned mapped there?
+ * @mem: of an MR, to which no reference is needed
+ * @pages: room for RXE_MIGR_BATCH of them
+ *
+ * Context: process; sleeps, takes the mmap lock.
+ * Return: 0, -ESTALE if other pages are, or none, -EINTR or -ENOMEM
+ */
+int rxe_migr_compare(const struct rxe_migr_memory *mem, struct page **pages)
 {
 	unsigned long i = 0;
 	long n;
 
 	while (i < mem->n) {
-		n = compare(mem, i, min(mem->n - i, BATCH), pages);
+		n = compare(mem, i, min(mem->n - i, RXE_MIGR_BATCH), pages);
 		if (n < 0)
 			return n;
 		i += n;
@@ -101,7 +94,7 @@ static long compare_all(const struct memory *mem, struct page **pages)
  * sleeps. Return: 0, -ESTALE if that is gone, or -ENOMEM
  */
 static int get_memory(struct rxe_mr *mr, struct mm_struct *mm,
-		      struct memory *mem)
+		      struct rxe_migr_memory *mem)
 {
 	struct ib_umem *umem = READ_ONCE(mr->umem);
 	struct sg_page_iter page;
@@ -131,7 +124,7 @@ static int get_memory(struct rxe_mr *mr, struct mm_struct *mm,
 	return 0;
 }
 
-static void put_memory(struct memory *mem)
+static void put_memory(struct rxe_migr_memory *mem)
 {
 	kvfree(mem->pinned);
 	mmput(mem->mm);
@@ -168,12 +161,12 @@ int rxe_migr_chk_memory(struct ib_ucontext *uc, struct mm_struct *mm,
 	u32 handle = 0;
 	int err = 0;
 
-	pages = kmalloc_array(BATCH, sizeof(*pages), GFP_KERNEL);
+	pages = kmalloc_array(RXE_MIGR_BATCH, sizeof(*pages), GFP_KERNEL);
 	if (!pages)
 		return -ENOMEM;
 
 	while (!err && (elem = rxe_migr_next(pool, uc, &index))) {
-		struct memory mem = {};
+		struct rxe_migr_memory mem = {};
 
 		uobj = rxe_migr_uobject(elem);
 		if (uobj) {
@@ -185,7 +178,7 @@ int rxe_migr_chk_memory(struct ib_ucontext *uc, struct mm_struct *mm,
 		__rxe_put(elem);
 
 		if (mem.pinned) {
-			err = compare_all(&mem, pages);
+			err = rxe_migr_compare(&mem, pages);
 			put_memory(&mem);
 		}
 		if (err == -ESTALE && is_gone(pool, index - 1, elem))

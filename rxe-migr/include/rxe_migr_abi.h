@@ -24,6 +24,7 @@ enum rxe_migr_device_methods {
 	RXE_MIGR_METHOD_ATTACH,
 	RXE_MIGR_METHOD_RESUME,
 	RXE_MIGR_METHOD_LOAD,
+	RXE_MIGR_METHOD_TRACK,
 };
 
 enum rxe_migr_qp_methods { RXE_MIGR_METHOD_QP_REFILL = RXE_MIGR_NS };
@@ -239,5 +240,42 @@ struct rxe_migr_attach {
  * EAGAIN	an object is just being created
  */
 enum rxe_migr_resume_flags { RXE_MIGR_RESUME_CHECK_ONLY = 1U << 0 };
+
+/*
+ * TRACK: the device writes to pinned pages, past the page tables of the process. Make all
+ * that it has written to the context's MRs since the last TRACK soft-dirty in the process
+ * (/proc/PID/pagemap), as if that had written it: whoever copies the memory of a process
+ * that runs on, in rounds between which he clears soft-dirty bits, misses nothing then.
+ * Of an MR that was not tracked before all pages are made so. Nothing is written. An MR
+ * that is destroyed is seen to at that moment.
+ *
+ * To be called while the processes are frozen, QPs may run, in each round before the bits
+ * are cleared; and once more after STOP, before the last one. With RXE_MIGR_TRACK_END
+ * nothing is made soft-dirty, and nothing is tracked any more.
+ *
+ * EINVAL	another flag
+ * EINTR	a signal came while memory was waited for. Some pages are lost
+ * ENOMEM	no memory
+ * ESRCH	there is no such process, or it has no memory any more
+ */
+#define RXE_MIGR_TRACK_END (1U << 0)
+
+struct rxe_migr_track {
+	__u32 flags; /* RXE_MIGR_TRACK_* */
+	__s32 pid;   /* in whose memory the MRs are, as with STOP; 0: who has
+		      * registered each
+		      */
+};
+
+struct rxe_migr_track_resp {
+	__aligned_u64 pages; /* that were made soft-dirty */
+	__u32 regions;	     /* that are tracked now */
+	/*
+	 * 1: something was written since the last TRACK that is in none of the pages
+	 * that are mapped where the MR was registered. Only a copy of all memory
+	 * has it
+	 */
+	__u32 lost;
+};
 
 #endif /* RXE_MIGR_ABI_H */

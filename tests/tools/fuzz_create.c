@@ -450,6 +450,7 @@ void attack_restore(struct rig *rig)
 static int as_nobody(struct rig *rig, struct copy *c, int live)
 {
 	const struct rxe_migr_rec_qp *qp = rig->qp[0];
+	struct rxe_migr_track_resp tracked;
 	struct rxe_migr_resolve_resp what;
 	struct rxe_migr_dump_resp resp;
 	struct rxe_migr_status st;
@@ -460,6 +461,7 @@ static int as_nobody(struct rig *rig, struct copy *c, int live)
 	EXPECT(migr_cmd_commit(live), -EPERM);
 	EXPECT(migr_cmd_dump_once(live, NULL, 0, &resp), -EPERM);
 	EXPECT(migr_cmd_resolve(live, live, &what), -EPERM);
+	EXPECT(migr_cmd_track(live, 0, 0, &tracked), -EPERM);
 	EXPECT(migr_cmd_resume(c->fd, &st), -EPERM);
 	EXPECT(load_good(rig, c->fd), -EPERM);
 	EXPECT(refill_qp(c->fd, qp->rec.handle), -EPERM);

@@ -89,6 +89,7 @@ static const struct {
 	{ "flush", attack_flush },
 	{ "sqd", attack_sqd },
 	{ "windows", attack_windows },
+	{ "dirty", attack_dirty },
 	{ "datagrams", attack_datagrams },
 	{ "uc", attack_uc },
 	{ "rtr", attack_rtr },

@@ -191,6 +191,7 @@ void attack_restore(struct rig *rig);		    /* fuzz_create.c */
 void attack_unprivileged(struct rig *rig);	    /* fuzz_create.c */
 void attack_doorbell(struct rig *rig);		    /* fuzz_doorbell.c */
 void attack_absent(struct rig *rig);		    /* fuzz_absent.c */
+void attack_dirty(struct rig *rig);		    /* fuzz_dirty.c */
 void attack_events(struct rig *rig);		    /* fuzz_events.c */
 void attack_clones(struct rig *rig);		    /* fuzz_clones.c */
 void attack_flush(struct rig *rig);		    /* fuzz_flush.c */

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TRACK makes soft-dirty what the device has written: every page that it writes in
+ * whatever way, no other, and each once.
+ */
+#define _GNU_SOURCE /* memfd_create(), mremap() */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "migr_fuzz.h"
+
+#define PAGE 4096UL
+#define PAGES 1024UL /* two huge ones */
+#define HUGE (512 * PAGE)
+#define ALL_ACCESS                                          \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+enum kind {
+	HUGE_PAGES,
+	SHARED,
+	SMALL, /* their soft-dirty bits are never cleared while they are pinned */
+};
+
+/* @b has the memory that is looked at */
+struct pair {
+	struct rig *rig;
+	struct side a, b;
+	char *mem;
+	struct ibv_mr *mr;
+};
+
+/* ---- the process's own view -------------------------------------------- */
+
+static void clear_soft_dirty(void)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+
+	MUST(fd >= 0 && write(fd, "4", 1) == 1);
+	close(fd);
+}
+
+static bool is_soft_dirty(const void *at)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry;
+
+	MUST(fd >= 0 && pread(fd, &entry, sizeof(entry),
+			      (off_t)((uintptr_t)at / PAGE * sizeof(entry))) ==
+				sizeof(entry));
+	close(fd);
+	return entry >> 55 & 1;
+}
+
+static size_t soft_dirty_pages(const char *mem)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < PAGES; i++)
+		n += is_soft_dirty(mem + i * PAGE);
+	return n;
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+static char *map(enum kind kind)
+{
+	int flags = kind == SHARED ? MAP_SHARED : MAP_PRIVATE;
+	char *at = mmap(NULL, PAGES * PAGE + HUGE, PROT_READ | PROT_WRITE,
+			flags | MAP_ANONYMOUS, -1, 0);
+
+	MUST(at != MAP_FAILED);
+	at = (char *)(((uintptr_t)at + HUGE - 1) & ~(HUGE - 1));
+	MUST(!madvise(at, PAGES * PAGE,
+		      kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
+	memset(at, 1, PAGES * PAGE);
+	return at;
+}
+
+static void take_memory(struct pair *p, enum kind kind)
+{
+	p->mem = map(kind);
+	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, PAGES * PAGE, ALL_ACCESS));
+}
+
+/* ---- what is written --------------------------------------------------- */
+
+static void post(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
+		 const struct ibv_mr *to, uint64_t offset)
+{
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode };
+	struct ibv_send_wr *bad;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+	    opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wr.wr.atomic.remote_addr = (uintptr_t)to->addr + offset;
+		wr.wr.atomic.rkey = to->rkey;
+		wr.wr.atomic.compare_add = 0x0101010101010101;
+		wr.wr.atomic.swap = 7;
+	} else if (opcode != IBV_WR_SEND) {
+		wr.wr.rdma.remote_addr = (uintptr_t)to->addr + offset;
+		wr.wr.rdma.rkey = to->rkey;
+	}
+	MUST(!ibv_post_send(s->qp[0], &wr, &bad));
+	side_wait(s, 1);
+}
+
+static struct ibv_sge of(const struct ibv_mr *mr, uint64_t offset,
+			 uint32_t bytes)
+{
+	return (struct ibv_sge){ (uintptr_t)mr->addr + offset, bytes,
+				 mr->lkey };
+}
+
+static void receive(struct pair *p, uint64_t offset, uint32_t bytes)
+{
+	struct ibv_sge sge = of(p->mr, offset, bytes);
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	MUST(!ibv_post_recv(p->b.qp[0], &wr, &bad));
+	post(&p->a, IBV_WR_SEND, of(p->a.mr, 0, bytes), NULL, 0);
+	side_wait(&p->b, 1);
+}
+
+/* some pages, in every way; @written has a byte for each of them */
+static void write_all(struct pair *p, char *written)
+{
+	struct side *a = &p->a, *b = &p->b;
+
+	memset(written, 0, PAGES);
+	/* up to the end of a page, from its beginning, and across */
+	post(a, IBV_WR_RDMA_WRITE, of(a->mr, 0, 1), p->mr, 4 * PAGE - 1);
+	written[3] = 1;
+	post(a, IBV_WR_RDMA_WRITE, of(a->mr, 0, 1), p->mr, 8 * PAGE);
+	written[8] = 1;
+	post(a, IBV_WR_RDMA_WRITE, of(a->mr, 0, 4096), p->mr, 20 * PAGE - 1);
+	written[19] = written[20] = 1;
+	post(a, IBV_WR_RDMA_WRITE, of(a->mr, 0, 1), p->mr, 0);
+	post(a, IBV_WR_RDMA_WRITE, of(a->mr, 0, 1), p->mr, PAGES * PAGE - 1);
+	written[0] = written[PAGES - 1] = 1;
+	post(a, IBV_WR_ATOMIC_FETCH_AND_ADD, of(a->mr, 0, 8), p->mr, 30 * PAGE);
+	written[30] = 1;
+	post(a, IBV_WR_ATOMIC_CMP_AND_SWP, of(a->mr, 0, 8), p->mr,
+	     33 * PAGE - 8);
+	written[32] = 1;
+	/* what its own requests bring, of which only that is written */
+	post(b, IBV_WR_RDMA_READ, of(p->mr, 41 * PAGE, 4096), a->mr, 0);
+	written[41] = 1;
+	post(b, IBV_WR_ATOMIC_FETCH_AND_ADD, of(p->mr, 44 * PAGE, 8), a->mr, 0);
+	written[44] = 1;
+	receive(p, 50 * PAGE - 8, 16);
+	written[49] = written[50] = 1;
+	/* and what is only read */
+	post(a, IBV_WR_RDMA_READ, of(a->mr, 0, 4096), p->mr, 60 * PAGE);
+}
+
+static size_t count(const char *written)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < PAGES; i++)
+		n += written[i];
+	return n;
+}
+
+/* ---- TRACK ------------------------------------------------------------- */
+
+/* how many pages it has made soft-dirty */
+static size_t track(const struct pair *p, bool lost)
+{
+	struct rxe_migr_track_resp resp;
+
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	EXPECT((int)resp.lost, lost);
+	return resp.pages;
+}
+
+static void expect_marked(const struct pair *p, const char *written)
+{
+	for (size_t i = 0; i < PAGES; i++)
+		if (written[i])
+			EXPECT(is_soft_dirty(p->mem + i * PAGE), true);
+}
+
+static void rounds(struct pair *p, enum kind kind)
+{
+	size_t clean = kind == SMALL ? PAGES : 0;
+	char written[PAGES];
+
+	take_memory(p, kind);
+	EXPECT(track(p, false) >= PAGES, true);
+	EXPECT(soft_dirty_pages(p->mem) == PAGES, true);
+	for (int i = 0; i < 3; i++) {
+		clear_soft_dirty();
+		write_all(p, written);
+		/* or this tests nothing */
+		EXPECT(soft_dirty_pages(p->mem) == clean, true);
+		EXPECT((int)track(p, false), (int)count(written));
+		expect_marked(p, written);
+		if (kind == SHARED)
+			EXPECT(soft_dirty_pages(p->mem) == count(written),
+			       true);
+		EXPECT((int)track(p, false), 0);
+	}
+	/* an MR that goes before anybody has looked */
+	clear_soft_dirty();
+	write_all(p, written);
+	MUST(!ibv_dereg_mr(p->mr));
+	expect_marked(p, written);
+	EXPECT((int)track(p, false), 0);
+	munmap(p->mem, PAGES * PAGE);
+}
+
+/* memory that is no more where it was registered: of an MR that is there, and goes */
+static void lost(struct pair *p)
+{
+	char *other = map(SHARED), written[PAGES];
+
+	take_memory(p, SHARED);
+	track(p, false);
+	MUST(mremap(p->mem, PAGES * PAGE, PAGES * PAGE,
+		    MREMAP_MAYMOVE | MREMAP_FIXED, other) == other);
+	EXPECT((int)track(p, false), 0);
+	write_all(p, written);
+	EXPECT((int)track(p, true), 0);
+	EXPECT((int)track(p, false), 0);
+	write_all(p, written);
+	MUST(!ibv_dereg_mr(p->mr));
+	track(p, true);
+	track(p, false);
+	munmap(other, PAGES * PAGE);
+}
+
+/* what was pinned to be read is not looked at, for it gets no other rights */
+static void other_rights(struct pair *p)
+{
+	char *mem = map(SMALL);
+	struct ibv_mr *mr;
+
+	MUST(mr = ibv_reg_mr(p->b.pd, mem, PAGES * PAGE,
+			     IBV_ACCESS_REMOTE_READ));
+	EXPECT((int)track(p, false), 0);
+	EXPECT(raw_rereg_mr(p->b.ctx->cmd_fd, mr->handle,
+			    IBV_REREG_MR_CHANGE_ACCESS, p->b.pd->handle,
+			    IBV_ACCESS_LOCAL_WRITE),
+	       -EACCES);
+	EXPECT((int)track(p, false), 0);
+	MUST(!ibv_dereg_mr(mr));
+	munmap(mem, PAGES * PAGE);
+}
+
+static void ends(struct pair *p)
+{
+	struct rxe_migr_track_resp resp;
+	char written[PAGES];
+
+	take_memory(p, SHARED);
+	track(p, false);
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, RXE_MIGR_TRACK_END, 0, &resp));
+	EXPECT((int)resp.regions, 0);
+	clear_soft_dirty();
+	write_all(p, written);
+	EXPECT(soft_dirty_pages(p->mem) == 0, true);
+	/* it begins anew, with all there is */
+	EXPECT(track(p, false) >= PAGES, true);
+	EXPECT(soft_dirty_pages(p->mem) == PAGES, true);
+	MUST(!ibv_dereg_mr(p->mr));
+	munmap(p->mem, PAGES * PAGE);
+}
+
+/* above 1 GiB, of which all parts are the same file */
+static void large(struct pair *p)
+{
+	const size_t part = HUGE, parts = 640;
+	int fd = memfd_create("large", MFD_CLOEXEC);
+	char *mem = mmap(NULL, parts * part, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	MUST(fd >= 0 && !ftruncate(fd, (off_t)part) && mem != MAP_FAILED);
+	for (size_t i = 0; i < parts; i++)
+		MUST(mmap(mem + i * part, part, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_FIXED, fd, 0) == mem + i * part);
+	close(fd);
+	MUST(mr = ibv_reg_mr(p->b.pd, mem, parts * part, ALL_ACCESS));
+	EXPECT(track(p, false) >= parts * part / PAGE, true);
+	clear_soft_dirty();
+	post(&p->a, IBV_WR_RDMA_WRITE, of(p->a.mr, 0, 1), mr, parts * part - 1);
+	EXPECT((int)track(p, false), 1);
+	EXPECT(is_soft_dirty(mem + parts * part - 1), true);
+	EXPECT(is_soft_dirty(mem + parts * part - 1 - PAGE), false);
+	MUST(!ibv_dereg_mr(mr));
+	munmap(mem, parts * part);
+}
+
+static void bad_arguments(struct pair *p)
+{
+	struct rxe_migr_track_resp resp;
+	int fd = p->b.ctx->cmd_fd;
+
+	EXPECT(migr_cmd_track(fd, 2, 0, &resp), -EINVAL);
+	EXPECT(migr_cmd_track(fd, ~0U, 0, &resp), -EINVAL);
+	EXPECT(migr_cmd_track(fd, 0, -1, &resp), -ESRCH);
+	EXPECT(migr_cmd_track(fd, 0, 2, &resp), -ESRCH); /* the kernel's */
+	EXPECT(migr_cmd_track(fd, 0, getpid(), &resp), 0);
+	EXPECT((int)resp.regions, 1);
+	/* in the memory of another one there is nothing of it */
+	post(&p->a, IBV_WR_RDMA_WRITE, of(p->a.mr, 0, 1), p->b.mr, 0);
+	EXPECT(migr_cmd_track(fd, 0, 1, &resp), 0);
+	EXPECT((int)resp.lost, 1);
+	EXPECT(migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &resp), 0);
+}
+
+void attack_dirty(struct rig *rig)
+{
+	struct pair p = { .rig = rig };
+
+	side_open(rig, &p.a);
+	side_open(rig, &p.b);
+	qp_connect(rig, p.a.qp[0], p.b.qp[0]->qp_num, 0, 0);
+	qp_connect(rig, p.b.qp[0], p.a.qp[0]->qp_num, 0, 0);
+	bad_arguments(&p);
+	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
+		rounds(&p, kind);
+	lost(&p);
+	other_rights(&p);
+	ends(&p);
+	large(&p);
+	side_close(&p.a);
+	side_close(&p.b);
+}
