@@ -165,6 +165,15 @@ static const char *check_dead(const struct rp_dead_image *img, size_t length)
 		       ?: check_vmas(rp_dead_vmas(img), img->nr_vmas);
 }
 
+static const char *check_tracked(const struct rp_tracked_image *img,
+				 size_t length)
+{
+	if (length < sizeof(*img) || img->nr > length ||
+	    length != sizeof(*img) + img->nr * sizeof(*img->tracked))
+		return "wrong length";
+	return NULL;
+}
+
 static const char *check_task(const struct rp_task_image *img, size_t length)
 {
 	const char *why;
@@ -206,10 +215,17 @@ const char *rp_image_check(const void *img, size_t length,
 		return "wrong checksum";
 	if (hdr->kind != kind)
 		return "wrong kind of image";
-	if (kind == RP_IMAGE_FILE)
+	switch (kind) {
+	case RP_IMAGE_FILE:
 		return check_file(img, length);
-	return kind == RP_IMAGE_TASK ? check_task(img, length)
-				     : check_dead(img, length);
+	case RP_IMAGE_TASK:
+		return check_task(img, length);
+	case RP_IMAGE_DEAD:
+		return check_dead(img, length);
+	case RP_IMAGE_TRACKED:
+		return check_tracked(img, length);
+	}
+	return "unknown kind";
 }
 
 static int by_start(const void *a, const void *b)
@@ -443,5 +459,7 @@ int rp_remove_images(int dir)
 
 	for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
 		err = rp_for_each_image(dir, prefix[i], 16, remove_one) ?: err;
+	if (unlinkat(dir, RP_TRACKED_NAME, 0) && errno != ENOENT)
+		err = -errno;
 	return err;
 }

@@ -41,6 +41,7 @@ static int rdma_init(int now)
 	stage = now;
 	/* its tasks may be what is restored here, and have their numbers still */
 	rp_dump_settle();
+	rp_track_begin();
 	if (stage == CR_PLUGIN_STAGE__RESTORE) {
 		rp_late_begin();
 		return rp_restore_init();
@@ -77,7 +78,7 @@ static int rdma_pause(int pid)
 {
 	if (stage != CR_PLUGIN_STAGE__PRE_DUMP)
 		return -ENOTSUP;
-	return to_criu(rp_pre_dump_check(pid));
+	return to_criu(rp_track_note(pid));
 }
 CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__PAUSE_DEVICES, rdma_pause)
 
@@ -90,6 +91,8 @@ CR_PLUGIN_REGISTER_HOOK(CR_PLUGIN_HOOK__CHECKPOINT_DEVICES, rdma_checkpoint)
 static int rdma_handle_vma(int fd, const struct stat *st)
 {
 	(void)fd;
+	if (S_ISCHR(st->st_mode) && stage == CR_PLUGIN_STAGE__PRE_DUMP)
+		return to_criu(rp_track_round(st->st_rdev));
 	return S_ISCHR(st->st_mode) && rp_dump_knows(st->st_rdev) ? 0
 								  : -ENOTSUP;
 }

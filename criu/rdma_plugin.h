@@ -170,7 +170,8 @@ int rp_cm_see_ids(const void *attrs, size_t length, void *ids);
 enum rp_image_kind {
 	RP_IMAGE_FILE = 1,
 	RP_IMAGE_TASK,
-	RP_IMAGE_DEAD
+	RP_IMAGE_DEAD,
+	RP_IMAGE_TRACKED
 };
 
 /* little-endian; crc32 as zlib's, with the field 0 */
@@ -231,6 +232,22 @@ struct rp_dead_image {
 	/* nr_vmas times struct rp_vma */
 };
 
+/* a context that is tracked, by one of the files that its processes have */
+struct rp_tracked {
+	int32_t pid; /* as seen by CRIU */
+	int32_t fd;
+};
+
+/* rdma-tracked.img: what was tracked when a round copied memory, with the tasks frozen */
+#define RP_TRACKED_NAME "rdma-tracked.img"
+
+struct rp_tracked_image {
+	struct rp_image_hdr hdr;
+	uint32_t nr;
+	uint32_t reserved;
+	struct rp_tracked tracked[];
+};
+
 const struct rp_vma *rp_dead_vmas(const struct rp_dead_image *img);
 size_t rp_dead_image_size(size_t nr_vmas);
 const struct rp_vma *rp_image_vmas(const struct rp_task_image *img);
@@ -287,7 +304,6 @@ int rp_remove_images(int dir);
  */
 void rp_dump_settle(void);
 int rp_dump_begin(void);
-int rp_pre_dump_check(pid_t pid);
 /* Take and stop the contexts of a task; RP_NOT_OURS: it has none */
 int rp_dump_take(pid_t pid);
 int rp_dump_file(int lfd, uint32_t id);
@@ -295,6 +311,17 @@ int rp_dump_file(int lfd, uint32_t id);
 bool rp_dump_knows(dev_t rdev);
 /* CRIU is done: restart the QPs now, or when the tasks turn out to live */
 void rp_dump_finish(bool failed, bool tasks_live);
+
+/* ---- rounds before a dump, and what comes after them (track.c) ---- */
+
+/* A round begins, or a dump */
+void rp_track_begin(void);
+/* A task that will be frozen: refused if a device of it does not say what it writes */
+int rp_track_note(pid_t pid);
+/* A mapping of a device, of tasks that are frozen: all that the devices wrote is dirty */
+int rp_track_round(dev_t rdev);
+/* The same of one context, once it is stopped, for a dump */
+int rp_track_last(pid_t pid, int number, int fd);
 
 /* ---- restore side (restore.c, late.c) ---- */
 

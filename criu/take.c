@@ -303,7 +303,10 @@ static int stop_context(struct dump_context *c)
 	c->guard = st.guard_fd;
 	rp_info("pid %d, fd %d (%s): %u QPs stopped", c->task->pid, c->number,
 		c->dev.ibdev, st.objects);
-	return 0;
+	/* nothing more is written to its memory */
+	return dump_is_incremental()
+		       ? rp_track_last(c->task->pid, c->number, c->fd)
+		       : 0;
 }
 
 /* Devices first, rdma_cm's too: events belong to contexts */
@@ -364,8 +367,8 @@ static int check_task(const struct rp_task *task)
 		       pid);
 		return -EOPNOTSUPP;
 	}
-	if (dump_is_incremental()) {
-		rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): what RDMA has written is not seen as changed",
+	if (dump_is_incremental() && has_taken(dump_foreign, task)) {
+		rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): what this device has written nobody can tell",
 		       pid);
 		return -EOPNOTSUPP;
 	}
@@ -406,21 +409,6 @@ int rp_dump_take(pid_t pid)
 	return err ?: found ? 0 : RP_NOT_OURS;
 }
 
-int rp_pre_dump_check(pid_t pid)
-{
-	struct rp_task task;
-	bool found;
-
-	if (rp_task_scan(pid, &task))
-		return RP_NOT_OURS; /* it may have died; CRIU will see */
-	found = has_any(&task);
-	rp_task_free(&task);
-	if (!found)
-		return RP_NOT_OURS;
-	rp_err("pid %d: pre-copy of RDMA memory is not supported yet", pid);
-	return -EOPNOTSUPP;
-}
-
 static void free_file(void *file)
 {
 	close(((struct dump_file *)file)->fd);
@@ -429,10 +417,14 @@ static void free_file(void *file)
 
 static void free_contexts(struct dump_context **list)
 {
+	struct rxe_migr_track_resp resp;
 	struct dump_context *c;
 
 	while ((c = *list)) {
 		*list = c->next;
+		/* whoever is dumped has been copied whole, or is to be */
+		if (c->guard >= 0)
+			migr_cmd_track(c->fd, RXE_MIGR_TRACK_END, 0, &resp);
 		if (c->guard >= 0)
 			close(c->guard);
 		rp_rings_free(&c->rings);

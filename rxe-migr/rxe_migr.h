@@ -126,6 +126,7 @@ struct rxe_migr_loaded;
  * @restored: LOAD succeeded
  * @attached: ATTACH succeeded
  * @resumed: RESUME succeeded
+ * @tracked: TRACK was the last that was asked for, and not its end
  * @track_lost: TRACK cannot say any more what was written since it was asked
  */
 struct rxe_migr_uc {
@@ -138,6 +139,7 @@ struct rxe_migr_uc {
 	bool			restored;
 	bool			attached;
 	bool			resumed;
+	bool			tracked;
 	bool			track_lost;
 };
 

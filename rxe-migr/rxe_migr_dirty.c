@@ -195,7 +195,11 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
 	 * has written is there after this: each processor has had a barrier.
 	 */
 	synchronize_rcu();
-	resp->lost = xchg(&muc->track_lost, false);
+	if (xchg(&muc->track_lost, false))
+		resp->flags |= RXE_MIGR_TRACK_LOST;
+	if (!muc->tracked)
+		resp->flags |= RXE_MIGR_TRACK_BEGUN;
+	muc->tracked = true;
 
 	return 0;
 }
@@ -217,6 +221,7 @@ void rxe_migr_track_end(struct rxe_migr_uc *muc)
 		__rxe_put(elem);
 	}
 	muc->track_lost = false;
+	muc->tracked = false;
 }
 
 /* Return: is all that was written since the last TRACK seen? */

@@ -109,9 +109,19 @@ int rp_restore_vma(uint64_t start, uint64_t offset, uint64_t *new_offset,
 	return RP_NOT_OURS;
 }
 
-int rp_pre_dump_check(pid_t pid)
+void rp_track_begin(void)
+{
+}
+
+int rp_track_note(pid_t pid)
 {
 	(void)pid;
+	return RP_NOT_OURS;
+}
+
+int rp_track_round(dev_t rdev)
+{
+	(void)rdev;
 	return RP_NOT_OURS;
 }
 

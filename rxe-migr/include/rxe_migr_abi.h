@@ -267,15 +267,19 @@ struct rxe_migr_track {
 		      */
 };
 
+/*
+ * LOST: since the last TRACK something was written that is in none of the pages that are
+ * mapped where the MR was registered. Only a copy of all memory has it.
+ * BEGUN: it is the first TRACK of the context, or the first since TRACK_END. What was
+ * written before to MRs that are gone is not seen.
+ */
+#define RXE_MIGR_TRACK_LOST (1U << 0)
+#define RXE_MIGR_TRACK_BEGUN (1U << 1)
+
 struct rxe_migr_track_resp {
 	__aligned_u64 pages; /* that were made soft-dirty */
 	__u32 regions;	     /* that are tracked now */
-	/*
-	 * 1: something was written since the last TRACK that is in none of the pages
-	 * that are mapped where the MR was registered. Only a copy of all memory
-	 * has it
-	 */
-	__u32 lost;
+	__u32 flags;	     /* of these two */
 };
 
 #endif /* RXE_MIGR_ABI_H */

@@ -178,7 +178,7 @@ static size_t track(const struct pair *p, bool lost)
 	struct rxe_migr_track_resp resp;
 
 	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
-	EXPECT((int)resp.lost, lost);
+	EXPECT((int)resp.flags, lost ? RXE_MIGR_TRACK_LOST : 0);
 	return resp.pages;
 }
 
@@ -269,7 +269,9 @@ static void ends(struct pair *p)
 	write_all(p, written);
 	EXPECT(soft_dirty_pages(p->mem) == 0, true);
 	/* it begins anew, with all there is */
-	EXPECT(track(p, false) >= PAGES, true);
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	EXPECT((int)resp.flags, RXE_MIGR_TRACK_BEGUN);
+	EXPECT(resp.pages >= PAGES, true);
 	EXPECT(soft_dirty_pages(p->mem) == PAGES, true);
 	MUST(!ibv_dereg_mr(p->mr));
 	munmap(p->mem, PAGES * PAGE);
@@ -311,11 +313,11 @@ static void bad_arguments(struct pair *p)
 	EXPECT(migr_cmd_track(fd, 0, 2, &resp), -ESRCH); /* the kernel's */
 	EXPECT(migr_cmd_track(fd, 0, getpid(), &resp), 0);
 	EXPECT((int)resp.regions, 1);
+	EXPECT((int)resp.flags, RXE_MIGR_TRACK_BEGUN);
 	/* in the memory of another one there is nothing of it */
 	post(&p->a, IBV_WR_RDMA_WRITE, of(p->a.mr, 0, 1), p->b.mr, 0);
 	EXPECT(migr_cmd_track(fd, 0, 1, &resp), 0);
-	EXPECT((int)resp.lost, 1);
-	EXPECT(migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &resp), 0);
+	EXPECT((int)resp.flags, RXE_MIGR_TRACK_LOST);
 }
 
 void attack_dirty(struct rig *rig)
