@@ -345,7 +345,8 @@ void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
  * @mm: in whose memory; its users are counted
  * @addr: at which address
  * @n: pages
- * @flags: FOLL_WRITE
+ * @writable: it must be allowed to write to them there
+ * @flags: FOLL_WRITE: as if somebody did
  * @pinned: the pages, which are only compared
  *
  * Faults may take as long as somebody likes who serves a file, and who destroys an MR
@@ -355,6 +356,7 @@ struct rxe_migr_memory {
 	struct mm_struct *mm;
 	unsigned long	  addr;
 	unsigned long	  n;
+	bool		  writable;
 	unsigned int	  flags;
 	struct page	  **pinned;
 };

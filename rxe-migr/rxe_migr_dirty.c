@@ -83,6 +83,7 @@ static bool get_run(struct rxe_mr *mr, struct mm_struct *mm,
 		.mm	= mm ?: mr->umem->owning_mm,
 		.addr	= (mr->umem->address & PAGE_MASK) + (first << PAGE_SHIFT),
 		.n	= n,
+		.writable = true,
 		.flags	= FOLL_WRITE,
 		.pinned	= room->pinned,
 	};

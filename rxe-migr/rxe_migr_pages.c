@@ -14,17 +14,20 @@
 
 #include "rxe.h"
 
-/* mmap lock of @mm held */
-static bool has_userfaultfd(struct mm_struct *mm, unsigned long addr,
-			    unsigned long end)
+/*
+ * Is there somebody who answers userfaults, or, if the pages are to be written, memory
+ * that may only be read? Context: mmap lock held
+ */
+static void look_at(const struct rxe_migr_memory *mem, unsigned long addr,
+		    unsigned long end, bool *userfaults, bool *read_only)
 {
-	VMA_ITERATOR(vmi, mm, addr);
+	VMA_ITERATOR(vmi, mem->mm, addr);
 	struct vm_area_struct *vma;
 
-	for_each_vma_range(vmi, vma, end)
-		if (userfaultfd_armed(vma))
-			return true;
-	return false;
+	for_each_vma_range(vmi, vma, end) {
+		*userfaults |= userfaultfd_armed(vma);
+		*read_only |= mem->writable && !(vma->vm_flags & VM_WRITE);
+	}
 }
 
 /*
@@ -40,16 +43,16 @@ static long compare(const struct rxe_migr_memory *mem, unsigned long first,
 		    unsigned long n, struct page **pages)
 {
 	unsigned long addr = mem->addr + (first << PAGE_SHIFT);
-	bool same = true;
+	bool userfaults = false, read_only = false, same = true;
 	int locked = 1;
-	bool patient;
 	long got, i;
 
 	if (mmap_read_lock_killable(mem->mm))
 		return -EINTR;
-	patient = !has_userfaultfd(mem->mm, addr, addr + (n << PAGE_SHIFT));
-	got = get_user_pages_remote(mem->mm, addr, n, mem->flags, pages,
-				    patient ? &locked : NULL);
+	look_at(mem, addr, addr + (n << PAGE_SHIFT), &userfaults, &read_only);
+	got = read_only ? -EFAULT :
+		get_user_pages_remote(mem->mm, addr, n, mem->flags, pages,
+				      userfaults ? NULL : &locked);
 	if (locked)
 		mmap_read_unlock(mem->mm);
 
@@ -106,7 +109,8 @@ static int get_memory(struct rxe_mr *mr, struct mm_struct *mm,
 
 	mem->mm = mm ?: umem->owning_mm;
 	mem->addr = umem->address & PAGE_MASK;
-	mem->flags = umem->writable ? FOLL_WRITE : 0;
+	/* without FOLL_WRITE, which would make all of it soft-dirty */
+	mem->writable = umem->writable;
 	if (!mmget_not_zero(mem->mm))	/* exit or execve */
 		return -ESTALE;
 	mem->pinned = kvcalloc(mem->n, sizeof(*mem->pinned),
