@@ -417,14 +417,10 @@ static void free_file(void *file)
 
 static void free_contexts(struct dump_context **list)
 {
-	struct rxe_migr_track_resp resp;
 	struct dump_context *c;
 
 	while ((c = *list)) {
 		*list = c->next;
-		/* whoever is dumped has been copied whole, or is to be */
-		if (c->guard >= 0)
-			migr_cmd_track(c->fd, RXE_MIGR_TRACK_END, 0, &resp);
 		if (c->guard >= 0)
 			close(c->guard);
 		rp_rings_free(&c->rings);
@@ -452,8 +448,12 @@ void dump_release_foreign(void)
 
 void dump_release_all(void)
 {
+	struct rxe_migr_track_resp resp;
 	struct dump_task *t;
 
+	/* who runs on has been copied whole, or will be */
+	for (struct dump_context *c = dump_contexts; c; c = c->next)
+		migr_cmd_track(c->fd, RXE_MIGR_TRACK_END, 0, &resp);
 	/* first: if no task has the context by now, it stays stopped */
 	tdestroy(files, free_file);
 	files = NULL;
