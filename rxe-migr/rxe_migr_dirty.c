@@ -53,6 +53,7 @@ static int begin(struct rxe_mr *mr)
 	if (!mr->migr_dirty)
 		return -ENOMEM;
 	bitmap_fill(mr->migr_dirty, mr->nbuf);
+	/* the bits are there for whoever sees that: __rxe_migr_dirty() */
 	smp_store_release(&mr->migr_track, true);
 
 	return 0;
