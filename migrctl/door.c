@@ -5,20 +5,21 @@
  * started, and what runc asks CRIU for is held here until there is word that it may be done.
  * (Neither notices: between the sockets that each has passes what they say.) Of a dump
  * the container is unplugged when CRIU says that its network is to be locked, which is when
- * its processes stand still.
+ * its processes stand still; and runc hears how it has ended when CRIU has, and the
+ * container is plugged in again if it runs on.
  *
  * In the folder MIGR_CTR_DOOR are two pipes. "says" is told "ready", and of a dump how CRIU has
  * ended: "criu 0" if the image is whole, or "criu 1"; "go" gives the word, "dump" or "restore".
  * Any other, or its end, makes both give up. "errors" gets what there is to complain about.
  * MIGR_CTR_LINK is the container's veth. In CRIU's own environment MIGR_CTR_REQUEST is what
- * it will be asked for.
+ * it will be asked for, by which a test in CRIU's place knows it.
  *
  * What is none of this, as that runc asks for CRIU's version, is CRIU's.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,25 +35,35 @@
 #endif
 
 struct door {
-	const char *word; /* what is asked for */
-	const char *link;
-	int folder, says, go;
+	const char *folder;
+	const char *request; /* what is asked for, and the word for it */
+	const char *veth;
+	int says, go;
 	int runc, criu; /* -1 once nothing is heard of it any more */
 	unsigned int master;
 	bool is_unplugged, is_done;
 };
 
-static __attribute__((format(printf, 2, 3))) void complain(const struct door *d,
-							   const char *fmt, ...)
+/* packets, of which there is one at a time, and CRIU's last one to runc */
+static struct rpc_message packet, last;
+
+static int open_in(const struct door *d, const char *name, int flags)
 {
-	int fd = openat(d->folder, "errors", O_WRONLY | O_APPEND | O_CLOEXEC);
-	va_list args;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", d->folder, name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* with errno */
+static void complain(const struct door *d, const char *who, const char *what)
+{
+	const char *why = strerror(errno);
+	int fd = open_in(d, "errors", O_WRONLY | O_APPEND);
 
 	if (fd < 0)
 		return;
-	va_start(args, fmt);
-	vdprintf(fd, fmt, args);
-	va_end(args);
+	dprintf(fd, "%s %s: %s\n", who, what, why);
 	close(fd);
 }
 
@@ -68,17 +79,16 @@ static void say(const struct door *d, const char *what, int code)
  * "says" for reading, too: who listens may have been killed, and that must not end us. Who gives
  * the word may have been killed before: only after somebody could write has a pipe an end.
  */
-static bool open_pipes(struct door *d, const char *folder)
+static bool open_pipes(struct door *d)
 {
 	int any;
 
-	d->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	d->says = openat(d->folder, "says", O_RDWR | O_CLOEXEC);
-	any = openat(d->folder, "go", O_RDWR | O_CLOEXEC);
-	d->go = openat(d->folder, "go", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	d->says = open_in(d, "says", O_RDWR);
+	any = open_in(d, "go", O_RDWR);
+	d->go = open_in(d, "go", O_RDONLY | O_NONBLOCK);
 	if (any >= 0)
 		close(any);
-	return d->folder >= 0 && d->says >= 0 && d->go >= 0;
+	return d->says >= 0 && d->go >= 0;
 }
 
 /* a word is one write of a few bytes, and so one read */
@@ -86,9 +96,9 @@ static bool may_go_on(const struct door *d)
 {
 	char word[32];
 	ssize_t n = read(d->go, word, sizeof(word) - 1);
-	size_t length = strlen(d->word);
+	size_t length = strlen(d->request);
 
-	return n == (ssize_t)length + 1 && !memcmp(word, d->word, length) &&
+	return n == (ssize_t)length + 1 && !memcmp(word, d->request, length) &&
 	       word[length] == '\n';
 }
 
@@ -109,39 +119,24 @@ static bool hold(const struct door *d)
 /* Nobody reaches it from now on: CRIU relies on that. */
 static bool unplug(struct door *d)
 {
-	if (!link_master(d->link, &d->master) || !link_plug(d->link, 0)) {
-		complain(d, "%s cannot be unplugged: %s\n", d->link,
-			 strerror(errno));
-		return false;
-	}
-	d->is_unplugged = true;
-	return true;
+	d->is_unplugged =
+		link_master(d->veth, &d->master) && link_plug(d->veth, 0);
+	if (!d->is_unplugged)
+		complain(d, d->veth, "cannot be unplugged");
+	return d->is_unplugged;
 }
 
 /* It runs on, and who would plug it in again may have been killed. */
 static void plug_again(const struct door *d)
 {
-	if (!link_plug(d->link, d->master))
-		complain(d, "%s cannot be plugged in again: %s\n", d->link,
-			 strerror(errno));
+	errno = ENODEV; /* if it was plugged into nothing */
+	if (!d->master || !link_plug(d->veth, d->master))
+		complain(d, d->veth, "cannot be plugged in again");
 }
 
-/* false: runc is not to hear of it */
-static bool look_at(struct door *d, const struct rpc_message *m)
+static bool is_dump(const struct door *d)
 {
-	CriuResp *r = rpc_response(m);
-	bool is_for_runc = true;
-
-	if (r && r->type == CRIU_REQ_TYPE__DUMP)
-		d->is_done = r->success;
-	if (r && r->type == CRIU_REQ_TYPE__NOTIFY && r->notify &&
-	    r->notify->script && !strcmp(r->notify->script, "network-lock") &&
-	    !strcmp(d->word, "dump") && !unplug(d)) {
-		rpc_refuse(d->criu);
-		is_for_runc = false;
-	}
-	criu_resp__free_unpacked(r, NULL);
-	return is_for_runc;
+	return !strcmp(d->request, "dump");
 }
 
 /* CRIU has no runc any more: that ends it as soon as it wants to know something. */
@@ -153,28 +148,64 @@ static void runc_is_gone(struct door *d)
 
 static void runc_speaks(struct door *d)
 {
-	struct rpc_message m;
-
-	if (rpc_receive(d->runc, &m) <= 0) {
+	/* of who has ended there may still be something to be heard */
+	if (rpc_receive(d->runc, &packet) <= 0)
 		runc_is_gone(d);
-		return;
+	else
+		rpc_send(d->criu, &packet);
+	rpc_close_files(&packet);
+}
+
+static void tell_runc(struct door *d, const struct rpc_message *m)
+{
+	if (d->runc >= 0 && !rpc_send(d->runc, m))
+		runc_is_gone(d);
+}
+
+/* May that be which CRIU notifies runc of? After "post-dump" the processes are killed. */
+static bool may_be(struct door *d, const char *script)
+{
+	if (!is_dump(d) || !script)
+		return true;
+	if (!strcmp(script, "network-lock"))
+		return unplug(d);
+	return strcmp(script, "post-dump") != 0 || d->is_unplugged;
+}
+
+static void criu_says(struct door *d, const CriuResp *r)
+{
+	if (r && r->type == CRIU_REQ_TYPE__NOTIFY) {
+		if (may_be(d, r->notify ? r->notify->script : NULL))
+			tell_runc(d, &packet);
+		else if (!rpc_refuse(d->criu))
+			runc_is_gone(d);
+	} else if (is_dump(d)) {
+		d->is_done = r && r->success;
+		last.bytes = packet.bytes;
+		memcpy(last.data, packet.data, packet.bytes);
+	} else {
+		tell_runc(d, &packet);
 	}
-	/* of one that has ended something may be left to be heard */
-	rpc_send(d->criu, &m);
-	rpc_free(&m);
 }
 
 static void criu_speaks(struct door *d)
 {
-	struct rpc_message m;
+	int rc = rpc_receive(d->criu, &packet);
+	CriuResp *r;
 
-	if (rpc_receive(d->criu, &m) <= 0) {
+	if (!rc)
 		d->criu = -1;
-		return;
-	}
-	if (look_at(d, &m) && d->runc >= 0 && !rpc_send(d->runc, &m))
+	if (rc < 0 && errno != ECONNRESET) {
+		complain(d, "CRIU", "says what cannot be understood");
 		runc_is_gone(d);
-	rpc_free(&m);
+	}
+	if (rc <= 0)
+		return;
+	r = rpc_response(&packet);
+	criu_says(d, r);
+	if (r)
+		criu_resp__free_unpacked(r, NULL);
+	rpc_close_files(&packet);
 }
 
 /* until CRIU has ended: only then is all done that it does */
@@ -188,24 +219,32 @@ static void pass_on(struct door *d)
 			continue;
 		if (p[0].revents)
 			criu_speaks(d);
-		if (p[1].revents && d->runc >= 0)
+		if (p[1].revents && d->runc >= 0 && d->criu >= 0)
 			runc_speaks(d);
 	}
 }
 
-static int stand_between(struct door *d, const struct rpc_message *request)
+/* of a dump, before runc has ended, too, and somebody goes on from that */
+static void tell_end(struct door *d)
+{
+	if (!d->is_done && d->is_unplugged)
+		plug_again(d);
+	say(d, "criu", !d->is_done);
+	if (last.bytes && d->runc >= 0)
+		rpc_send(d->runc, &last);
+}
+
+/* It is in CRIU's cgroups, which at a restore are the container's. */
+static int stand_between(struct door *d)
 {
 	say(d, "ready", -1);
 	if (!hold(d))
 		return 1; /* with the sockets, so that both hear of it */
-	if (!rpc_send(d->criu, request))
+	if (!rpc_send(d->criu, &packet))
 		runc_is_gone(d);
 	pass_on(d);
-	if (strcmp(d->word, "dump"))
-		return 0;
-	if (!d->is_done && d->is_unplugged)
-		plug_again(d);
-	say(d, "criu", !d->is_done);
+	if (is_dump(d))
+		tell_end(d);
 	return 0;
 }
 
@@ -213,8 +252,7 @@ static int stand_between(struct door *d, const struct rpc_message *request)
  * CRIU has to be runc's own child, whose sibling the restored process is, and must not
  * have one that it does not know of.
  */
-static bool starts_between(struct door *d, const struct rpc_message *request,
-			   int criu)
+static bool starts_between(struct door *d, int criu_end)
 {
 	pid_t child = fork();
 	int status;
@@ -226,8 +264,23 @@ static bool starts_between(struct door *d, const struct rpc_message *request,
 	child = fork();
 	if (child)
 		_exit(child < 0);
-	close(criu);
-	_exit(stand_between(d, request));
+	close(criu_end);
+	_exit(stand_between(d));
+}
+
+/* false: there is nobody between them, and CRIU is not to be started */
+static bool open_door(struct door *d)
+{
+	int ends[2];
+
+	if (!open_pipes(d) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return false;
+	d->criu = ends[0];
+	return rpc_receive(d->runc, &packet) == 1 &&
+	       rpc_take_folders(d->runc, &packet) &&
+	       starts_between(d, ends[1]) && dup2(ends[1], d->runc) >= 0 &&
+	       !setenv("MIGR_CTR_REQUEST", d->request, 1);
 }
 
 static int become_criu(char **argv)
@@ -236,51 +289,34 @@ static int become_criu(char **argv)
 	return 1;
 }
 
-static const char *held_request(int fd)
-{
-	switch (rpc_peek(fd)) {
-	case CRIU_REQ_TYPE__DUMP:
-		return "dump";
-	case CRIU_REQ_TYPE__RESTORE:
-		return "restore";
-	default:
-		return NULL;
-	}
-}
-
-/* false: there is nobody between them, and CRIU is not to be started */
-static bool open_door(struct door *d, const char *folder)
-{
-	struct rpc_message request = { .data = NULL };
-	int ends[2];
-	bool ok;
-
-	if (!open_pipes(d, folder) ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return false;
-	d->criu = ends[0];
-	ok = rpc_receive(d->runc, &request) == 1 &&
-	     rpc_take_folders(d->runc, &request);
-	if (!ok)
-		complain(d, "runc's request to CRIU: %s\n", strerror(errno));
-	ok = ok && starts_between(d, &request, ends[1]) &&
-	     dup2(ends[1], d->runc) >= 0;
-	rpc_free(&request);
-	return ok;
-}
-
 /* criu swrk FD */
 int main(int argc, char **argv)
 {
-	const char *folder = getenv("MIGR_CTR_DOOR");
-	struct door d = { .link = getenv("MIGR_CTR_LINK") };
+	struct door d = { .folder = getenv("MIGR_CTR_DOOR"),
+			  .veth = getenv("MIGR_CTR_LINK") };
 
-	if (argc != 3 || strcmp(argv[1], "swrk") || !folder || !d.link)
+	if (argc != 3 || strcmp(argv[1], "swrk") || !d.folder || !d.veth)
 		return become_criu(argv);
 	d.runc = atoi(argv[2]);
-	d.word = held_request(d.runc);
-	if (d.word &&
-	    (!open_door(&d, folder) || setenv("MIGR_CTR_REQUEST", d.word, 1)))
+	errno = EBADMSG;
+	switch (rpc_peek(d.runc)) {
+	case CRIU_REQ_TYPE__DUMP:
+		d.request = "dump";
+		break;
+	case CRIU_REQ_TYPE__RESTORE:
+		d.request = "restore";
+		break;
+	case -1:
+		complain(&d, "runc's request to CRIU", "cannot be read");
 		return 1;
-	return become_criu(argv);
+	default:
+		return become_criu(argv);
+	}
+	if (!open_door(&d)) {
+		complain(&d, "runc's request to CRIU", "cannot be held");
+		return 1;
+	}
+	become_criu(argv);
+	complain(&d, CRIU, "cannot be started");
+	return 1;
 }

@@ -31,14 +31,10 @@ static int read_master(const struct nlmsghdr *h, void *master)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each(
-		a, h,
-		sizeof(struct ifinfomsg)) if (mnl_attr_get_type(a) ==
-						      IFLA_MASTER &&
-					      mnl_attr_validate(a,
-								MNL_TYPE_U32) >=
-						      0) *
-		(unsigned int *)master = mnl_attr_get_u32(a);
+	mnl_attr_for_each (a, h, sizeof(struct ifinfomsg))
+		if (mnl_attr_get_type(a) == IFLA_MASTER &&
+		    mnl_attr_validate(a, MNL_TYPE_U32) >= 0)
+			*(unsigned int *)master = mnl_attr_get_u32(a);
 	return MNL_CB_OK;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,20 +15,20 @@ union control {
 
 int rpc_peek(int fd)
 {
-	void *data = malloc(RPC_BYTES);
+	static unsigned char data[RPC_BYTES];
 	CriuReq *request;
-	ssize_t n = -1;
 	int type = -1;
+	ssize_t n;
 
-	if (data)
-		n = recv(fd, data, RPC_BYTES, MSG_PEEK | MSG_TRUNC);
-	if (n > 0 && n <= RPC_BYTES) {
-		request = criu_req__unpack(NULL, (size_t)n, data);
-		if (request)
-			type = (int)request->type;
-		criu_req__free_unpacked(request, NULL);
-	}
-	free(data);
+	do
+		n = recv(fd, data, sizeof(data), MSG_PEEK | MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0 || n > RPC_BYTES)
+		return -1;
+	request = criu_req__unpack(NULL, (size_t)n, data);
+	if (request)
+		type = (int)request->type;
+	criu_req__free_unpacked(request, NULL);
 	return type;
 }
 
@@ -47,29 +46,26 @@ static void take_files(struct rpc_message *m, struct msghdr *h)
 int rpc_receive(int fd, struct rpc_message *m)
 {
 	union control control;
-	struct iovec iov = { malloc(RPC_BYTES), RPC_BYTES };
+	struct iovec iov = { m->data, sizeof(m->data) };
 	struct msghdr h = { .msg_iov = &iov,
 			    .msg_iovlen = 1,
 			    .msg_control = &control,
 			    .msg_controllen = sizeof(control) };
 	ssize_t n;
 
-	*m = (struct rpc_message){ .data = iov.iov_base };
-	if (!m->data)
-		return -1;
+	m->n_files = 0;
 	do
 		n = recvmsg(fd, &h, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
-	if (n > 0) {
-		m->bytes = (size_t)n;
-		take_files(m, &h);
-		if (!(h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-			return 1;
-		errno = EBADMSG;
-		n = -1;
-	}
-	rpc_free(m);
-	return (int)n;
+	if (n <= 0)
+		return (int)n;
+	m->bytes = (size_t)n;
+	take_files(m, &h);
+	if (!(h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return 1;
+	rpc_close_files(m);
+	errno = EBADMSG;
+	return -1;
 }
 
 bool rpc_send(int fd, const struct rpc_message *m)
@@ -78,7 +74,7 @@ bool rpc_send(int fd, const struct rpc_message *m)
 	union control control = { .align = { .cmsg_level = SOL_SOCKET,
 					     .cmsg_type = SCM_RIGHTS,
 					     .cmsg_len = CMSG_LEN(files) } };
-	struct iovec iov = { m->data, m->bytes };
+	struct iovec iov = { (void *)m->data, m->bytes };
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
@@ -93,15 +89,10 @@ bool rpc_send(int fd, const struct rpc_message *m)
 	return n >= 0;
 }
 
-void rpc_free(struct rpc_message *m)
+void rpc_close_files(struct rpc_message *m)
 {
-	int e = errno;
-
 	while (m->n_files)
 		close(m->files[--m->n_files]);
-	free(m->data);
-	m->data = NULL;
-	errno = e;
 }
 
 static bool take_folder(pid_t of, int32_t *number)
@@ -121,13 +112,11 @@ static bool take_folders(pid_t of, CriuOpts *o)
 
 static bool replace(struct rpc_message *m, const CriuReq *q)
 {
-	void *data = malloc(criu_req__get_packed_size(q));
-
-	if (!data)
+	if (criu_req__get_packed_size(q) > sizeof(m->data)) {
+		errno = EMSGSIZE;
 		return false;
-	free(m->data);
-	m->data = data;
-	m->bytes = criu_req__pack(q, data);
+	}
+	m->bytes = criu_req__pack(q, m->data);
 	return true;
 }
 
@@ -150,13 +139,11 @@ bool rpc_refuse(int fd)
 {
 	CriuReq refusal = CRIU_REQ__INIT;
 	unsigned char data[32];
-	struct rpc_message m = { .data = data };
 
 	refusal.type = CRIU_REQ_TYPE__NOTIFY;
 	refusal.has_notify_success = true;
 	refusal.notify_success = false;
-	m.bytes = criu_req__pack(&refusal, data);
-	return rpc_send(fd, &m);
+	return send(fd, data, criu_req__pack(&refusal, data), MSG_NOSIGNAL) > 0;
 }
 
 CriuResp *rpc_response(const struct rpc_message *m)

@@ -13,16 +13,16 @@
 #include "rpc.pb-c.h"
 
 enum {
-	RPC_BYTES =
-		256 << 10, /* a packet's, which is above what the kernel takes */
+	RPC_BYTES = 256 << 10, /* of a packet; runc's are of a few KiB */
 	RPC_FILES = 8,
 };
 
+/* too large for a stack */
 struct rpc_message {
-	void *data;
 	size_t bytes;
 	int files[RPC_FILES]; /* that came with it */
 	int n_files;
+	unsigned char data[RPC_BYTES];
 };
 
 /**
@@ -33,29 +33,31 @@ struct rpc_message {
 int rpc_peek(int fd);
 
 /**
- * rpc_receive - the next message, to be given back by rpc_free()
+ * rpc_receive - the next message; its files are closed by rpc_close_files()
  *
- * Return: 1; 0 at the end; -1 with errno, EBADMSG if it is not to be had whole
+ * Return: 1; 0 at the end; -1 with errno, EBADMSG if it was not to be had whole, and
+ * ECONNRESET if the peer has ended before it heard everything: there may be more
  */
 int rpc_receive(int fd, struct rpc_message *m);
 
 /* false with errno */
 bool rpc_send(int fd, const struct rpc_message *m);
 
-void rpc_free(struct rpc_message *m);
+void rpc_close_files(struct rpc_message *m);
 
 /**
  * rpc_take_folders - make a request of another process one of this one
  * @asker: the end of a socket pair that it has made
  *
  * CRIU takes the numbers of the folders of images and logs for those of whoever has made
- * the socket (SO_PEERCRED). They are opened here, for all that is executed, too.
+ * the socket (SO_PEERCRED), and opens /proc/PID/fd/NUMBER. So they are opened here, not
+ * close-on-exec: this process becomes CRIU.
  *
  * Return: false with errno
  */
 bool rpc_take_folders(int asker, struct rpc_message *request);
 
-/* Does CRIU hear it, instead of an answer that its notification is done? errno if not */
+/* Tell CRIU that what it has notified somebody of cannot be. false with errno */
 bool rpc_refuse(int fd);
 
 /* What CRIU says, to be given back by criu_resp__free_unpacked(); NULL if it is none */

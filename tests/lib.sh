@@ -122,6 +122,13 @@ ctr_create() # NODE [--layer] [OPTION VALUE]... NAME IP -- CMD...
 	on "$1" "migr-ctr create $(printf '%q ' "${@:2}")"
 }
 
+# What does something in CRIU's place ($real) when runc of `migr-ctr move` asks CRIU for its
+# work begins with this: until then it is asked for its version, and waits (migrctl/door.c).
+# shellcheck disable=SC2016,SC2034 # for the node; for tests
+criu_asked='[ -n "$MIGR_CTR_REQUEST" ] || exec $real "$@"
+	until read -t 0 -u "$2"; do sleep 0.1; done
+	'
+
 ctr_checkpoint() { on "$1" "migr-ctr checkpoint ${*:2}"; } # NODE NAME [OPT...]
 ctr_send() { on "$1" "migr-ctr send $2 $3"; }              # NODE NAME TO
 ctr_restore() { on "$1" "migr-ctr restore ${*:2}"; }       # NODE NAME IP [OPT...]

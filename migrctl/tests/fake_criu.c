@@ -5,6 +5,8 @@
  *	bad	its network is locked, and then it fails
  *	dies	so it does when its network is locked
  *	early	it ends before it hears what it is asked for
+ *	plugged	it does not say that its network is to be locked
+ *	garbage	it says what nobody understands when its network is locked
  *	file	it sends a file with a notification
  * FAKE_NOTES gets a line for what it is asked for, and "refused" if a notification is.
  */
@@ -24,25 +26,24 @@ static FILE *notes;
 
 static void send_response(CriuResp *r, int file)
 {
-	unsigned char data[256];
-	struct rpc_message m = { .data = data };
+	static struct rpc_message m;
 
+	m.n_files = 0;
 	if (file >= 0)
 		m.files[m.n_files++] = file;
-	m.bytes = criu_resp__pack(r, data);
+	m.bytes = criu_resp__pack(r, m.data);
 	if (!rpc_send(sock, &m))
 		exit(1);
 }
 
 static CriuReq *hear(void)
 {
-	struct rpc_message m;
+	static struct rpc_message m;
 	CriuReq *q;
 
 	if (rpc_receive(sock, &m) != 1)
 		exit(1);
 	q = criu_req__unpack(NULL, m.bytes, m.data);
-	rpc_free(&m);
 	if (!q)
 		exit(1);
 	return q;
@@ -70,10 +71,12 @@ static bool notify(char *script, int file)
 
 static bool work(void)
 {
-	if (!notify("network-lock", -1))
+	if (strcmp(fake, "plugged") && !notify("network-lock", -1))
 		return false;
 	if (!strcmp(fake, "dies"))
 		raise(SIGKILL);
+	if (!strcmp(fake, "garbage"))
+		send(sock, "\377", 1, MSG_NOSIGNAL);
 	if (!strcmp(fake, "bad"))
 		return false;
 	if (!strcmp(fake, "file"))
@@ -108,6 +111,7 @@ int main(int argc, char **argv)
 	if (!fake || !notes)
 		return 3;
 	setvbuf(notes, NULL, _IONBF, 0);
+	fprintf(notes, "started\n");
 	sock = atoi(argv[2]);
 	if (!strcmp(fake, "early"))
 		return 1;

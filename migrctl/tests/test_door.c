@@ -35,7 +35,7 @@ static void path_of(char *path, const char *name)
 	snprintf(path, PATH_MAX, "%s/%s", folder, name);
 }
 
-/* until @fd has something, or has ended; or  are over */
+/* until @fd has something, or has ended, or that time is over */
 static bool comes(int fd, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -72,8 +72,7 @@ static bool said(const char *expected)
 
 static bool ask(CriuReqType type, char *text)
 {
-	unsigned char data[512];
-	struct rpc_message m = { .data = data };
+	static struct rpc_message m;
 	CriuReq q = CRIU_REQ__INIT;
 	CriuOpts opts = CRIU_OPTS__INIT;
 
@@ -83,27 +82,26 @@ static bool ask(CriuReqType type, char *text)
 	opts.has_work_dir_fd = true;
 	opts.work_dir_fd = logs;
 	opts.log_file = text;
-	m.bytes = criu_req__pack(&q, data);
+	m.bytes = criu_req__pack(&q, m.data);
 	return rpc_send(runc, &m);
 }
 
 static bool ack(void)
 {
-	unsigned char data[32];
-	struct rpc_message m = { .data = data };
+	static struct rpc_message m;
 	CriuReq q = CRIU_REQ__INIT;
 
 	q.type = CRIU_REQ_TYPE__NOTIFY;
 	q.has_notify_success = q.notify_success = true;
-	m.bytes = criu_req__pack(&q, data);
+	m.bytes = criu_req__pack(&q, m.data);
 	return rpc_send(runc, &m);
 }
 
 /* what CRIU says next: "dump" and "restore" if it has succeeded, "end" if it has ended */
 static bool heard(const char *expected)
 {
+	static struct rpc_message m;
 	const char *what = "nothing";
-	struct rpc_message m;
 	CriuResp *r = NULL;
 	bool is;
 
@@ -121,7 +119,7 @@ static bool heard(const char *expected)
 			CHECK(m.n_files == 1);
 			CHECK(write(m.files[0], "x", 1) < 0 && errno == ENOSPC);
 		}
-		rpc_free(&m);
+		rpc_close_files(&m);
 	}
 	is = !strcmp(what, expected);
 	CHECK(is, "%s", what);
@@ -222,14 +220,19 @@ static void test_passes_on(void)
 	start("good");
 	CHECK(ask(CRIU_REQ_TYPE__DUMP, "a.log"));
 	CHECK(said("ready"));
-	/* CRIU may be there by now, and has not been asked */
+	while (!noted("started"))
+		usleep(10000);
+	/* it would not take that long */
 	CHECK(!comes(runc, 200) && is_plugged() && !noted("1"));
 	word("dump\n");
 	CHECK(heard("network-lock"));
 	CHECK(!is_plugged() && noted("1 dump a.log images logs"));
 	CHECK(ack() && heard("post-dump") && !comes(says, 0));
-	CHECK(ack() && heard("success"));
-	CHECK(said("criu 0") && said("") && heard("end"));
+	CHECK(ack());
+	/* runc goes on from what it hears, and somebody from what that does */
+	CHECK(comes(runc, PATIENCE_MS) && comes(says, 0));
+	CHECK(said("criu 0") && heard("success"));
+	CHECK(said("") && heard("end"));
 	CHECK(!is_plugged());
 	end(0);
 }
@@ -282,6 +285,36 @@ static void test_fails(void)
 	end(1);
 }
 
+/* nobody has said that it may be unplugged, or what is said makes no sense */
+static void test_strange(void)
+{
+	start("plugged");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "o.log"));
+	CHECK(said("ready"));
+	word("dump\n");
+	CHECK(heard("failure") && said("criu 1") && said("") &&
+	      noted("refused"));
+	CHECK(is_plugged());
+	end(1);
+
+	start("garbage");
+	CHECK(ask(CRIU_REQ_TYPE__DUMP, "p.log"));
+	CHECK(said("ready"));
+	word("dump\n");
+	CHECK(heard("network-lock") && ack());
+	CHECK(heard("post-dump") && ack());
+	CHECK(said("criu 0") && heard("success"));
+	end(0);
+
+	/* and no request */
+	start("good");
+	MUST(send(runc, "\377", 1, 0) == 1);
+	CHECK(heard("end") && !noted("started"));
+	CHECK(complained("runc's request to CRIU cannot be read: Bad message"));
+	end(1);
+}
+
+/* the one between them is killed, as well as CRIU */
 static void test_killed(void)
 {
 	start("dies");
@@ -387,7 +420,7 @@ static void test_no_folder(void)
 		CHECK(ask(CRIU_REQ_TYPE__DUMP, "n.log"));
 		images = good;
 		CHECK(heard("end") && said("") && !noted("1"));
-		CHECK(complained("runc's request to CRIU: "));
+		CHECK(complained("runc's request to CRIU cannot be held: "));
 		end(1);
 	}
 }
@@ -416,6 +449,7 @@ int main(void)
 	test_other();
 	test_file();
 	test_fails();
+	test_strange();
 	test_killed();
 	test_gives_up();
 	test_alone();

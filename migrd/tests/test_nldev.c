@@ -33,8 +33,7 @@ static void test_questions(void)
 	CHECK(h->nlmsg_type ==
 	      RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET));
 	CHECK(!(h->nlmsg_flags & NLM_F_DUMP));
-	mnl_attr_for_each(a, h, 0)
-	{
+	mnl_attr_for_each (a, h, 0) {
 		n++;
 		if (mnl_attr_get_type(a) == RDMA_NLDEV_ATTR_DEV_INDEX)
 			CHECK(mnl_attr_get_u32(a) == 3);

@@ -88,8 +88,9 @@ static uint32_t attribute(const struct nlmsghdr *h, uint16_t type)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, h, 0) if (mnl_attr_get_type(a) ==
-				       type) return mnl_attr_get_u32(a);
+	mnl_attr_for_each (a, h, 0)
+		if (mnl_attr_get_type(a) == type)
+			return mnl_attr_get_u32(a);
 	return 0;
 }
 

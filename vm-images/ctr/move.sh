@@ -30,7 +30,7 @@ doors_open() # SUBCOMMAND: of runc
 		layer_is_ours
 		[ -z "$to" ] || exec {to}>&- {from}<&-
 		rc=0
-		"runc_$1" 2>>"$door/errors" || rc=$?
+		"runc_$1" 2>>"$door/errors" 9>&- || rc=$?
 		echo "runc $rc" 1<>"$door/says" # nobody may listen any more
 	) &
 	runc=$!
