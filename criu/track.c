@@ -111,8 +111,12 @@ static int write_list(void)
 
 /* ---- contexts ---------------------------------------------------------- */
 
-static int refuse(pid_t pid, int number, const char *why)
+/* Nor is it done if somebody tries again */
+static int refuse(pid_t pid, int number, int fd, const char *why)
 {
+	struct rxe_migr_track_resp resp;
+
+	migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &resp);
 	rp_err("pid %d, fd %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): %s",
 	       pid, number, why);
 	return -EOPNOTSUPP;
@@ -121,8 +125,10 @@ static int refuse(pid_t pid, int number, const char *why)
 int rp_track_last(pid_t pid, int number, int fd)
 {
 	struct rxe_migr_track_resp resp;
-	int err = migr_cmd_track(fd, 0, 0, &resp);
+	int err = migr_cmd_track(fd, 0, pid, &resp);
 
+	if (err == -EINVAL) /* the device is open, but has no context */
+		return RP_NOT_OURS;
 	if (err) {
 		rp_err("pid %d, fd %d: cannot tell what the device has written: %s",
 		       pid, number, migr_errno_text(err));
@@ -134,10 +140,10 @@ int rp_track_last(pid_t pid, int number, int fd)
 		return 0;
 	if (resp.flags & RXE_MIGR_TRACK_LOST)
 		return refuse(
-			pid, number,
+			pid, number, fd,
 			"RDMA has written what is mapped elsewhere by now");
 	if (resp.flags & RXE_MIGR_TRACK_BEGUN && was_there(pid, number))
-		return refuse(pid, number,
+		return refuse(pid, number, fd,
 			      "what RDMA has written since was not tracked");
 	return 0;
 }
@@ -146,47 +152,67 @@ int rp_track_last(pid_t pid, int number, int fd)
 static int check(const struct rp_task *task, const struct rp_fd *f, int fd)
 {
 	struct rxe_migr_resolve_resp resp;
+	int err = migr_cmd_resolve(fd, fd, &resp);
 
-	if (!migr_cmd_resolve(fd, fd, &resp))
+	if (!err)
 		return 0;
-	rp_err("pid %d, fd %d: what this device writes nobody can tell: no pre-copy",
-	       task->pid, f->fd);
+	rp_err("pid %d, fd %d: what this device writes nobody can tell: no pre-copy (%s)",
+	       task->pid, f->fd, strerror(-err));
 	return -EOPNOTSUPP;
 }
 
 static int track(const struct rp_task *task, const struct rp_fd *f, int fd)
 {
-	return rp_track_last(task->pid, f->fd, fd) ?: add(task->pid, f->fd);
+	int err = rp_track_last(task->pid, f->fd, fd);
+
+	if (err == RP_NOT_OURS)
+		return 0;
+	return err ?: add(task->pid, f->fd);
 }
 
-/* Of one that is about to end nothing is copied */
-static int for_each_device(pid_t pid, unsigned int *n,
-			   int (*fn)(const struct rp_task *task,
-				     const struct rp_fd *f, int fd))
+/* Of one that is about to end nothing is copied, nor of a file that is closed */
+static bool is_gone(int err)
+{
+	return err == -ESRCH || err == -ENOENT || err == -EBADF;
+}
+
+typedef int device_fn(const struct rp_task *task, const struct rp_fd *f,
+		      int fd);
+
+static int for_one(const struct rp_task *task, const struct rp_fd *f,
+		   device_fn *fn)
+{
+	int fd = rp_take_fd(task->pid, f->fd), err = -errno;
+
+	if (fd < 0 && is_gone(err))
+		return 0;
+	if (fd < 0) {
+		rp_err("pid %d, fd %d: cannot take: %s", task->pid, f->fd,
+		       strerror(-err));
+		return err;
+	}
+	err = fn(task, f, fd);
+	close(fd);
+	return err;
+}
+
+static int for_each_device(pid_t pid, device_fn *fn)
 {
 	struct rp_task task;
-	int fd, err = 0;
+	int err = rp_task_scan(pid, &task);
 
-	if (rp_task_scan(pid, &task))
-		return 0;
-	for (size_t i = 0; i < task.nr_fds && !err; i++) {
-		if (task.fds[i].kind != RP_UVERBS)
-			continue;
-		fd = rp_take_fd(pid, task.fds[i].fd);
-		if (fd < 0)
-			continue;
-		++*n;
-		err = fn(&task, task.fds + i, fd);
-		close(fd);
-	}
+	if (err)
+		return is_gone(err) ? 0 : err;
+	for (size_t i = 0; i < task.nr_fds && !err; i++)
+		if (task.fds[i].kind == RP_UVERBS)
+			err = for_one(&task, task.fds + i, fn);
 	rp_task_free(&task);
 	return err;
 }
 
 int rp_track_note(pid_t pid)
 {
-	unsigned int n = 0;
-	int err = for_each_device(pid, &n, check);
+	int err = for_each_device(pid, check);
 	pid_t *more;
 
 	/* who comes after this is not in it, and was not there */
@@ -205,7 +231,6 @@ int rp_track_note(pid_t pid)
 int rp_track_round(dev_t rdev)
 {
 	struct rp_device dev;
-	unsigned int n = 0;
 	int err = 0;
 
 	if (rp_device_of(rdev, &dev) || !rp_device_is_rxe(&dev))
@@ -214,6 +239,6 @@ int rp_track_round(dev_t rdev)
 		return 0;
 	done = true;
 	for (size_t i = 0; i < nr_pids && !err; i++)
-		err = for_each_device(pids[i], &n, track);
+		err = for_each_device(pids[i], track);
 	return err ?: write_list();
 }

@@ -5,7 +5,9 @@
  * Each MR that is tracked has a bit for each of its pages, which is set behind each
  * copy. TRACK takes the bits and makes the pages soft-dirty: a fault for writing does
  * that, and changes nothing else. (What is soft-dirty already needs no fault: when the
- * bits are cleared the page tables lose the right to write.)
+ * bits are cleared the page tables lose the right to write. But of small private pages
+ * that are pinned: those that could be written without being soft-dirty by then are
+ * missed, whoever writes them, as clear_soft_dirty() of fs/proc/task_mmu.c does.)
  *
  * An MR that is registered between two TRACKs needs no bits before the second: to pin
  * its pages takes a fault for writing, too.
@@ -85,18 +87,25 @@ static bool get_run(struct rxe_mr *mr, struct mm_struct *mm,
 		.addr	= (mr->umem->address & PAGE_MASK) + (first << PAGE_SHIFT),
 		.n	= n,
 		.writable = true,
-		.flags	= FOLL_WRITE,
 		.pinned	= room->pinned,
 	};
 
 	return mmget_not_zero(run->mm);
 }
 
-/* Return: 0, or -ESTALE, -EINTR or -ENOMEM: what was written is in no page that is seen */
+/*
+ * To what was given back no new memory is given. Return: 0, or -ESTALE, -EINTR or -ENOMEM:
+ * what was written is in no page that is seen
+ */
 static int mark_run(struct rxe_migr_memory *run, struct room *room)
 {
-	int err = rxe_migr_compare(run, room->mapped);
+	int err;
 
+	run->flags = 0;
+	err = rxe_migr_compare(run, room->mapped);
+	run->flags = FOLL_WRITE;
+	if (!err)
+		err = rxe_migr_compare(run, room->mapped);
 	mmput(run->mm);
 	return err;
 }

@@ -19,14 +19,16 @@ int criu_get_image_dir(void)
 }
 
 static struct {
-	int err;
+	int err, ended;
 	struct rxe_migr_track_resp resp;
 } driver;
 
 int migr_cmd_track(int fd, uint32_t flags, pid_t pid,
 		   struct rxe_migr_track_resp *resp)
 {
-	CHECK(fd == 77 && !flags && !pid);
+	CHECK(fd == 77);
+	driver.ended += flags == RXE_MIGR_TRACK_END;
+	CHECK(flags ? flags == RXE_MIGR_TRACK_END : pid == 10);
 	*resp = driver.resp;
 	return driver.err;
 }
@@ -71,6 +73,8 @@ int main(void)
 	use("whole", NULL);
 	for (uint32_t flags = 0; flags < 4; flags++)
 		CHECK(!at_once(flags));
+	driver.err = -EINVAL; /* no context */
+	CHECK(at_once(0) == RP_NOT_OURS);
 	driver.err = -EINTR;
 	CHECK(at_once(0) == -EINTR);
 	driver.err = 0;
@@ -78,8 +82,10 @@ int main(void)
 	puts("a difference to what has left nothing");
 	use("difference", "whole");
 	CHECK(!at_once(0));
-	CHECK(at_once(RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
-	CHECK(at_once(RXE_MIGR_TRACK_BEGUN) == -EOPNOTSUPP);
+	CHECK(!driver.ended);
+	CHECK(at_once(RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP && driver.ended == 1);
+	CHECK(at_once(RXE_MIGR_TRACK_BEGUN) == -EOPNOTSUPP &&
+	      driver.ended == 2);
 
 	puts("to a round without contexts");
 	use("none", NULL);
