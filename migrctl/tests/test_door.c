@@ -163,6 +163,14 @@ static void start(const char *fake)
 	MUST(link_plug(LINK, lan));
 }
 
+/* CRIU is asked for that, and it waits */
+static void begin(const char *fake, CriuReqType type)
+{
+	start(fake);
+	CHECK(ask(type, "a.log"));
+	CHECK(said("ready"));
+}
+
 static bool is_plugged(void)
 {
 	unsigned int master;
@@ -217,9 +225,7 @@ static bool complained(const char *text)
 
 static void test_passes_on(void)
 {
-	start("good");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "a.log"));
-	CHECK(said("ready"));
+	begin("good", CRIU_REQ_TYPE__DUMP);
 	while (!noted("started"))
 		usleep(10000);
 	/* it would not take that long */
@@ -239,12 +245,10 @@ static void test_passes_on(void)
 
 static void test_restore(void)
 {
-	start("good");
-	CHECK(ask(CRIU_REQ_TYPE__RESTORE, "b.log"));
-	CHECK(said("ready"));
+	begin("good", CRIU_REQ_TYPE__RESTORE);
 	word("restore\n");
 	CHECK(heard("network-lock"));
-	CHECK(is_plugged() && noted("2 restore b.log images logs"));
+	CHECK(is_plugged() && noted("2 restore a.log images logs"));
 	CHECK(ack() && heard("post-dump"));
 	CHECK(ack() && heard("success") && heard("end"));
 	CHECK(said(""));
@@ -263,9 +267,7 @@ static void test_other(void)
 
 static void test_file(void)
 {
-	start("file");
-	CHECK(ask(CRIU_REQ_TYPE__RESTORE, "d.log"));
-	CHECK(said("ready"));
+	begin("file", CRIU_REQ_TYPE__RESTORE);
 	word("restore\n");
 	CHECK(heard("network-lock") && ack());
 	CHECK(heard("orphan-pts-master") && ack());
@@ -275,9 +277,7 @@ static void test_file(void)
 
 static void test_fails(void)
 {
-	start("bad");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "e.log"));
-	CHECK(said("ready"));
+	begin("bad", CRIU_REQ_TYPE__DUMP);
 	word("dump\n");
 	CHECK(heard("network-lock") && !is_plugged() && ack());
 	CHECK(heard("failure") && said("criu 1") && said(""));
@@ -288,18 +288,14 @@ static void test_fails(void)
 /* nobody has said that it may be unplugged, or what is said makes no sense */
 static void test_strange(void)
 {
-	start("plugged");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "o.log"));
-	CHECK(said("ready"));
+	begin("plugged", CRIU_REQ_TYPE__DUMP);
 	word("dump\n");
 	CHECK(heard("failure") && said("criu 1") && said("") &&
 	      noted("refused"));
 	CHECK(is_plugged());
 	end(1);
 
-	start("garbage");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "p.log"));
-	CHECK(said("ready"));
+	begin("garbage", CRIU_REQ_TYPE__DUMP);
 	word("dump\n");
 	CHECK(heard("network-lock") && ack());
 	CHECK(heard("post-dump") && ack());
@@ -317,9 +313,7 @@ static void test_strange(void)
 /* the one between them is killed, as well as CRIU */
 static void test_killed(void)
 {
-	start("dies");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "f.log"));
-	CHECK(said("ready"));
+	begin("dies", CRIU_REQ_TYPE__DUMP);
 	word("dump\n");
 	CHECK(heard("network-lock") && !is_plugged() && ack());
 	CHECK(said("criu 1") && said("") && heard("end"));
@@ -333,16 +327,12 @@ static void test_gives_up(void)
 	static const char *const words[] = { "stop\n", "restore\n", "dump" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		start("good");
-		CHECK(ask(CRIU_REQ_TYPE__DUMP, "g.log"));
-		CHECK(said("ready"));
+		begin("good", CRIU_REQ_TYPE__DUMP);
 		word(words[i]);
 		CHECK(said("") && heard("end") && is_plugged());
 		end(1);
 	}
-	start("good");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "h.log"));
-	CHECK(said("ready"));
+	begin("good", CRIU_REQ_TYPE__DUMP);
 	close(go);
 	go = -1;
 	CHECK(said("") && heard("end") && is_plugged());
@@ -358,22 +348,17 @@ static void test_gives_up(void)
 
 static void test_alone(void)
 {
-	start("early");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "j.log"));
-	CHECK(said("ready") && said("") && heard("end") && is_plugged());
+	begin("early", CRIU_REQ_TYPE__DUMP);
+	CHECK(said("") && heard("end") && is_plugged());
 	end(1);
 
 	/* runc is killed: while it waits, and while CRIU works */
-	start("good");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "k.log"));
-	CHECK(said("ready"));
+	begin("good", CRIU_REQ_TYPE__DUMP);
 	close(runc);
 	runc = -1;
 	CHECK(said("") && is_plugged());
 	end(1);
-	start("good");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "l.log"));
-	CHECK(said("ready"));
+	begin("good", CRIU_REQ_TYPE__DUMP);
 	word("dump\n");
 	CHECK(heard("network-lock") && !is_plugged());
 	close(runc);
@@ -384,9 +369,7 @@ static void test_alone(void)
 
 static void test_no_link(void)
 {
-	start("good");
-	CHECK(ask(CRIU_REQ_TYPE__DUMP, "m.log"));
-	CHECK(said("ready"));
+	begin("good", CRIU_REQ_TYPE__DUMP);
 	MUST(!system("ip link del " LINK));
 	word("dump\n");
 	CHECK(heard("failure") && said("criu 1") && noted("refused"));
