@@ -26,9 +26,9 @@ static pid_t *pids;
 static size_t nr_pids;
 static bool done; /* in this round */
 static struct rp_tracked_image *list;
-static struct rp_tracked_image
-	*older;		/* of the images to which this is a difference */
-static bool has_looked; /* for it */
+/* of the images to which this is a difference, once it has been looked for */
+static struct rp_tracked_image *older;
+static bool has_looked;
 
 static size_t size_of(uint32_t nr)
 {

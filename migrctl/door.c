@@ -67,14 +67,6 @@ static void complain(const struct door *d, const char *who, const char *what)
 	close(fd);
 }
 
-static void say(const struct door *d, const char *what, int code)
-{
-	if (code < 0)
-		dprintf(d->says, "%s\n", what);
-	else
-		dprintf(d->says, "%s %d\n", what, code);
-}
-
 /*
  * "says" for reading, too: who listens may have been killed, and that must not end us. Who gives
  * the word may have been killed before: only after somebody could write has a pipe an end.
@@ -229,7 +221,7 @@ static void tell_end(struct door *d)
 {
 	if (!d->is_done && d->is_unplugged)
 		plug_again(d);
-	say(d, "criu", !d->is_done);
+	dprintf(d->says, "criu %d\n", !d->is_done);
 	if (last.bytes && d->runc >= 0)
 		rpc_send(d->runc, &last);
 }
@@ -237,7 +229,7 @@ static void tell_end(struct door *d)
 /* It is in CRIU's cgroups, which at a restore are the container's. */
 static int stand_between(struct door *d)
 {
-	say(d, "ready", -1);
+	dprintf(d->says, "ready\n");
 	if (!hold(d))
 		return 1; /* with the sockets, so that both hear of it */
 	if (!rpc_send(d->criu, &packet))
