@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "armed.h"
 #include "clock.h"
 #include "events.h"
 #include "gate.h"
@@ -312,12 +313,12 @@ int layer_connect(struct swap *s)
 /* --- give up --- */
 
 /* It was armed, and the layer has taken the event for what it now leaves. */
-void swap_wake(struct shadow_cq *cq)
+static void wake(struct shadow_cq *cq)
 {
 	struct shadow_context *c = to_context(cq->cq.context);
 
 	pthread_mutex_lock(&c->lock);
-	if (cq->cq.channel && events_armed(cq))
+	if (cq->cq.channel && armed_is(cq))
 		events_add(cq);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -328,9 +329,9 @@ static void give_up(struct shadow_qp *qp)
 	unsigned int n;
 
 	if (qp->qp.recv_cq)
-		swap_wake(to_cq(qp->qp.recv_cq));
+		wake(to_cq(qp->qp.recv_cq));
 	if (qp->qp.send_cq && qp->qp.send_cq != qp->qp.recv_cq)
-		swap_wake(to_cq(qp->qp.send_cq));
+		wake(to_cq(qp->qp.send_cq));
 	go_to_err(qp);
 	if (qp->recvq)
 		recvq_post_again(qp, &n);
@@ -364,7 +365,7 @@ void swap_give_up(void)
 		}
 	EACH (c, cq, cqs)
 		if (c->unfinished)
-			swap_wake(cq);
+			wake(cq);
 	TAILQ_FOREACH (c, &contexts, entry)
 		c->unfinished = false;
 }

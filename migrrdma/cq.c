@@ -2,6 +2,7 @@
 /*
  * Completion queues and channels
  */
+#include "armed.h"
 #include "cancel.h"
 #include "control.h"
 #include "events.h"
@@ -10,7 +11,6 @@
 #include "section.h"
 #include "slots.h"
 #include "suspend.h"
-#include "swap.h"
 #include "taken.h"
 
 /* --- channels --- */
@@ -285,8 +285,14 @@ int shadow_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 static int destroy_cq(struct shadow_cq *s)
 {
 	struct shadow_context *c = to_context(s->cq.context);
-	int err = real()->ibv_destroy_cq(s->real);
+	int err;
 
+	/* a thread may be at an event of it that it has read */
+	pthread_mutex_lock(&s->lock);
+	err = real()->ibv_destroy_cq(s->real);
+	if (!err)
+		s->real = NULL;
+	pthread_mutex_unlock(&s->lock);
 	if (err)
 		return err;
 	pthread_mutex_lock(&c->lock);
@@ -324,38 +330,6 @@ void cqs_mind_mws(struct shadow_context *c, bool mind)
 			atomic_fetch_and(&s->slow, (unsigned char)~CQ_WINDOWS);
 }
 
-static bool is_held(const struct shadow_cq *s)
-{
-	return s->cq.channel ? atomic_load(&to_channel(s->cq.channel)->held)
-			     : layer_is_held();
-}
-
-/*
- * @taken: the layer has some that are not polled. Devices have an event for such; it is the
- * one that the application has armed it for.
- */
-static int notify(struct shadow_cq *s, int solicited_only, bool taken)
-{
-	struct ibv_cq *r = s->real;
-
-	if (is_unplugged(s->cq.context))
-		return EIO;
-	if (control_is_on())
-		events_arm(s, solicited_only);
-	/* its successor is armed when it takes its place, or else it is woken */
-	if (is_held(s)) {
-		atomic_store(&s->unarmed, true);
-		/* whoever has let go meanwhile may not have seen that */
-		if (is_held(s) || !atomic_exchange(&s->unarmed, false))
-			return 0;
-	}
-	if (taken && s->cq.channel) {
-		swap_wake(s);
-		return 0;
-	}
-	return r->context->ops.req_notify_cq(r, solicited_only);
-}
-
 int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	struct shadow_cq *s = to_cq(cq);
@@ -366,11 +340,11 @@ int shadow_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 		section_end();
 		cancel = cancel_off(); /* it may be a write(2) */
 		pthread_mutex_lock(&s->lock);
-		err = notify(s, solicited_only, s->n_taken);
+		err = armed_notify_slow(s, solicited_only);
 		pthread_mutex_unlock(&s->lock);
 		cancel_back(cancel);
 	} else {
-		err = notify(s, solicited_only, false);
+		err = armed_notify(s, solicited_only);
 		section_end();
 	}
 	return err;

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "events.h"
 
+#include "armed.h"
+#include "clock.h"
 #include "control.h"
+#include "gate.h"
 #include "handles.h"
 #include "section.h"
-
-/* --- whether a CQ is armed --- */
-
-/* Events that it may cause are read later. */
-void events_arm(struct shadow_cq *cq, bool solicited_only)
-{
-	if (!atomic_fetch_add(&cq->arms, 1))
-		atomic_store(&cq->arms_any, !solicited_only);
-	else if (!solicited_only)
-		atomic_store(&cq->arms_any, true);
-}
-
-/* Who arms twice before an event is read may have done so before it, or behind. */
-bool events_armed(const struct shadow_cq *cq)
-{
-	return atomic_load(&cq->arms) > cq->carried;
-}
 
 /* --- completion events --- */
 
@@ -41,6 +27,29 @@ void events_add(struct shadow_cq *cq)
 	ring_channel(s, s->carried + 1);
 }
 
+/* the last one of its CQ, as the one that was given for what was taken */
+static void take_one(struct shadow_cq *cq)
+{
+	struct shadow_channel *s = to_channel(cq->cq.channel);
+
+	if (!--cq->carried)
+		cq->woken = false;
+	ring_channel(s, s->carried - 1);
+}
+
+bool events_take_back(struct shadow_cq *cq)
+{
+	struct shadow_context *c = to_context(cq->cq.context);
+	bool is;
+
+	pthread_mutex_lock(&c->lock);
+	is = atomic_exchange(&cq->woken, false);
+	if (is)
+		take_one(cq);
+	pthread_mutex_unlock(&c->lock);
+	return is;
+}
+
 void events_forget_cq(struct shadow_cq *cq)
 {
 	struct shadow_channel *s;
@@ -50,6 +59,15 @@ void events_forget_cq(struct shadow_cq *cq)
 	s = to_channel(cq->cq.channel);
 	ring_channel(s, s->carried - cq->carried);
 	cq->carried = 0;
+	cq->woken = false;
+}
+
+/* It is not destroyed until there is an acknowledgement. */
+static void hold_cq(struct shadow_cq *cq)
+{
+	pthread_mutex_lock(&cq->cq.mutex);
+	cq->given++;
+	pthread_mutex_unlock(&cq->cq.mutex);
 }
 
 /* the application gets an event of it */
@@ -60,9 +78,6 @@ static void give(struct shadow_cq *cq)
 	while (arms &&
 	       !atomic_compare_exchange_weak(&cq->arms, &arms, arms - 1))
 		;
-	pthread_mutex_lock(&cq->cq.mutex);
-	cq->given++;
-	pthread_mutex_unlock(&cq->cq.mutex);
 }
 
 /* Destroying it waits for the acknowledgement, so it is there until then. */
@@ -92,8 +107,8 @@ static int take_carried(struct shadow_channel *s, struct shadow_cq **found)
 		err = EIO;
 	}
 	if (cq) {
-		cq->carried--;
-		ring_channel(s, s->carried - 1);
+		take_one(cq);
+		hold_cq(cq);
 		give(cq);
 		*found = cq;
 		err = 0;
@@ -110,10 +125,36 @@ void events_unplug(struct shadow_context *c)
 
 	pthread_mutex_lock(&c->lock);
 	TAILQ_FOREACH (cq, &c->cqs, entry)
-		if (cq->cq.channel && events_armed(cq))
+		if (cq->cq.channel && armed_is(cq))
 			events_add(cq);
 	TAILQ_FOREACH (s, &c->channels, entry)
 		ring_channel(s, s->carried + 1);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/*
+ * Whoever was told by poll(2) that there is an event, and then waits for it, would wait for
+ * another one: it is the application's, unless nobody can have been told. Else the CQ is
+ * armed again.
+ */
+static bool is_dropped(struct shadow_cq *cq, const struct ibv_cq *real,
+		       bool is_untold)
+{
+	struct shadow_channel *s = to_channel(cq->cq.channel);
+
+	return (is_untold || atomic_load(&s->muted) ||
+		!relay_waits(&s->relay)) &&
+	       armed_is_own(cq, real) && !armed_rearm(cq);
+}
+
+static void carry(struct shadow_cq *cq, const struct ibv_cq *real)
+{
+	struct shadow_context *c = to_context(cq->cq.context);
+
+	if (is_dropped(cq, real, false))
+		return;
+	pthread_mutex_lock(&c->lock);
+	events_add(cq);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -123,12 +164,74 @@ void events_carry(struct ibv_comp_channel *old, bool keep)
 
 	while (!read_real(old, &cq)) {
 		if (keep)
-			events_add(to_cq(shadow_of_cq(cq)));
+			carry(to_cq(shadow_of_cq(cq)), cq);
 		real()->ibv_ack_cq_events(cq, 1);
 	}
 }
 
-static int read_event(struct shadow_channel *s, struct shadow_cq **cq)
+/* --- while the layer takes completions --- */
+
+/* Events from before may have been told: they are read in between. */
+void events_sort_begin(void)
+{
+	struct shadow_channel *s;
+	struct shadow_context *c;
+
+	EACH (c, s, channels) {
+		if (!c->suspended)
+			continue;
+		relay_mute(&s->relay, s->real->fd, true);
+		events_carry(s->real, true);
+		atomic_store(&s->muted, true);
+	}
+}
+
+bool events_sort(void)
+{
+	struct shadow_channel *s;
+	struct shadow_context *c;
+	struct shadow_cq *cq;
+	bool more = false;
+
+	EACH (c, s, channels)
+		if (c->suspended && !atomic_load(&s->held))
+			events_carry(s->real, true);
+	EACH (c, cq, cqs) {
+		if (!c->suspended)
+			continue;
+		pthread_mutex_lock(&cq->lock);
+		more |= cq->cause == CAUSE_OURS && !cq->n_taken;
+		pthread_mutex_unlock(&cq->lock);
+	}
+	return more;
+}
+
+#define PATIENCE \
+	5000000 /* ns; an event comes at once after its completion, or never */
+
+void events_sort_end(void)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+	uint64_t end = clock_ns() + PATIENCE;
+	struct shadow_channel *s;
+	struct shadow_context *c;
+
+	while (events_sort() && clock_ns() < end)
+		nanosleep(&pause, NULL);
+	EACH (c, s, channels)
+		if (atomic_exchange(&s->muted, false))
+			relay_mute(&s->relay, s->real->fd, false);
+}
+
+/* --- what the application asks for --- */
+
+/*
+ * @waited: the application does, in this call
+ *
+ * Return: 0, EAGAIN, ERESTART if there may be another one, or an errno
+ */
+static int read_event(struct shadow_channel *s, struct shadow_cq **cq,
+		      bool waited)
 {
 	int err = EAGAIN;
 	struct ibv_cq *r;
@@ -138,26 +241,36 @@ static int read_event(struct shadow_channel *s, struct shadow_cq **cq)
 		err = read_real(s->real, &r) ? errno : 0;
 	if (!err) {
 		*cq = to_cq(shadow_of_cq(r));
-		give(*cq);
+		hold_cq(*cq);
 		real()->ibv_ack_cq_events(r, 1);
 	}
 	section_end();
-	return err;
+	if (err)
+		return err;
+	if (is_dropped(*cq, r, waited)) {
+		ibv_ack_cq_events(&(*cq)->cq, 1);
+		return ERESTART;
+	}
+	give(*cq);
+	return 0;
 }
 
 static int next_event(struct shadow_channel *s, struct shadow_cq **cq)
 {
+	bool waited = false;
 	int err;
 
 	do {
 		err = take_carried(s, cq);
 		if (err == EAGAIN)
-			err = read_event(s, cq);
+			err = read_event(s, cq, waited);
 		if (!err)
 			return 0;
-		if (err == EAGAIN)
+		if (err == EAGAIN) {
 			err = relay_wait(&s->relay);
-	} while (!err);
+			waited = true;
+		}
+	} while (!err || err == ERESTART);
 	errno = err;
 	return -1;
 }

@@ -9,22 +9,33 @@
 
 #include "shadow.h"
 
-/* the CQ is about to be armed */
-void events_arm(struct shadow_cq *cq, bool solicited_only);
-
-/* was it armed, and no event has come since? The context's lock is held. */
-bool events_armed(const struct shadow_cq *cq);
-
 /* the application is to have another event of it; the context's lock is held */
 void events_add(struct shadow_cq *cq);
 
+/* not the one, after all, that armed.c has given it. Return: false if it has been read */
+bool events_take_back(struct shadow_cq *cq);
+
 /**
  * events_carry - read all events of a real channel
- * @keep: are they the application's? It gets them before others, then.
+ * @keep: may they be the application's? It gets them before others, then.
  *
- * Context: the context's lock is held
+ * Context: with @keep, nobody has locks of CQs
  */
 void events_carry(struct ibv_comp_channel *real, bool keep);
+
+/**
+ * events_sort_begin - from now on nobody is told of events in the real channels of contexts
+ *	with suspended QPs: the layer reads them, and carries those of the application
+ *
+ * Context: the gate is closed, for all three. No completion of the layer's is there yet.
+ */
+void events_sort_begin(void);
+
+/* read what there is, again and again. Return: may one be to come that is the layer's? */
+bool events_sort(void);
+
+/* such ones have come, or do not any more; the application is told itself again */
+void events_sort_end(void);
 
 /* The same of asynchronous events; those that the layer has caused are noted only. */
 void events_carry_async(struct shadow_context *ctx, struct ibv_context *real);

@@ -78,6 +78,11 @@ void relay_ring(struct relay *r, bool on)
 	cancel_back(cancel);
 }
 
+bool relay_waits(const struct relay *r)
+{
+	return !(fcntl(r->fd, F_GETFL) & O_NONBLOCK);
+}
+
 int relay_wait(const struct relay *r)
 {
 	int flags = fcntl(r->fd, F_GETFL);

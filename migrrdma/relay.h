@@ -39,6 +39,9 @@ void relay_mute(struct relay *r, int real, bool on);
 /** relay_ring - the layer has an event, or none any more */
 void relay_ring(struct relay *r, bool on);
 
+/** relay_waits - does relay_wait() wait? */
+bool relay_waits(const struct relay *r);
+
 /**
  * relay_wait - there was no event; wait for one, if the application does not mind
  *

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ahead.h"
+#include "armed.h"
 #include "build.h"
 #include "clock.h"
 #include "events.h"
@@ -203,7 +204,7 @@ static void hold_events(bool hold)
 	}
 	EACH (c, cq, cqs)
 		if (!hold && atomic_exchange(&cq->unarmed, false))
-			swap_wake(cq);
+			armed_rearm(cq);
 }
 
 /* All that is posted to them waits; those that do not send are not suspended yet. */
@@ -245,11 +246,8 @@ static void carry_events(bool all, bool keep)
 
 	if (!all)
 		return;
-	EACH (c, ch, channels) {
-		pthread_mutex_lock(&c->lock);
+	EACH (c, ch, channels)
 		events_carry(ch->real, keep);
-		pthread_mutex_unlock(&c->lock);
-	}
 }
 
 static int stopped(int err, const struct shadow_qp *bad, struct swap *s)
@@ -287,8 +285,7 @@ static int stop_chosen(bool moved_only, uint64_t deadline, struct swap *s)
 }
 
 /*
- * Events of flushes are not the application's. Where CQs stay they are not told from
- * others, and it may wake up for nothing. Those that were begun with before come first.
+ * Events of flushes are not the application's. Those that were begun with before come first.
  */
 static int stop_all(bool all, uint64_t deadline, struct swap *s)
 {
@@ -342,7 +339,7 @@ static void undo_stop(bool all)
 	struct swap undone = {};
 
 	if (is_begun()) {
-		carry_events(all, false);
+		carry_events(all, !held);
 		return;
 	}
 	rebind_all(&undone);
@@ -354,10 +351,15 @@ static void undo_stop(bool all)
 static int stop_and_swap(bool all, uint64_t deadline, struct swap *s)
 {
 	uint64_t begin = clock_ns();
-	int err = hold_posts(all, deadline, s);
+	int err;
 
+	if (!all)
+		events_sort_begin();
+	err = hold_posts(all, deadline, s);
 	if (!err)
 		err = stop_all(all, deadline, s);
+	if (!all)
+		events_sort_end();
 	s->stop_ns = clock_ns() - begin;
 	if (!err) {
 		lock_cqs(all_cqs());

@@ -102,6 +102,7 @@ struct shadow_channel {
 	unsigned int carried; /* events of its CQs, from before; context's lock */
 	atomic_bool
 		held; /* it is flushed: the real one has none for the application */
+	atomic_bool muted; /* nobody is told of what the real one has */
 
 	TAILQ_ENTRY(shadow_channel) entry;
 };
@@ -238,6 +239,8 @@ struct shadow_cq {
 	atomic_uint arms;	     /* since the last event */
 	atomic_bool unarmed;	     /* not the real one, that time */
 	atomic_bool arms_any; /* one of them was not for solicited ones only */
+	_Atomic unsigned char cause; /* of the event to come: armed.h */
+	atomic_bool woken; /* the last of @carried may be taken back */
 
 	TAILQ_ENTRY(shadow_cq) entry;
 };

@@ -330,6 +330,8 @@ int stop_qps(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
 				return err;
 			all = err;
 		}
+		if (!suspend_is_whole())
+			events_sort();
 		if (!all)
 			return 0;
 		err = clock_ns() > deadline ? ETIMEDOUT : 0;

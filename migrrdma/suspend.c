@@ -8,6 +8,7 @@
 #include "ahead.h"
 #include "clock.h"
 #include "control.h"
+#include "events.h"
 #include "flags.h"
 #include "gate.h"
 #include "peer.h"
@@ -250,6 +251,7 @@ static bool drain_some(struct suspension *s)
 		s->taken += (unsigned int)cq->n_taken;
 		pthread_mutex_unlock(&cq->lock);
 	}
+	events_sort();
 	return more;
 }
 
@@ -391,7 +393,9 @@ static int do_suspend(const uint32_t *qpns, unsigned int n, uint64_t deadline,
 	flags_let_batches();
 	peers_drop_unused();
 	s->wait_ns = clock_ns() - begin;
+	events_sort_begin();
 	err = drain(deadline, s);
+	events_sort_end();
 	s->drain_ns = clock_ns() - begin - s->wait_ns;
 	if (err)
 		resume_all();

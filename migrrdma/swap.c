@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "armed.h"
 #include "build.h"
 #include "doorbell.h"
 #include "elsewhere.h"
@@ -137,7 +138,7 @@ static int arm_cqs(struct shadow_context *c, struct swap *s)
 
 	pthread_mutex_lock(&c->lock);
 	TAILQ_FOREACH (cq, &c->cqs, entry)
-		if (!err && cq->cq.channel && events_armed(cq)) {
+		if (!err && cq->cq.channel && armed_is(cq)) {
 			atomic_store(&cq->unarmed, false);
 			if (cq->n_taken)
 				events_add(cq);

@@ -127,9 +127,6 @@ int layer_connect(struct swap *s);
 /* replace.c: is no QP without its peer? Return: 0, or EBUSY and a reason */
 int swap_is_whole(char *reason, size_t bytes);
 
-/* connect.c: an event of it comes, if it is armed: there may be none on its way */
-void swap_wake(struct shadow_cq *cq);
-
 /* connect.c: move those to ERR that are, with all they have */
 void swap_give_up(void);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "armed.h"
 #include "gate.h"
 #include "stop.h"
 #include "suspend.h"
@@ -53,6 +54,7 @@ static void add(struct shadow_cq *cq, const struct taken *taken)
 	struct taken *t = &cq->taken[cq->first_taken + cq->n_taken++];
 
 	*t = *taken;
+	cq->cause = CAUSE_THEIRS;
 	cq_look(cq, &t->wc);
 }
 
@@ -61,12 +63,15 @@ static void take(struct shadow_cq *cq, const struct taken *taken)
 {
 	bool keep = false;
 
-	if (suspend_is_marker(cq, &taken->wc))
-		return;
-	if (!stop_is_flush(cq, &taken->wc, &keep))
+	if (suspend_is_marker(cq, &taken->wc)) {
+		armed_took(cq, &taken->wc);
+	} else if (!stop_is_flush(cq, &taken->wc, &keep)) {
 		add(cq, taken);
-	else if (keep)
-		cq->flushed[cq->n_flushed++] = *taken;
+	} else {
+		armed_took(cq, &taken->wc);
+		if (keep)
+			cq->flushed[cq->n_flushed++] = *taken;
+	}
 }
 
 static int fill_plain(struct shadow_cq *cq)
@@ -203,9 +208,17 @@ void taken_clear(struct shadow_cq *cq)
 
 /* --- giving --- */
 
+/* What an event is of that is to come is seen only here. */
+static bool is_to_take(const struct shadow_cq *cq)
+{
+	return cq->draining || cq->markers || cq->cause == CAUSE_OURS;
+}
+
 void taken_settle(struct shadow_cq *cq)
 {
-	if (!cq->n_taken && !cq->draining && !cq->markers && !cq->in_batch)
+	if (!cq->n_taken)
+		armed_polled(cq);
+	if (!cq->n_taken && !is_to_take(cq) && !cq->in_batch)
 		atomic_fetch_and(&cq->slow,
 				 (unsigned char)~(CQ_SLOW | CQ_BATCHES));
 }
@@ -219,8 +232,7 @@ static void give(struct shadow_cq *cq, struct taken *taken)
 /* Is something to come that only the layer may see? */
 static bool is_taking(const struct shadow_cq *cq)
 {
-	return (cq->draining || cq->markers) &&
-	       atomic_load(&cq->slow) & CQ_BATCHES;
+	return is_to_take(cq) && atomic_load(&cq->slow) & CQ_BATCHES;
 }
 
 int taken_poll(struct shadow_cq *cq, int num_entries, struct ibv_wc *wc)

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "armed.h"
+
+#include "cancel.h"
+#include "control.h"
+#include "events.h"
+#include "swap.h"
+#include "taken.h"
+
+/* Who arms twice before an event is read may have done so before it, or behind. */
+bool armed_is(const struct shadow_cq *cq)
+{
+	return atomic_load(&cq->arms) > cq->carried;
+}
+
+static bool is_armed(struct shadow_cq *cq)
+{
+	struct shadow_context *c = to_context(cq->cq.context);
+	bool is;
+
+	pthread_mutex_lock(&c->lock);
+	is = cq->cq.channel && armed_is(cq);
+	pthread_mutex_unlock(&c->lock);
+	return is;
+}
+
+/* Events that it may cause are read later. */
+static void count(struct shadow_cq *cq, bool solicited_only)
+{
+	if (!control_is_on())
+		return;
+	if (!atomic_fetch_add(&cq->arms, 1))
+		atomic_store(&cq->arms_any, !solicited_only);
+	else if (!solicited_only)
+		atomic_store(&cq->arms_any, true);
+	/* one of the layer's may be there still to be read */
+	if (cq->cause == CAUSE_THEIRS)
+		cq->cause = CAUSE_NONE;
+}
+
+static bool is_held(const struct shadow_cq *cq)
+{
+	return cq->cq.channel ? atomic_load(&to_channel(cq->cq.channel)->held)
+			      : layer_is_held();
+}
+
+static int arm_real(struct shadow_cq *cq, bool solicited_only)
+{
+	if (is_unplugged(cq->cq.context))
+		return EIO;
+	/* its successor is armed when it takes its place */
+	if (is_held(cq)) {
+		atomic_store(&cq->unarmed, true);
+		/* whoever has let go meanwhile may not have seen that */
+		if (is_held(cq) || !atomic_exchange(&cq->unarmed, false))
+			return 0;
+	}
+	return cq->real->context->ops.req_notify_cq(cq->real, solicited_only);
+}
+
+int armed_notify(struct shadow_cq *cq, bool solicited_only)
+{
+	if (is_unplugged(cq->cq.context))
+		return EIO;
+	count(cq, solicited_only);
+	return arm_real(cq, solicited_only);
+}
+
+/* @before: it is of what was there when it was armed */
+static void wake(struct shadow_cq *cq, bool before)
+{
+	struct shadow_context *c = to_context(cq->cq.context);
+
+	pthread_mutex_lock(&c->lock);
+	if (cq->cq.channel && armed_is(cq)) {
+		events_add(cq);
+		cq->woken = before;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/*
+ * Some devices have an event for what is there when a CQ is armed, and was not told of.
+ * What comes just now may have one, and be found as well: then one of both is enough.
+ */
+static int arm_or_wake(struct shadow_cq *cq, bool solicited_only, bool before)
+{
+	bool is_some = cq->n_taken;
+	int err = 0;
+
+	if (!is_some) {
+		err = arm_real(cq, solicited_only);
+		is_some = !err && (taken_fill(cq) || cq->n_taken);
+		if (is_some)
+			cq->cause = CAUSE_OURS;
+	}
+	if (is_some)
+		wake(cq, before);
+	return err;
+}
+
+int armed_notify_slow(struct shadow_cq *cq, bool solicited_only)
+{
+	if (is_unplugged(cq->cq.context))
+		return EIO;
+	taken_fill(cq);
+	count(cq, solicited_only);
+	return arm_or_wake(cq, solicited_only, true);
+}
+
+static int arm_again(struct shadow_cq *cq)
+{
+	return is_armed(cq)
+		       ? arm_or_wake(cq, !atomic_load(&cq->arms_any), false)
+		       : 0;
+}
+
+int armed_rearm(struct shadow_cq *cq)
+{
+	int cancel = cancel_off(), err = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	if (cq->real) {
+		taken_fill(cq);
+		err = arm_again(cq);
+	}
+	pthread_mutex_unlock(&cq->lock);
+	cancel_back(cancel);
+	return err;
+}
+
+/* A marker wakes nobody who waits for solicited ones, but a failure does. */
+void armed_took(struct shadow_cq *cq, const struct ibv_wc *wc)
+{
+	if (cq->cause == CAUSE_NONE && is_armed(cq) &&
+	    (atomic_load(&cq->arms_any) || wc->status != IBV_WC_SUCCESS))
+		cq->cause = CAUSE_OURS;
+}
+
+bool armed_is_own(struct shadow_cq *cq, const struct ibv_cq *real)
+{
+	bool own = false;
+
+	if (!(atomic_load(&cq->slow) & CQ_SLOW))
+		return false;
+	pthread_mutex_lock(&cq->lock);
+	if (cq->real == real) {
+		own = !taken_fill(cq) && cq->cause == CAUSE_OURS &&
+		      !cq->n_taken;
+		cq->cause = CAUSE_NONE;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return own;
+}
+
+void armed_polled(struct shadow_cq *cq)
+{
+	int cancel;
+
+	if (!atomic_load(&cq->woken) || !control_is_on())
+		return;
+	cancel = cancel_off();
+	/* that fails where there is no device any more: he is to hear of it */
+	if (events_take_back(cq) && arm_again(cq))
+		wake(cq, true);
+	cancel_back(cancel);
+}
