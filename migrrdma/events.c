@@ -142,7 +142,7 @@ static bool is_dropped(struct shadow_cq *cq, const struct ibv_cq *real,
 {
 	struct shadow_channel *s = to_channel(cq->cq.channel);
 
-	return (is_untold || atomic_load(&s->muted) ||
+	return (is_untold || atomic_load(&s->muted) || atomic_load(&s->held) ||
 		!relay_waits(&s->relay)) &&
 	       armed_is_own(cq, real) && !armed_rearm(cq);
 }

@@ -200,6 +200,8 @@ static void hold_events(bool hold)
 
 	EACH (c, ch, channels) {
 		relay_mute(&ch->relay, ch->real->fd, hold);
+		if (hold && !held) /* that somebody may have been told of */
+			events_carry(ch->real, true);
 		atomic_store(&ch->held, hold);
 	}
 	EACH (c, cq, cqs)
