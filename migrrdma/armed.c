@@ -80,39 +80,41 @@ static void wake(struct shadow_cq *cq, bool before)
 }
 
 /*
- * Some devices have an event for what is there when a CQ is armed, and was not told of.
- * What comes just now may have one, and be found as well: then one of both is enough.
+ * Some devices have an event for what is there when a CQ is armed, and was not told of. Of
+ * what comes just then they know best: who arms a CQ polls it.
  */
-static int arm_or_wake(struct shadow_cq *cq, bool solicited_only, bool before)
-{
-	bool is_some = cq->n_taken;
-	int err = 0;
-
-	if (!is_some) {
-		err = arm_real(cq, solicited_only);
-		is_some = !err && (taken_fill(cq) || cq->n_taken);
-		if (is_some)
-			cq->cause = CAUSE_OURS;
-	}
-	if (is_some)
-		wake(cq, before);
-	return err;
-}
-
 int armed_notify_slow(struct shadow_cq *cq, bool solicited_only)
 {
 	if (is_unplugged(cq->cq.context))
 		return EIO;
 	taken_fill(cq);
 	count(cq, solicited_only);
-	return arm_or_wake(cq, solicited_only, true);
+	if (!cq->n_taken)
+		return arm_real(cq, solicited_only);
+	wake(cq, true);
+	return 0;
 }
 
+/*
+ * But here he has polled it before. What comes meanwhile may have an event, and be found as
+ * well: then one of both is enough.
+ */
 static int arm_again(struct shadow_cq *cq)
 {
-	return is_armed(cq)
-		       ? arm_or_wake(cq, !atomic_load(&cq->arms_any), false)
-		       : 0;
+	bool is_some = cq->n_taken;
+	int err = 0;
+
+	if (!is_armed(cq))
+		return 0;
+	if (!is_some) {
+		err = arm_real(cq, !atomic_load(&cq->arms_any));
+		is_some = !err && (taken_fill(cq) || cq->n_taken);
+		if (is_some)
+			cq->cause = CAUSE_OURS;
+	}
+	if (is_some)
+		wake(cq, false);
+	return err;
 }
 
 int armed_rearm(struct shadow_cq *cq)
@@ -139,10 +141,10 @@ void armed_took(struct shadow_cq *cq, const struct ibv_wc *wc)
 
 bool armed_is_own(struct shadow_cq *cq, const struct ibv_cq *real)
 {
-	bool own = false;
+	bool own = !is_armed(cq);
 
-	if (!(atomic_load(&cq->slow) & CQ_SLOW))
-		return false;
+	if (own || !(atomic_load(&cq->slow) & CQ_SLOW))
+		return own;
 	pthread_mutex_lock(&cq->lock);
 	if (cq->real == real) {
 		own = !taken_fill(cq) && cq->cause == CAUSE_OURS &&

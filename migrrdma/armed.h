@@ -44,7 +44,8 @@ int armed_rearm(struct shadow_cq *cq);
 void armed_took(struct shadow_cq *cq, const struct ibv_wc *wc);
 
 /**
- * armed_is_own - is an event that was read of the layer's completions only?
+ * armed_is_own - is an event that was read of the layer's completions only, or one more than
+ *	the application has asked for?
  * @real: the CQ that it came of: the CQ may have another one now, or none
  *
  * Then the application waits for another one, and armed_rearm() is to be called.

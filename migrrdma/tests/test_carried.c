@@ -152,6 +152,7 @@ static void test_event_ends(void)
 	puts("a CQ whose event has been read waits for the acknowledgement");
 	cq = ibv_create_cq(ctx, 1, NULL, w.channel, 0);
 	MUST(cq);
+	CHECK(!ibv_req_notify_cq(cq, 0));
 	fake_cq_event(fake_newest(FAKE_CQ));
 	world_replace();
 	CHECK(!ibv_get_cq_event(w.channel, &found_cq, &context));
@@ -168,6 +169,7 @@ static void test_event_ends(void)
 	puts("one whose events have not been read has none");
 	cq = ibv_create_cq(ctx, 1, NULL, w.channel, 0);
 	MUST(cq);
+	CHECK(!ibv_req_notify_cq(cq, 0));
 	fake_cq_event(fake_newest(FAKE_CQ));
 	event.element.cq = fake_newest(FAKE_CQ);
 	fake_async_event(fake_newest(FAKE_CONTEXT), &event);

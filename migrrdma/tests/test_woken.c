@@ -59,6 +59,22 @@ static void test_markers(void)
 	check_armed();
 	check_direct(w.cq, w.real_cq);
 
+	puts("who waits for solicited ones waits for no marker, unless it fails");
+	CHECK(!ibv_req_notify_cq(w.cq, 1));
+	suspend();
+	resume();
+	check_direct(w.cq, w.real_cq);
+	prompt = false;
+	begin_suspend(LONG);
+	WAIT(fake_waiting(w.real) && fake_waiting(w.real_srq));
+	fake_finish(w.real, UINT32_MAX, IBV_WC_RETRY_EXC_ERR);
+	fake_finish(w.real_srq, UINT32_MAX, IBV_WC_RETRY_EXC_ERR);
+	CHECK(!end_suspend() && !is_woken());
+	prompt = true;
+	resume();
+	arm();
+	check_armed();
+
 	puts("an event from before, of what is polled already");
 	arm();
 	fake_received(w.real, 1, 8);
@@ -90,19 +106,10 @@ static void test_markers(void)
 	world_destroy();
 }
 
-static void receive_once(struct ibv_cq *real)
-{
-	(void)real;
-	fake_armed_hook = NULL;
-	fake_received(w.real, 6, 8);
-}
-
 /* A completion from before a CQ is armed is an event of some devices; not when it is polled. */
 static void test_polled(void)
 {
 	struct ibv_wc wc;
-	struct ibv_cq *cq;
-	void *context;
 
 	puts("armed with something taken, which is polled then");
 	world_make();
@@ -139,16 +146,6 @@ static void test_polled(void)
 	suspend();
 	check_armed();
 
-	puts("which comes just while it is armed");
-	CHECK(!fcntl(w.channel->fd, F_SETFL, O_NONBLOCK));
-	fake_armed_hook = receive_once;
-	arm();
-	MUST(!fake_armed_hook);
-	CHECK(is_woken());
-	POLLED(w.cq, 1, 6);
-	FAILS_WITH(EAGAIN, !ibv_get_cq_event(w.channel, &cq, &context));
-	check_armed();
-	CHECK(!fcntl(w.channel->fd, F_SETFL, 0));
 	resume();
 
 	puts("and is not armed then, as the device is gone");
@@ -215,6 +212,13 @@ static void count_arming(struct ibv_cq *real)
 	armings++;
 }
 
+static void receive_once(struct ibv_cq *real)
+{
+	(void)real;
+	fake_armed_hook = NULL;
+	fake_received(w.real, 6, 8);
+}
+
 static void test_late(void)
 {
 	pthread_t thread;
@@ -245,6 +249,19 @@ static void test_late(void)
 	FAILS_WITH(EAGAIN, !ibv_get_cq_event(w.channel, &cq, &context));
 	check_armed();
 
+	puts("he has one event of what comes just when it is armed again");
+	arm();
+	suspend_in_vain();
+	finish_late();
+	fake_armed_hook = receive_once;
+	read_event();
+	MUST(!fake_armed_hook);
+	fake_received(w.real, 7, 8);
+	POLLED(w.cq, 1, 6, 7);
+	FAILS_WITH(EAGAIN, !ibv_get_cq_event(w.channel, &cq, &context));
+	arm();
+	check_armed();
+
 	puts("it is not armed again: he is told");
 	arm();
 	suspend_in_vain();
@@ -262,6 +279,17 @@ static void test_late(void)
 	CHECK(is_woken());
 	read_event();
 	arm();
+	check_armed();
+
+	arm();
+	suspend_in_vain();
+	finish_late();
+	CHECK(is_woken()); /* and goes on only when it is suspended again */
+	suspend();
+	CHECK(is_woken());
+	read_event();
+	arm();
+	resume();
 	check_armed();
 
 	puts("behind a marker");
@@ -322,6 +350,7 @@ static void test_some(void)
 	CHECK(layer_replace(&qpn, 1, 2, &swapped) == ETIMEDOUT);
 	CHECK(!is_woken());
 	MUST(!pthread_create(&thread, NULL, replace_thread, &err));
+	WAIT(to_channel(w.channel)->muted);
 	fake_received(w.real_srq, 9, 8);
 	WAIT(is_woken());
 	read_event();
@@ -341,6 +370,35 @@ static void test_some(void)
 	world_destroy();
 }
 
+static void *replace_in_vain(void *err)
+{
+	*(int *)err = layer_replace(NULL, 0, 300, &swapped);
+	return NULL;
+}
+
+static void test_in_vain(void)
+{
+	pthread_t thread;
+	int err;
+
+	puts("what completes while replacement fails wakes him");
+	world_make();
+	CHECK(!recv_one(w.qp, 1) && !recv_one(w.qp, 2));
+	suspend();
+	arm();
+	fake_flush(1);
+	MUST(!pthread_create(&thread, NULL, replace_in_vain, &err));
+	WAIT(w.real->state == IBV_QPS_ERR);
+	fake_received(w.real, 9, 8);
+	MUST(!pthread_join(thread, NULL));
+	CHECK(err == ETIMEDOUT && is_woken());
+	fake_flush(UINT32_MAX);
+	replace_all();
+	connect_all();
+	resume();
+	world_destroy();
+}
+
 int main(void)
 {
 	rig_open();
@@ -349,5 +407,6 @@ int main(void)
 	test_late();
 	test_meanwhile();
 	test_some();
+	test_in_vain();
 	return rig_close();
 }
