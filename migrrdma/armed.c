@@ -72,7 +72,7 @@ static void wake(struct shadow_cq *cq, bool before)
 	struct shadow_context *c = to_context(cq->cq.context);
 
 	pthread_mutex_lock(&c->lock);
-	if (cq->cq.channel && armed_is(cq)) {
+	if (cq->cq.channel && armed_is(cq) && !cq->woken) {
 		events_add(cq);
 		cq->woken = before;
 	}
@@ -124,6 +124,7 @@ int armed_rearm(struct shadow_cq *cq)
 	pthread_mutex_lock(&cq->lock);
 	if (cq->real) {
 		taken_fill(cq);
+		cq->cause = CAUSE_NONE;
 		err = arm_again(cq);
 	}
 	pthread_mutex_unlock(&cq->lock);
@@ -139,17 +140,19 @@ void armed_took(struct shadow_cq *cq, const struct ibv_wc *wc)
 		cq->cause = CAUSE_OURS;
 }
 
-bool armed_is_own(struct shadow_cq *cq, const struct ibv_cq *real)
+bool armed_is_own(struct shadow_cq *cq, const struct ibv_cq *real,
+		  bool was_slow)
 {
 	bool own = !is_armed(cq);
 
-	if (own || !(atomic_load(&cq->slow) & CQ_SLOW))
+	if (own || !was_slow)
 		return own;
 	pthread_mutex_lock(&cq->lock);
 	if (cq->real == real) {
 		own = !taken_fill(cq) && cq->cause == CAUSE_OURS &&
 		      !cq->n_taken;
-		cq->cause = CAUSE_NONE;
+		if (!own)
+			cq->cause = CAUSE_NONE;
 	}
 	pthread_mutex_unlock(&cq->lock);
 	return own;

@@ -47,10 +47,14 @@ void armed_took(struct shadow_cq *cq, const struct ibv_wc *wc);
  * armed_is_own - is an event that was read of the layer's completions only, or one more than
  *	the application has asked for?
  * @real: the CQ that it came of: the CQ may have another one now, or none
+ * @was_slow: had it CQ_SLOW, in the section in which the event was read? Else that is from
+ *	before the layer has posted anything.
  *
- * Then the application waits for another one, and armed_rearm() is to be called.
+ * Then the application waits for another one, and armed_rearm() is to be called; until then
+ * completions are taken.
  */
-bool armed_is_own(struct shadow_cq *cq, const struct ibv_cq *real);
+bool armed_is_own(struct shadow_cq *cq, const struct ibv_cq *real,
+		  bool was_slow);
 
 /**
  * armed_polled - all that was taken is polled; the CQ's lock is held

@@ -138,20 +138,20 @@ void events_unplug(struct shadow_context *c)
  * armed again.
  */
 static bool is_dropped(struct shadow_cq *cq, const struct ibv_cq *real,
-		       bool is_untold)
+		       bool was_slow, bool is_untold)
 {
 	struct shadow_channel *s = to_channel(cq->cq.channel);
 
 	return (is_untold || atomic_load(&s->muted) || atomic_load(&s->held) ||
 		!relay_waits(&s->relay)) &&
-	       armed_is_own(cq, real) && !armed_rearm(cq);
+	       armed_is_own(cq, real, was_slow) && !armed_rearm(cq);
 }
 
 static void carry(struct shadow_cq *cq, const struct ibv_cq *real)
 {
 	struct shadow_context *c = to_context(cq->cq.context);
 
-	if (is_dropped(cq, real, false))
+	if (is_dropped(cq, real, true, false))
 		return;
 	pthread_mutex_lock(&c->lock);
 	events_add(cq);
@@ -235,6 +235,7 @@ static int read_event(struct shadow_channel *s, struct shadow_cq **cq,
 {
 	int err = EAGAIN;
 	struct ibv_cq *r;
+	bool slow;
 
 	section_begin();
 	if (!atomic_load(&s->held))
@@ -242,12 +243,13 @@ static int read_event(struct shadow_channel *s, struct shadow_cq **cq,
 	if (!err) {
 		*cq = to_cq(shadow_of_cq(r));
 		hold_cq(*cq);
+		slow = atomic_load(&(*cq)->slow) & CQ_SLOW;
 		real()->ibv_ack_cq_events(r, 1);
 	}
 	section_end();
 	if (err)
 		return err;
-	if (is_dropped(*cq, r, waited)) {
+	if (is_dropped(*cq, r, slow, waited)) {
 		ibv_ack_cq_events(&(*cq)->cq, 1);
 		return ERESTART;
 	}

@@ -388,7 +388,7 @@ static void test_in_vain(void)
 	arm();
 	fake_flush(1);
 	MUST(!pthread_create(&thread, NULL, replace_in_vain, &err));
-	WAIT(w.real->state == IBV_QPS_ERR);
+	WAIT(__atomic_load_n(&w.real->state, __ATOMIC_RELAXED) == IBV_QPS_ERR);
 	fake_received(w.real, 9, 8);
 	MUST(!pthread_join(thread, NULL));
 	CHECK(err == ETIMEDOUT && is_woken());
