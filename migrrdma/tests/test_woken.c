@@ -326,19 +326,39 @@ static void test_meanwhile(void)
 	world_destroy();
 }
 
-static void *replace_thread(void *err)
+/* another thread that replaces this many QPs, or all */
+static struct {
+	pthread_t thread;
+	unsigned int n, ms;
+	int err;
+} replacing;
+
+static void *replace_thread(void *arg)
 {
-	*(int *)err = layer_replace(&w.qp->qp_num, 1, LONG, &swapped);
+	(void)arg;
+	replacing.err = layer_replace(&w.qp->qp_num, replacing.n, replacing.ms,
+				      &swapped);
 	return NULL;
+}
+
+static void begin_replace(unsigned int n, unsigned int ms)
+{
+	replacing.n = n;
+	replacing.ms = ms;
+	MUST(!pthread_create(&replacing.thread, NULL, replace_thread, NULL));
+}
+
+static int end_replace(void)
+{
+	MUST(!pthread_join(replacing.thread, NULL));
+	return replacing.err;
 }
 
 /* RECVs of the QP are flushed, to a CQ that stays. */
 static void test_some(void)
 {
 	const union ibv_gid gid = { .raw = { 0xfe, [15] = 77 } };
-	pthread_t thread;
 	uint32_t qpn;
-	int err;
 
 	puts("flushes wake nobody");
 	world_make();
@@ -349,7 +369,7 @@ static void test_some(void)
 	fake_flush(1); /* and no more yet */
 	CHECK(layer_replace(&qpn, 1, 2, &swapped) == ETIMEDOUT);
 	CHECK(!is_woken());
-	MUST(!pthread_create(&thread, NULL, replace_thread, &err));
+	begin_replace(1, LONG);
 	WAIT(to_channel(w.channel)->muted);
 	fake_received(w.real_srq, 9, 8);
 	WAIT(is_woken());
@@ -357,8 +377,7 @@ static void test_some(void)
 	POLLED(w.cq, 1, 9);
 	arm();
 	fake_flush(UINT32_MAX);
-	MUST(!pthread_join(thread, NULL));
-	CHECK(!err, "%s", swapped.reason);
+	CHECK(!end_replace(), "%s", swapped.reason);
 	w.real = fake_newest(FAKE_QP);
 	CHECK(!is_woken());
 	CHECK(!layer_set_peer(qpn, 0x5001, &gid, "mover", &swapped));
@@ -370,28 +389,18 @@ static void test_some(void)
 	world_destroy();
 }
 
-static void *replace_in_vain(void *err)
-{
-	*(int *)err = layer_replace(NULL, 0, 300, &swapped);
-	return NULL;
-}
-
 static void test_in_vain(void)
 {
-	pthread_t thread;
-	int err;
-
 	puts("what completes while replacement fails wakes him");
 	world_make();
 	CHECK(!recv_one(w.qp, 1) && !recv_one(w.qp, 2));
 	suspend();
 	arm();
 	fake_flush(1);
-	MUST(!pthread_create(&thread, NULL, replace_in_vain, &err));
+	begin_replace(0, 300);
 	WAIT(__atomic_load_n(&w.real->state, __ATOMIC_RELAXED) == IBV_QPS_ERR);
 	fake_received(w.real, 9, 8);
-	MUST(!pthread_join(thread, NULL));
-	CHECK(err == ETIMEDOUT && is_woken());
+	CHECK(end_replace() == ETIMEDOUT && is_woken());
 	fake_flush(UINT32_MAX);
 	replace_all();
 	connect_all();
