@@ -66,13 +66,12 @@ int armed_notify(struct shadow_cq *cq, bool solicited_only)
 	return arm_real(cq, solicited_only);
 }
 
-/* @before: it is of what was there when it was armed */
-static void wake(struct shadow_cq *cq, bool before)
+void armed_wake(struct shadow_cq *cq, bool before)
 {
 	struct shadow_context *c = to_context(cq->cq.context);
 
 	pthread_mutex_lock(&c->lock);
-	if (cq->cq.channel && armed_is(cq) && !cq->woken) {
+	if (cq->cq.channel && armed_is(cq) && !(before && cq->woken)) {
 		events_add(cq);
 		cq->woken = before;
 	}
@@ -91,7 +90,7 @@ int armed_notify_slow(struct shadow_cq *cq, bool solicited_only)
 	count(cq, solicited_only);
 	if (!cq->n_taken)
 		return arm_real(cq, solicited_only);
-	wake(cq, true);
+	armed_wake(cq, true);
 	return 0;
 }
 
@@ -113,7 +112,7 @@ static int arm_again(struct shadow_cq *cq)
 			cq->cause = CAUSE_OURS;
 	}
 	if (is_some)
-		wake(cq, false);
+		armed_wake(cq, false);
 	return err;
 }
 
@@ -167,6 +166,6 @@ void armed_polled(struct shadow_cq *cq)
 	cancel = cancel_off();
 	/* that fails where there is no device any more: he is to hear of it */
 	if (events_take_back(cq) && arm_again(cq))
-		wake(cq, true);
+		armed_wake(cq, true);
 	cancel_back(cancel);
 }

@@ -33,6 +33,12 @@ int armed_notify(struct shadow_cq *cq, bool solicited_only);
 int armed_notify_slow(struct shadow_cq *cq, bool solicited_only);
 
 /**
+ * armed_wake - an event of it comes, if it is armed: there may be none on its way
+ * @before: it is of what was there when it was armed; armed_polled() takes it back
+ */
+void armed_wake(struct shadow_cq *cq, bool before);
+
+/**
  * armed_rearm - the application waits for an event, and the real one may not be armed: now
  *	it is, or there is one
  *

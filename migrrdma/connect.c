@@ -312,26 +312,16 @@ int layer_connect(struct swap *s)
 
 /* --- give up --- */
 
-/* It was armed, and the layer has taken the event for what it now leaves. */
-static void wake(struct shadow_cq *cq)
-{
-	struct shadow_context *c = to_context(cq->cq.context);
-
-	pthread_mutex_lock(&c->lock);
-	if (cq->cq.channel && armed_is(cq))
-		events_add(cq);
-	pthread_mutex_unlock(&c->lock);
-}
-
+/* Who has armed a CQ is woken: the layer may have taken the event for what it now leaves. */
 static void give_up(struct shadow_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	unsigned int n;
 
 	if (qp->qp.recv_cq)
-		wake(to_cq(qp->qp.recv_cq));
+		armed_wake(to_cq(qp->qp.recv_cq), false);
 	if (qp->qp.send_cq && qp->qp.send_cq != qp->qp.recv_cq)
-		wake(to_cq(qp->qp.send_cq));
+		armed_wake(to_cq(qp->qp.send_cq), false);
 	go_to_err(qp);
 	if (qp->recvq)
 		recvq_post_again(qp, &n);
@@ -365,7 +355,7 @@ void swap_give_up(void)
 		}
 	EACH (c, cq, cqs)
 		if (c->unfinished)
-			wake(cq);
+			armed_wake(cq, false);
 	TAILQ_FOREACH (c, &contexts, entry)
 		c->unfinished = false;
 }

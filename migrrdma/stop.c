@@ -330,6 +330,7 @@ int stop_qps(struct shadow_qp *const *qps, unsigned int n, uint64_t deadline,
 				return err;
 			all = err;
 		}
+		/* else nobody reads of the channels, which are replaced */
 		if (!suspend_is_whole())
 			events_sort();
 		if (!all)
