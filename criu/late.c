@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "rdma_plugin.h"
 
 static bool resumed;
@@ -193,6 +194,26 @@ static int resume(const struct rp_context *c,
 }
 
 /*
+ * All is restored, and nothing resumed: whoever moves the tree may want to be asked now
+ * (migr-mover). Until then nobody has noticed anything of it.
+ */
+static int pass_gate(void)
+{
+	const char *folder = getenv("MIGR_CTR_DOOR");
+	static bool passed;
+
+	if (passed || !folder || !getenv("MIGR_CTR_HOLD"))
+		return 0;
+	rp_info("waits for word to go on");
+	if (!gate_wait(folder, "restored", "resume", true)) {
+		rp_err("the move was given up");
+		return -ECANCELED;
+	}
+	passed = true;
+	return 0;
+}
+
+/*
  * What has been resumed cannot be taken back: partners have followed it. So all
  * are asked before the first one is resumed. After that it takes want of memory, or
  * somebody who forgets the cluster's key just then, to resume only some of them.
@@ -207,6 +228,9 @@ static int resume_all(void)
 		if (err)
 			return err;
 	}
+	err = pass_gate();
+	if (err)
+		return err;
 	for (c = rp_contexts; c < rp_contexts + rp_nr_contexts; c++) {
 		err = resume(c, migr_cmd_resume);
 		if (err)
@@ -240,6 +264,8 @@ int rp_late_attach(pid_t pid)
 	bool found = dead;
 	int err;
 
+	if (!rp_nr_contexts && !rp_nr_dead)
+		return pass_gate() ? -ECANCELED : RP_NOT_OURS;
 	if (!rp_late_done() && !all_here) {
 		err = check_tasks();
 		if (err)

@@ -11,6 +11,8 @@
  * In the folder MIGR_CTR_DOOR are two pipes. "says" is told "ready", and of a dump how CRIU has
  * ended: "criu 0" if the image is whole, or "criu 1"; "go" gives the word, "dump" or "restore".
  * Any other, or its end, makes both give up. "errors" gets what there is to complain about.
+ * With MIGR_CTR_HOLD a dump that is complete is "held" before anything is killed (gate.h), and
+ * goes on by the word "leave"; or the container does, where it is.
  * MIGR_CTR_LINK is the container's veth. In CRIU's own environment MIGR_CTR_REQUEST is what
  * it will be asked for, by which a test in CRIU's place knows it.
  *
@@ -27,6 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "link.h"
 #include "rpc.h"
 
@@ -41,7 +44,8 @@ struct door {
 	int says, go;
 	int runc, criu; /* -1 once nothing is heard of it any more */
 	unsigned int master;
-	bool is_unplugged, is_done;
+	bool is_held, is_unplugged, is_done;
+	bool is_answered; /* CRIU, for runc, which answers next */
 };
 
 /* packets, of which there is one at a time, and CRIU's last one to runc */
@@ -143,8 +147,9 @@ static void runc_speaks(struct door *d)
 	/* of who has ended there may still be something to be heard */
 	if (rpc_receive(d->runc, &packet) <= 0)
 		runc_is_gone(d);
-	else
+	else if (!d->is_answered)
 		rpc_send(d->criu, &packet);
+	d->is_answered = false;
 	rpc_close_files(&packet);
 }
 
@@ -154,6 +159,17 @@ static void tell_runc(struct door *d, const struct rpc_message *m)
 		runc_is_gone(d);
 }
 
+/*
+ * It runs elsewhere from now on, and is killed here whatever has become of runc: without it
+ * CRIU would let it run on.
+ */
+static bool may_leave(struct door *d)
+{
+	d->is_answered = gate_wait(d->folder, "held", "leave", false) &&
+			 rpc_acknowledge(d->criu, true);
+	return d->is_answered;
+}
+
 /* May that be which CRIU notifies runc of? After "post-dump" the processes are killed. */
 static bool may_be(struct door *d, const char *script)
 {
@@ -161,7 +177,11 @@ static bool may_be(struct door *d, const char *script)
 		return true;
 	if (!strcmp(script, "network-lock"))
 		return unplug(d);
-	return strcmp(script, "post-dump") != 0 || d->is_unplugged;
+	if (strcmp(script, "post-dump") != 0)
+		return true;
+	if (d->is_unplugged && d->is_held)
+		return may_leave(d);
+	return d->is_unplugged;
 }
 
 static void criu_says(struct door *d, const CriuResp *r)
@@ -169,7 +189,7 @@ static void criu_says(struct door *d, const CriuResp *r)
 	if (r && r->type == CRIU_REQ_TYPE__NOTIFY) {
 		if (may_be(d, r->notify ? r->notify->script : NULL))
 			tell_runc(d, &packet);
-		else if (!rpc_refuse(d->criu))
+		else if (!rpc_acknowledge(d->criu, false))
 			runc_is_gone(d);
 	} else if (is_dump(d)) {
 		d->is_done = r && r->success;
@@ -285,7 +305,8 @@ static int become_criu(char **argv)
 int main(int argc, char **argv)
 {
 	struct door d = { .folder = getenv("MIGR_CTR_DOOR"),
-			  .veth = getenv("MIGR_CTR_LINK") };
+			  .veth = getenv("MIGR_CTR_LINK"),
+			  .is_held = getenv("MIGR_CTR_HOLD") };
 
 	if (argc != 3 || strcmp(argv[1], "swrk") || !d.folder || !d.veth)
 		return become_criu(argv);

@@ -135,15 +135,15 @@ bool rpc_take_folders(int asker, struct rpc_message *request)
 	return ok;
 }
 
-bool rpc_refuse(int fd)
+bool rpc_acknowledge(int fd, bool success)
 {
-	CriuReq refusal = CRIU_REQ__INIT;
+	CriuReq answer = CRIU_REQ__INIT;
 	unsigned char data[32];
 
-	refusal.type = CRIU_REQ_TYPE__NOTIFY;
-	refusal.has_notify_success = true;
-	refusal.notify_success = false;
-	return send(fd, data, criu_req__pack(&refusal, data), MSG_NOSIGNAL) > 0;
+	answer.type = CRIU_REQ_TYPE__NOTIFY;
+	answer.has_notify_success = true;
+	answer.notify_success = success;
+	return send(fd, data, criu_req__pack(&answer, data), MSG_NOSIGNAL) > 0;
 }
 
 CriuResp *rpc_response(const struct rpc_message *m)

@@ -57,8 +57,8 @@ void rpc_close_files(struct rpc_message *m);
  */
 bool rpc_take_folders(int asker, struct rpc_message *request);
 
-/* Tell CRIU that what it has notified somebody of cannot be. false with errno */
-bool rpc_refuse(int fd);
+/* Tell CRIU that what it has notified somebody of is well, or cannot be. false with errno */
+bool rpc_acknowledge(int fd, bool success);
 
 /* What CRIU says, to be given back by criu_resp__free_unpacked(); NULL if it is none */
 CriuResp *rpc_response(const struct rpc_message *m);

@@ -100,24 +100,24 @@ bool conn_handshake(struct conn *c, bool server, long long deadline)
 	}
 }
 
-/* A line may have been long, and another one will hardly be. */
-static void shrink(struct conn *c)
+bool conn_grow(struct conn *c, size_t room)
 {
-	char *buf = realloc(c->buf, KEPT_ROOM);
+	char *buf = realloc(c->buf, room);
 
 	if (!buf)
-		return;
+		return false;
 	c->buf = buf;
-	c->room = KEPT_ROOM;
+	c->room = room;
+	return true;
 }
 
 static bool make_room(struct conn *c)
 {
 	size_t room;
-	char *buf;
 
+	/* A line may have been long, and another one will hardly be. */
 	if (!c->len && c->room > KEPT_ROOM)
-		shrink(c);
+		conn_grow(c, KEPT_ROOM);
 	room = c->room * 2 < c->most ? c->room * 2 : c->most;
 	if (c->at) {
 		memmove(c->buf, c->buf + c->at, c->len);
@@ -125,14 +125,7 @@ static bool make_room(struct conn *c)
 	}
 	if (c->len < c->room)
 		return true;
-	if (room == c->room)
-		return false;
-	buf = realloc(c->buf, room);
-	if (!buf)
-		return false;
-	c->buf = buf;
-	c->room = room;
-	return true;
+	return room != c->room && conn_grow(c, room);
 }
 
 enum conn_read conn_read(struct conn *c)

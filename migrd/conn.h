@@ -45,6 +45,9 @@ void conn_free(struct conn *c);
 bool conn_handshake(struct conn *c, bool server, long long deadline);
 enum conn_read conn_read(struct conn *c);
 
+/* have room for so many bytes, of which as many are here at most; false: as before */
+bool conn_grow(struct conn *c, size_t room);
+
 /**
  * conn_line - the next line that is here already
  *

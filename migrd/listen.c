@@ -127,7 +127,7 @@ static void close_quietly(int fd)
 }
 
 /* @dir: the folder of @path, in which it has another name until then */
-static int listen_in(int dir, const char *path)
+static int listen_in(int dir, const char *path, mode_t mode)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int err, fd = stream();
@@ -139,7 +139,7 @@ static int listen_in(int dir, const char *path)
 	path_at(&addr, dir, name);
 	unlinkat(dir, name, 0);
 	if (!bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) &&
-	    !chmod(addr.sun_path, 0666) && !listen(fd, QUEUE) &&
+	    !chmod(addr.sun_path, mode) && !listen(fd, QUEUE) &&
 	    put_in_place(dir, name, path))
 		return fd;
 	err = errno;
@@ -157,7 +157,7 @@ static int folder_of(const char *path)
 	return open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int listen_at(const struct sockaddr_un *addr)
+static int listen_at(const struct sockaddr_un *addr, mode_t mode)
 {
 	int dir, fd;
 
@@ -168,12 +168,12 @@ static int listen_at(const struct sockaddr_un *addr)
 	dir = folder_of(addr->sun_path);
 	if (dir < 0)
 		return -1;
-	fd = listen_in(dir, addr->sun_path);
+	fd = listen_in(dir, addr->sun_path, mode);
 	close_quietly(dir);
 	return fd;
 }
 
-int listen_at_path(const char *path)
+int listen_at_path(const char *path, mode_t mode)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = -1;
@@ -181,9 +181,26 @@ int listen_at_path(const char *path)
 	errno = ENAMETOOLONG;
 	if (strlen(path) < sizeof(addr.sun_path)) {
 		strcpy(addr.sun_path, path);
-		fd = listen_at(&addr);
+		fd = listen_at(&addr, mode);
 	}
 	if (fd < 0)
 		note("cannot listen at %s: %s", path, strerror(errno));
 	return fd;
+}
+
+int dial_path(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	errno = ENAMETOOLONG;
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -1;
+	strcpy(addr.sun_path, path);
+	fd = stream();
+	if (fd < 0 ||
+	    !connect(fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	close_quietly(fd);
+	return -1;
 }

@@ -102,7 +102,7 @@ static void serve(struct server *s, const struct tls_files *files)
 static int usage(FILE *f, int code)
 {
 	fprintf(f, "usage: migrd -k KEY -c CERT -a CA [-l ADDRESS] [-p PORT] "
-		   "[-s SOCKET] FOLDER...\n");
+		   "[-s SOCKET] [-m SOCKET] FOLDER...\n");
 	return code;
 }
 
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 	static char host[256];
 	int option;
 
-	while ((option = getopt(argc, argv, "hk:c:a:l:p:s:")) != -1) {
+	while ((option = getopt(argc, argv, "hk:c:a:l:p:s:m:")) != -1) {
 		switch (option) {
 		case 'h':
 			return usage(stdout, 0);
@@ -131,6 +131,9 @@ int main(int argc, char **argv)
 			break;
 		case 's':
 			meetings_at = optarg;
+			break;
+		case 'm':
+			s.session.mover = optarg;
 			break;
 		default:
 			return usage(stderr, 2);
@@ -161,7 +164,7 @@ int main(int argc, char **argv)
 	s.listener = listen_on_port(address, port);
 	if (s.listener < 0)
 		return 1; /* and another daemon has its socket */
-	s.meetings = meetings_at ? listen_at_path(meetings_at) : -1;
+	s.meetings = meetings_at ? listen_at_path(meetings_at, 0666) : -1;
 	if (meetings_at && s.meetings < 0)
 		return 1;
 	note("listens on port %s", port);

@@ -6,7 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *as = "migrd";
 static char of[128];
+
+void note_as(const char *program)
+{
+	as = program;
+}
 
 void note_of(const char *who)
 {
@@ -27,7 +33,7 @@ void note(const char *fmt, ...)
 	va_list args;
 	size_t n;
 
-	n = (size_t)snprintf(line, sizeof(line) - 1, "migrd: %s", of);
+	n = (size_t)snprintf(line, sizeof(line) - 1, "%s: %s", as, of);
 	va_start(args, fmt);
 	vsnprintf(line + n, sizeof(line) - 1 - n, fmt, args);
 	va_end(args);

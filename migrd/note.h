@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the daemon has to say: one line per event, on standard error.
+ * What a daemon has to say: one line per event, on standard error.
  */
 #ifndef MIGRD_NOTE_H
 #define MIGRD_NOTE_H
 
 #include <stddef.h>
+
+/* which daemon it is, if not migrd */
+void note_as(const char *program);
 
 /* of whom all that follows is: an address, a name; "" for the daemon itself */
 void note_of(const char *who);

@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "answer.h"
+#include "listen.h"
 #include "note.h"
 #include "proc.h"
+#include "pump.h"
 #include "rdma.h"
 #include "words.h"
 
@@ -165,6 +168,31 @@ static bool do_gids(struct conn *c, const struct in6_addr *gid)
 	return sent;
 }
 
+/*
+ * From then on all is between the client and this host's mover, which hears first who that is.
+ * True if that is over; else it was refused.
+ */
+static bool do_mover(const struct session *s, struct conn *c, bool *goes_on)
+{
+	char name[128], line[256];
+	int fd = s->mover ? dial_path(s->mover) : -1;
+
+	if (fd < 0) {
+		*goes_on = answer_refuse(
+			c, ENXIO, "nothing moves containers here: %s",
+			s->mover ? strerror(errno) : "migrd has no -m");
+		return false;
+	}
+	tls_peer(c->ssl, name, sizeof(name));
+	snprintf(line, sizeof(line), "{\"peer\": \"%s\", \"operator\": %s}\n",
+		 name, tls_is_operator(c->ssl) ? "true" : "false");
+	if (answer_ok(c) &&
+	    send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line))
+		pump(c, fd);
+	close(fd);
+	return true;
+}
+
 static bool obey(const struct session *s, struct conn *c, char *line,
 		 bool *goes_on)
 {
@@ -173,6 +201,8 @@ static bool obey(const struct session *s, struct conn *c, char *line,
 	uint32_t qpn;
 
 	*goes_on = true;
+	if (!strcmp(line, "mover"))
+		return do_mover(s, c, goes_on);
 	if (!strcmp(line, "processes")) {
 		*goes_on = do_processes(s, c, NULL);
 		return false;

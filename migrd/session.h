@@ -19,6 +19,7 @@ struct session {
 	SSL_CTX *client; /* for connections to others */
 	const char *host;
 	const char *port;      /* of all daemons */
+	const char *mover;     /* its socket; NULL: there is none */
 	char *const *patterns; /* of folders */
 	atomic_bool *known;    /* set when the peer has shown its certificate */
 	int woken;	       /* an eventfd, written to then */

@@ -150,6 +150,18 @@ void tls_peer(SSL *ssl, char *name, size_t bytes)
 	note_clean(name);
 }
 
+bool tls_is_operator(SSL *ssl)
+{
+	X509 *cert = SSL_get0_peer_certificate(ssl);
+	char unit[32];
+
+	return cert &&
+	       X509_NAME_get_text_by_NID(X509_get_subject_name(cert),
+					 NID_organizationalUnitName, unit,
+					 sizeof(unit)) > 0 &&
+	       !strcmp(unit, "operator");
+}
+
 bool tls_same_peer(SSL *a, SSL *b)
 {
 	const X509 *one = SSL_get0_peer_certificate(a),

@@ -47,6 +47,12 @@ void tls_reason(SSL *ssl, int ret, char *reason, size_t bytes);
 /* the common name of the peer's certificate, fit for a log */
 void tls_peer(SSL *ssl, char *name, size_t bytes);
 
+/*
+ * Is the peer's certificate one of somebody who moves containers (OU=operator in its subject),
+ * and not of a host?
+ */
+bool tls_is_operator(SSL *ssl);
+
 /* Have both peers shown the same certificate? */
 bool tls_same_peer(SSL *a, SSL *b);
 

@@ -67,29 +67,29 @@ static void test_paths(void)
 
 	puts("the longest path, and one that is longer");
 	choose(sizeof(path) - 2);
-	fd = listen_at_path(path);
+	fd = listen_at_path(path, 0666);
 	CHECK(fd >= 0 && is_answered() && files() == 1);
 	CHECK(!stat(path, &st) && (st.st_mode & 0777) == 0666);
 	puts("who is there stays");
-	other = listen_at_path(path);
+	other = listen_at_path(path, 0666);
 	CHECK(other < 0 && errno == EADDRINUSE && is_answered());
 	puts("who is not makes room");
 	close(fd);
 	CHECK(!is_answered());
-	fd = listen_at_path(path);
+	fd = listen_at_path(path, 0666);
 	CHECK(fd >= 0 && is_answered() && files() == 1);
 	close(fd);
 	MUST(!unlink(path));
 	choose(sizeof(path) - 1);
-	CHECK(listen_at_path(path) < 0 && errno == ENAMETOOLONG && !files());
+	CHECK(listen_at_path(path, 0666) < 0 && errno == ENAMETOOLONG && !files());
 	puts("no folder, and a file that is no socket");
 	choose(40);
 	path[strlen(dir) + 2] = '/';
-	CHECK(listen_at_path(path) < 0 && errno == ENOENT);
+	CHECK(listen_at_path(path, 0666) < 0 && errno == ENOENT);
 	choose(40);
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	MUST(fd >= 0 && !close(fd));
-	CHECK(listen_at_path(path) < 0 && errno == EADDRINUSE);
+	CHECK(listen_at_path(path, 0666) < 0 && errno == EADDRINUSE);
 	CHECK(files() == 1 && !stat(path, &st) && S_ISREG(st.st_mode));
 	MUST(!unlink(path));
 }
@@ -106,7 +106,7 @@ static pid_t daemon_at(const int go[2], const int end[2], int done)
 	close(go[1]);
 	close(end[1]);
 	MUST(!read(go[0], &byte, 1));
-	is = listen_at_path(path) >= 0 ? 'y' : 'n';
+	is = listen_at_path(path, 0666) >= 0 ? 'y' : 'n';
 	MUST(write(done, &is, 1) == 1 && !read(end[0], &byte, 1));
 	_exit(0);
 }

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "doors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "journal.h"
+#include "run.h"
+#include "talk.h"
+
+static int open_in(const struct doors *d, const char *file, int flags)
+{
+	char path[JOURNAL_PATH + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", d->folder, file);
+	return open(path, flags | O_CLOEXEC, 0600);
+}
+
+static bool make(const struct doors *d, const char *pipe)
+{
+	char path[JOURNAL_PATH + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", d->folder, pipe);
+	unlink(path);
+	return !mkfifo(path, 0600);
+}
+
+/*
+ * "go" is for writing only: it has an end when we have. "says" has one when there was somebody
+ * who could write, and there is nobody any more.
+ */
+static bool open_pipes(struct doors *d, int *writer)
+{
+	int any = open_in(d, "go", O_RDWR);
+
+	d->go = open_in(d, "go", O_WRONLY);
+	d->says = open_in(d, "says", O_RDONLY | O_NONBLOCK);
+	*writer = open_in(d, "says", O_RDWR);
+	if (any >= 0)
+		close(any);
+	return d->go >= 0 && d->says >= 0 && *writer >= 0;
+}
+
+static void close_all(int go, int says)
+{
+	if (go >= 0)
+		close(go);
+	if (says >= 0)
+		close(says);
+}
+
+bool doors_open(struct doors *d, const char *folder, char *const argv[],
+		char *const env[])
+{
+	char errors[JOURNAL_PATH + 32], door[JOURNAL_PATH + 32];
+	char *all[8] = { door };
+	int writer = -1;
+	struct run r = { 0 };
+
+	*d = (struct doors){ .folder = folder, .go = -1, .says = -1 };
+	snprintf(errors, sizeof(errors), "%s/errors", folder);
+	snprintf(door, sizeof(door), "MIGR_CTR_DOOR=%s", folder);
+	for (size_t i = 1; env && *env && i < 7; i++)
+		all[i] = *env++;
+	if (make(d, "go") && make(d, "says") && open_pipes(d, &writer))
+		run_start(&r, argv, all, errors, RUN_DETACHED);
+	d->runc = r.pid;
+	/* the program opens it for itself; until then it has no end */
+	if (d->runc && !doors_said(d, "begins", 30000)) {
+		waitpid(d->runc, NULL, WNOHANG);
+		doors_close(d);
+	}
+	if (writer >= 0)
+		close(writer);
+	if (d->runc)
+		return true;
+	doors_close(d);
+	return false;
+}
+
+bool doors_reopen(struct doors *d, const char *folder)
+{
+	int writer = -1;
+	bool there;
+
+	*d = (struct doors){ .folder = folder, .go = -1, .says = -1 };
+	there = open_pipes(d, &writer);
+	if (writer >= 0)
+		close(writer);
+	if (!there)
+		doors_close(d);
+	return there;
+}
+
+void doors_tell(struct doors *d, const char *word)
+{
+	char line[32];
+	int n = snprintf(line, sizeof(line), "%s\n", word);
+
+	/* a pipe that nobody reads any more takes it, too */
+	if (d->go >= 0 && write(d->go, line, (size_t)n) < 0)
+		return;
+}
+
+/* 1: more; 0: the end; -1: not in time, or all is to end */
+static int fill(struct doors *d, int ms)
+{
+	ssize_t n;
+
+	if (d->len == sizeof(d->said))
+		return 0;
+	do {
+		if (!talk_wait(d->says, POLLIN, ms))
+			return -1;
+		n = read(d->says, d->said + d->len, sizeof(d->said) - d->len);
+	} while (n < 0 && (errno == EAGAIN || errno == EINTR));
+	if (n <= 0)
+		return 0;
+	d->len += (size_t)n;
+	return 1;
+}
+
+bool doors_said(struct doors *d, const char *line, int ms)
+{
+	char *end;
+	size_t bytes;
+	bool is;
+	int got;
+
+	while (!(end = memchr(d->said, '\n', d->len))) {
+		got = fill(d, ms);
+		if (got <= 0)
+			return !got && !d->len && !*line;
+	}
+	bytes = (size_t)(end - d->said);
+	is = bytes == strlen(line) && !memcmp(d->said, line, bytes);
+	d->len -= bytes + 1;
+	memmove(d->said, end + 1, d->len);
+	return is;
+}
+
+bool doors_end(struct doors *d, int ms)
+{
+	int got = 1;
+
+	while (d->says >= 0 && got > 0) {
+		d->len = 0;
+		got = fill(d, ms);
+	}
+	if (got < 0)
+		return false;
+	if (d->runc)
+		waitpid(d->runc, NULL, 0);
+	d->runc = 0;
+	return true;
+}
+
+void doors_close(struct doors *d)
+{
+	close_all(d->go, d->says);
+	d->go = d->says = -1;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "move.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "note.h"
+#include "peer.h"
+#include "run.h"
+
+#define RUNTIME "migr-ctr"
+#define CONTAINERS "/var/lib/migr-ctr"
+
+bool move_fails(struct move *m, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(m->reason, sizeof(m->reason), fmt, args);
+	va_end(args);
+	return false;
+}
+
+/* as migr-ctr has them: parts of paths, and of names of interfaces */
+bool move_is_name(const char *name)
+{
+	size_t n = name ? strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")
+			: 0;
+
+	return n && n <= 13 && !name[n] && name[0] >= 'a' && name[0] <= 'z';
+}
+
+/* not close-on-exec: what is started here works on it, too, and may outlive this process */
+bool move_lock(struct move *m)
+{
+	char path[64], number[16];
+	int fd;
+
+	mkdir(CONTAINERS, 0700);
+	snprintf(path, sizeof(path), CONTAINERS "/.%s.lock", m->name);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	if (fd < 0)
+		return move_fails(m, "%s: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return move_fails(m, "%s: another command is at work", m->name);
+	}
+	snprintf(number, sizeof(number), "%d", fd);
+	setenv("MIGR_CTR_LOCK", number, 1);
+	return true;
+}
+
+/* In memory, for root, and no more of it than half of all that there is. */
+static bool mount_images(struct move *m)
+{
+	static const char *const options[] = {
+		"mode=0700,size=50%,noswap",
+		"mode=0700,size=50%", /* before Linux 6.4 */
+	};
+	int ret = -1;
+
+	snprintf(m->images, sizeof(m->images), "%s/images", m->journal.folder);
+	if (!mkdir(m->images, 0700))
+		for (int i = 0; ret && i < 2; i++)
+			ret = mount("tmpfs", m->images, "tmpfs",
+				    MS_NOSUID | MS_NODEV | MS_NOEXEC,
+				    options[i]);
+	return !ret || move_fails(m, "%s: %s", m->images, strerror(errno));
+}
+
+bool move_begin(struct move *m, enum move_role role, json_t *record)
+{
+	if (!journal_new(&m->journal, role, record))
+		return move_fails(m, "the journal of this move: %s",
+				  strerror(errno));
+	return mount_images(m);
+}
+
+bool move_go_on(struct move *m)
+{
+	m->name = journal_text(&m->journal, "name");
+	m->other = journal_text(&m->journal, "peer");
+	snprintf(m->images, sizeof(m->images), "%s/images", m->journal.folder);
+	return journal_take(&m->journal);
+}
+
+void move_end(struct move *m)
+{
+	if (m->images[0]) {
+		umount2(m->images, MNT_DETACH);
+		rmdir(m->images);
+	}
+	doors_close(&m->doors);
+	talk_free(&m->peer);
+}
+
+bool move_set(struct move *m, enum move_state state)
+{
+	if (m->journal.state == state)
+		return true;
+	if (!journal_set(&m->journal, state, *m->reason ? m->reason : NULL))
+		return move_fails(m, "the journal of this move: %s",
+				  strerror(errno));
+	note("%s: %s%s%s", m->name, state_name(state), *m->reason ? ": " : "",
+	     m->reason);
+	return true;
+}
+
+static void errors_of(const struct move *m, char *path, size_t bytes)
+{
+	if (m->journal.record)
+		snprintf(path, bytes, "%s/errors", m->journal.folder);
+	else
+		snprintf(path, bytes, "/run/migrctl/errors");
+}
+
+bool move_drive(struct move *m, const char *verb, const char *arg,
+		json_t *input, json_t **output)
+{
+	char *const argv[] = { RUNTIME, "driver", (char *)m->name, (char *)verb,
+			       (char *)arg, NULL };
+	char errors[JOURNAL_PATH + 32];
+
+	errors_of(m, errors, sizeof(errors));
+	unlink(errors);
+	return run_json(argv, errors, input, output, m->reason,
+			sizeof(m->reason));
+}
+
+bool move_runs(struct move *m)
+{
+	char reason[sizeof(m->reason)];
+	bool runs;
+
+	memcpy(reason, m->reason, sizeof(reason));
+	runs = move_drive(m, "runs", NULL, NULL, NULL);
+	memcpy(m->reason, reason, sizeof(reason));
+	return runs;
+}
+
+bool move_open_doors(struct move *m, const char *verb, const char *arg)
+{
+	char *const argv[] = { RUNTIME, "driver",  (char *)m->name, (char *)verb,
+			       m->images, (char *)arg, NULL };
+
+	return doors_open(&m->doors, m->journal.folder, argv, NULL) ||
+	       move_fails(m, "%s: %s", RUNTIME, strerror(errno));
+}
+
+/* what has become of a program at one end of a stream, and of the stream */
+static bool is_whole(struct move *m, struct run *r, const char *errors, bool sent)
+{
+	int status = 0;
+	bool ended = run_wait(r, CLEAN_MS, &status);
+
+	if (!sent)
+		return move_fails(m, "%s: %s", m->other, m->peer.reason);
+	if (!ended || status) {
+		run_reason(errors, status, m->reason, sizeof(m->reason));
+		return false;
+	}
+	return true;
+}
+
+bool move_give(struct move *m, char *const argv[])
+{
+	char errors[JOURNAL_PATH + 32];
+	struct run r;
+	bool sent;
+
+	errors_of(m, errors, sizeof(errors));
+	unlink(errors);
+	if (!run_start(&r, argv, NULL, errors, RUN_OUT))
+		return move_fails(m, "%s: %s", argv[0], strerror(errno));
+	sent = talk_give(&m->peer, r.out, &m->bytes);
+	return is_whole(m, &r, errors, sent);
+}
+
+bool move_take(struct move *m, char *const argv[])
+{
+	char errors[JOURNAL_PATH + 32];
+	struct run r;
+	bool sent;
+
+	errors_of(m, errors, sizeof(errors));
+	unlink(errors);
+	if (!run_start(&r, argv, NULL, errors, RUN_IN))
+		return move_fails(m, "%s: %s", argv[0], strerror(errno));
+	sent = talk_take(&m->peer, r.in, &m->bytes);
+	close(r.in);
+	r.in = -1;
+	return is_whole(m, &r, errors, sent);
+}
+
+static enum move_answer answer_in(struct move *m, const json_t *said)
+{
+	const char *boot = json_string_value(json_object_get(said, "boot"));
+	enum move_answer answer = ANSWER_WAIT;
+
+	answer_of(json_string_value(json_object_get(said, "answer")), &answer);
+	if (answer == ANSWER_UNKNOWN && boot &&
+	    strcmp(boot, journal_text(&m->journal, "peer_boot")) != 0)
+		answer = ANSWER_DIED;
+	return answer;
+}
+
+static enum move_answer ask_once(struct move *m)
+{
+	enum move_answer answer = ANSWER_WAIT;
+	json_t *said = NULL;
+	struct talk t;
+
+	if (peer_dial(&t, m->other, NULL) &&
+	    talk_say(&t, json_pack("{ssss}", "do", "outcome", "id",
+				   journal_text(&m->journal, "id"))))
+		said = talk_answered(&t, DIAL_MS);
+	if (said)
+		answer = answer_in(m, said);
+	else
+		move_fails(m, "%s does not say what has become of it: %s",
+			   m->other, t.reason);
+	json_decref(said);
+	talk_free(&t);
+	return answer;
+}
+
+static bool is_fenced(const struct move *m)
+{
+	char path[JOURNAL_PATH + 32];
+
+	snprintf(path, sizeof(path), "%s/fenced", m->journal.folder);
+	return !unlink(path);
+}
+
+void move_ask(struct move *m)
+{
+	enum move_state state = m->journal.state, next = state;
+	enum move_answer answer, last = MOVE_ANSWERS;
+
+	note("%s: %s: asks %s what has become of it", m->name,
+	     state_name(state), m->other);
+	for (;;) {
+		answer = is_fenced(m) ? ANSWER_FENCED : ask_once(m);
+		next = state_after(m->journal.role, state, answer);
+		if (answer != last)
+			note("%s: %s says: %s", m->name, m->other,
+			     answer_name(answer));
+		last = answer;
+		if (next != state && move_set(m, next))
+			return;
+		/* whoever is ready may still drop it by himself */
+		if (!talk_wait(-1, 0, AGAIN_MS) && errno == EINTR &&
+		    move_set(m, MOVE_DROPPED))
+			return;
+	}
+}

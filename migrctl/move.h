@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What both ends of a move have
+ */
+#ifndef MIGRCTL_MOVE_H
+#define MIGRCTL_MOVE_H
+
+#include "doors.h"
+#include "journal.h"
+#include "talk.h"
+
+enum {
+	READY_MS = 120000,  /* in which an end has made ready for a move */
+	WORK_MS = 600000,   /* in which CRIU has done its work */
+	CLEAN_MS = 120000,  /* in which it has cleaned up */
+	AGAIN_MS = 1000,    /* after which the other end is asked once more */
+};
+
+struct move {
+	const char *name; /* of the container */
+	const char *other; /* the host at the other end */
+	struct journal journal;
+	struct talk peer; /* the connection to it */
+	struct doors doors;
+	char images[JOURNAL_PATH + 16];
+	char reason[512]; /* why it has failed */
+	uint64_t bytes;	  /* that have been sent, or taken */
+};
+
+/* false, and the reason is that */
+__attribute__((format(printf, 2, 3))) bool move_fails(struct move *m,
+						      const char *fmt, ...);
+
+bool move_is_name(const char *name);
+
+/**
+ * move_lock - nobody else works on that container from now on, nor do what programs it starts
+ *
+ * Return: false if somebody does already
+ */
+bool move_lock(struct move *m);
+
+/* The lock, the journal and the folder for images. @record as journal_new() */
+bool move_begin(struct move *m, enum move_role role, json_t *record);
+
+/* the same for a move that has lost its process */
+bool move_go_on(struct move *m);
+
+/* Nothing is left but the journal. */
+void move_end(struct move *m);
+
+/* so far, with the reason if there is one; what cannot be written down is the reason then */
+bool move_set(struct move *m, enum move_state state);
+
+/**
+ * move_drive - the runtime does something: migr-ctr driver NAME VERB
+ * @arg: or NULL
+ * @input: what it gets; given back; or NULL
+ * @output: the object that it tells, or NULL
+ */
+bool move_drive(struct move *m, const char *verb, const char *arg,
+		json_t *input, json_t **output);
+
+/* migr-ctr driver NAME VERB IMAGES [ARG], which is behind doors from now on */
+bool move_open_doors(struct move *m, const char *verb, const char *arg);
+
+bool move_runs(struct move *m);
+
+/* a stream to the other end, or from there: what a program writes, or reads */
+bool move_give(struct move *m, char *const argv[]);
+bool move_take(struct move *m, char *const argv[]);
+
+/* What the other end says of the move, asked anew; and so often until that decides something,
+ * or somebody has said that the host at the other end is fenced.
+ */
+void move_ask(struct move *m);
+
+/* both ends; the move is that of an object that asks for it */
+void source_run(struct talk *asker, const json_t *asked);
+void source_check(struct talk *asker, const json_t *asked); /* and nothing is done */
+void target_run(struct talk *asker, const json_t *asked, const char *from);
+
+/* Would it come here? */
+void target_would(struct talk *asker, const json_t *asked);
+
+/* what is left of one whose process has died, to its end */
+void source_recover(struct move *m);
+void target_recover(struct move *m);
+
+#endif

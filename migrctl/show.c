@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "show.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* What others have said is not for a terminal as it is. */
+static const char *text(const json_t *o, const char *key)
+{
+	static char clean[4][512];
+	static int next;
+	const char *t = json_string_value(json_object_get(o, key));
+	char *c = clean[next = (next + 1) % 4];
+
+	snprintf(c, sizeof(clean[0]), "%s", t ? t : "");
+	for (char *at = c; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 127)
+			*at = '?';
+	return c;
+}
+
+static long long number(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+void show_nothing(const json_t *said)
+{
+	(void)said;
+}
+
+void show_list(const json_t *said)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(said, "containers"), i, o) {
+		if (number(o, "pid"))
+			printf("%-14s runs, pid %lld\n", text(o, "name"),
+			       number(o, "pid"));
+		else
+			printf("%-14s does not run here\n", text(o, "name"));
+	}
+}
+
+void show_status(const json_t *said)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(said, "moves"), i, o)
+		printf("%-14s %s %s: %s%s%s%s\n", text(o, "name"),
+		       !strcmp(text(o, "role"), "source") ? "to" : "from",
+		       text(o, "peer"), text(o, "state"),
+		       json_is_false(json_object_get(o, "works"))
+			       ? ", nobody works at it"
+			       : "",
+		       *text(o, "reason") ? ": " : "", text(o, "reason"));
+}
+
+void show_log(const json_t *said)
+{
+	const json_t *o;
+	char when[32];
+	time_t at;
+	size_t i;
+
+	json_array_foreach(json_object_get(said, "moves"), i, o) {
+		at = (time_t)number(o, "time");
+		strftime(when, sizeof(when), "%F %T", localtime(&at));
+		printf("%s %s %s to %s: runs on %s%s%s\n", when,
+		       text(o, "name"), text(o, "from"), text(o, "to"),
+		       text(o, "runs_on"), *text(o, "error") ? ": " : "",
+		       text(o, "error"));
+	}
+}
+
+void show_phase(const json_t *said)
+{
+	printf("%s", text(said, "phase"));
+	if (json_object_get(said, "round"))
+		printf(" %lld: %.1f MiB", number(said, "round"),
+		       (double)number(said, "bytes") / (1 << 20));
+	putchar('\n');
+	fflush(stdout);
+}
+
+static void show_timing(const json_t *marks)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(marks, i, o)
+		printf("  %-10s %8.0f ms\n", text(o, "phase"),
+		       json_real_value(json_object_get(o, "ms")));
+}
+
+void show_moved(const json_t *said, bool timing)
+{
+	printf("%s runs on %s\n", text(said, "name"), text(said, "runs_on"));
+	if (timing)
+		show_timing(json_object_get(said, "timing"));
+	fflush(stdout);
+}

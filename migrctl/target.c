@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The end of a move where the container comes to
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks.h"
+#include "move.h"
+#include "note.h"
+#include "peer.h"
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *t = json_string_value(json_object_get(o, key));
+
+	return t ? t : "";
+}
+
+static bool say(struct move *m, json_t *o)
+{
+	return talk_say(&m->peer, o) ||
+	       move_fails(m, "%s: %s", m->other, m->peer.reason);
+}
+
+static bool say_ok(struct move *m)
+{
+	return say(m, json_pack("{sb}", "ok", 1));
+}
+
+static void say_dropped(struct move *m)
+{
+	talk_say(&m->peer, json_pack("{sbssss}", "ok", 0, "state", "dropped",
+				     "error", m->reason));
+}
+
+static bool make(struct move *m, const json_t *spec)
+{
+	return move_drive(m, "make", NULL, json_incref((json_t *)spec), NULL) &&
+	       move_open_doors(m, "restore", NULL) &&
+	       (doors_said(&m->doors, "ready", READY_MS) ||
+		move_fails(m, "runc and CRIU do not start here"));
+}
+
+static bool take(struct move *m, const json_t *asked)
+{
+	char *const image[] = { "tar", "-C", m->images, "-xf", "-", NULL };
+	char *const folders[] = { "migr-ctr", "driver", (char *)m->name,
+				  "unpack", NULL };
+
+	return move_take(m, strcmp(text(asked, "what"), "folders") ? image
+								   : folders) &&
+	       say_ok(m);
+}
+
+/* All is there again, and nothing has been resumed. */
+static bool restore(struct move *m)
+{
+	if (!move_drive(m, "arrive", NULL, NULL, NULL))
+		return false;
+	doors_tell(&m->doors, "restore");
+	return (doors_said(&m->doors, "restored", WORK_MS) ||
+		move_fails(m, "%s cannot be restored here", m->name)) &&
+	       move_set(m, MOVE_READY) && say_ok(m);
+}
+
+/* ---- its ends -------------------------------------------------------------- */
+
+static void drop(struct move *m)
+{
+	char why[sizeof(m->reason)];
+
+	memcpy(why, m->reason, sizeof(why));
+	talk_never_ends();
+	doors_tell(&m->doors, "stop");
+	if (!doors_end(&m->doors, CLEAN_MS))
+		note("%s: CRIU does not come to its end", m->name);
+	if (!move_drive(m, "unmake", NULL, NULL, NULL))
+		note("%s: %s", m->name, m->reason);
+	memcpy(m->reason, why, sizeof(why));
+	move_set(m, MOVE_DROPPED);
+}
+
+/* It is this host's now. Whatever has ended: does it run? */
+static void arrive(struct move *m)
+{
+	if (!doors_end(&m->doors, WORK_MS))
+		note("%s: runc does not come to its end", m->name);
+	if (!move_runs(m)) {
+		move_fails(m, "%s could not be resumed here", m->name);
+		drop(m);
+		return;
+	}
+	move_set(m, MOVE_RUNNING);
+	if (!move_drive(m, "attach", NULL, NULL, NULL))
+		note("%s: %s", m->name, m->reason);
+}
+
+static void go(struct move *m)
+{
+	talk_never_ends();
+	doors_tell(&m->doors, "resume");
+	arrive(m);
+}
+
+/* ---- all of it ------------------------------------------------------------- */
+
+/* until it is ready, and then until it is to go, or not */
+static bool obey(struct move *m, const json_t *asked)
+{
+	const char *what = text(asked, "do");
+	bool is_ready = m->journal.state == MOVE_READY;
+
+	if (!strcmp(what, "take") && !is_ready)
+		return move_set(m, MOVE_COPYING) && take(m, asked);
+	if (!strcmp(what, "restore") && m->journal.state == MOVE_COPYING)
+		return restore(m);
+	if (!strcmp(what, "grant") && is_ready)
+		return move_set(m, MOVE_GRANTED);
+	if (!strcmp(what, "drop"))
+		return move_fails(m, "%s has given it up", m->other);
+	return move_fails(m, "%s asks for '%.32s' in the state %s", m->other,
+			  what, state_name(m->journal.state));
+}
+
+/* until it is granted, or not to be, or the connection is lost: then there is none any more */
+static void listen_to(struct move *m)
+{
+	bool goes_on = true;
+	json_t *asked;
+
+	while (goes_on && m->journal.state != MOVE_GRANTED) {
+		asked = talk_hear(&m->peer, -1);
+		goes_on = asked ? obey(m, asked)
+				: move_fails(m, "%s: %s", m->other,
+					     m->peer.reason);
+		if (!asked && !talk_is_ended())
+			talk_free(&m->peer); /* it is lost */
+		json_decref(asked);
+	}
+}
+
+static bool prepare(struct move *m, const json_t *asked)
+{
+	return checks_there(m, json_object_get(asked, "needs")) &&
+	       make(m, json_object_get(asked, "spec")) && say_ok(m);
+}
+
+/* Only who is ready has something that the other end may be about to give away. */
+static void run(struct move *m, const json_t *asked)
+{
+	if (prepare(m, asked))
+		listen_to(m);
+	if (m->journal.state == MOVE_READY && m->peer.fd < 0)
+		move_ask(m);
+	if (m->journal.state == MOVE_GRANTED)
+		go(m);
+	else
+		drop(m);
+	if (m->journal.state == MOVE_RUNNING)
+		say_ok(m);
+	else
+		say_dropped(m);
+}
+
+void target_run(struct talk *asker, const json_t *asked, const char *from)
+{
+	struct move m = { .name = text(asked, "name"), .other = from };
+
+	m.peer.fd = m.doors.go = m.doors.says = m.journal.lock = -1;
+	talk_hold_signals();
+	if (!move_is_name(m.name))
+		move_fails(&m, "'%.32s' is no name of a container", m.name);
+	else if (move_lock(&m) &&
+		 move_begin(&m, MOVE_TARGET,
+			    json_pack("{ssssssss}", "id", text(asked, "id"),
+				      "name", m.name, "peer", from, "peer_boot",
+				      text(asked, "boot")))) {
+		m.peer = *asker;
+		asker->fd = -1;
+		asker->buf = NULL;
+		run(&m, asked);
+		move_end(&m);
+		journal_close(&m.journal);
+		return;
+	}
+	talk_refuse(asker, "%s", m.reason);
+	move_end(&m);
+}
+
+void target_would(struct talk *asker, const json_t *asked)
+{
+	struct move m = { .name = text(asked, "name") };
+
+	if (!move_is_name(m.name))
+		talk_refuse(asker, "'%.32s' is no name of a container", m.name);
+	else if (checks_there(&m, json_object_get(asked, "needs")))
+		talk_say(asker, json_pack("{sb}", "ok", 1));
+	else
+		talk_refuse(asker, "%s", m.reason);
+}
+
+/* Its CRIU has lost who gives it a word: it goes on if it was granted, and else gives up. */
+void target_recover(struct move *m)
+{
+	talk_never_ends();
+	move_lock(m);
+	doors_reopen(&m->doors, m->journal.folder);
+	if (m->journal.state == MOVE_GRANTED) {
+		arrive(m);
+	} else {
+		move_fails(m, "its process has died");
+		drop(m);
+	}
+	move_end(m);
+}

@@ -1,0 +1,138 @@
+# shellcheck shell=bash disable=SC2154 # shared with migr-ctr
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of migr-ctr: what migr-mover wants of a runtime, for a move that it carries out (its
+# man page has the verbs). It has the lock, whose descriptor is MIGR_CTR_LOCK.
+
+# What is to be known here and there; the target gets the spec. Its numbers are larger than
+# others read them, so the configuration is a string.
+drive_describe()
+{
+	must_run
+	jq -cn --arg veth "$veth" --arg folder "$dir" --argjson pid "$(first_pid)" \
+		--arg ip "$(<"$dir/ip")" --arg root "$(<"$dir/root")" \
+		--arg rdma "$(cat "$dir/rdma" 2>/dev/null)" --arg by "$(moves_by)" \
+		--arg config "$(<"$dir/config.json")" '
+		{ $pid, $veth, $folder, $by, spec: { $ip, $root, $rdma, $config } }'
+}
+
+drive_runs() { runs; }
+
+# All but the container itself
+drive_make() # with a spec as stdin
+{
+	local spec ip root gid
+
+	spec=$(cat)
+	field() { jq -er ".$1 | strings" <<<"$spec"; }
+	ip=$(field ip) && root=$(field root) && gid=$(field rdma) || die "this is no spec"
+	[[ $ip =~ ^[0-9]+(\.[0-9]+){3}$ ]] || die "'$ip' is no address"
+	must_not_be_another
+	need_root "$root"
+	clear_away
+	make_folders
+	echo "$root" >"$dir/root"
+	field config >"$dir/config.json"
+	add_netns "$ip"
+	mount_rootfs
+	allow_rdma_cm
+	[ -z "$gid" ] || rdma keep "$gid"
+}
+
+# Whatever came to be of a container that is not to run here
+drive_unmake()
+{
+	runc delete -f "$name" 2>/dev/null || true
+	! runs || die "$name cannot be ended"
+	clear_away
+}
+
+# The container runs on while that is told to go on, by a word: see migrctl/door.c. All but
+# the first line that is said is the door's.
+behind_door() # COMMAND...
+{
+	local rc=0
+
+	exec 9<>"$MIGR_CTR_DOOR/says"
+	echo begins >&9
+	export MIGR_CTR_LINK=$veth MIGR_CTR_HOLD=1 PATH=$door_path:$PATH
+	"$@" 9>&- || rc=$?
+	echo "runc $rc" >&9
+}
+
+# A round of its memory, while it runs; each has the one before as its parent.
+drive_round() # FOLDER, whose name is its number
+{
+	local parent=()
+
+	[ "${1##*/}" = 1 ] || parent=(--parent-path "../$((${1##*/} - 1))")
+	mkdir -p "$1"
+	runc_dumps "$1" "$1" --pre-dump "${parent[@]}"
+}
+
+drive_checkpoint() # IMAGES [PARENT, as the image sees it]
+{
+	mkdir -p "$1/image" "$1/logs"
+	behind_door runc_dumps "$1/image" "$1/logs" ${2+--parent-path "$2"}
+}
+runc_dumps() # IMAGE LOGS OPTION...
+{
+	quietly checkpoint --tcp-established --image-path "$1" --work-path "$2" "${@:3}" "$name"
+}
+
+drive_restore() # IMAGES
+{
+	mkdir -p "$1/image" "$1/logs"
+	# runc reads this before it starts CRIU: what stdin, stdout and stderr were, see quietly().
+	echo '["/dev/null","/dev/null","/dev/null"]' >"$1/image/descriptors.json"
+	behind_door runc_restores "$1"
+}
+runc_restores()
+{
+	quietly restore -d --tcp-established --image-path "$1/image" --pid-file "$dir/pid" \
+		--work-path "$1/logs" --bundle "$dir" "$name"
+}
+
+# The folders that move with it
+drive_pack() { tar -C "$dir" -S -cf - "${folders[@]}"; }
+drive_unpack() { tar -C "$dir" -xf -; }
+
+# It is stopped, and the address for RDMA goes with it; or it was not to.
+drive_leave() { rdma_drop; }
+drive_arrive() # with the place that is kept for it
+{
+	[ ! -s "$dir/rdma" ] || migr-gid take "$(<"$dir/rdma")" >/dev/null
+}
+drive_back() # [ADDRESS@INDEX]
+{
+	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || rdma take "$1"
+	! runs || plug
+}
+
+drive_attach() { attach; }
+
+drive_gone() # NODE: it runs there
+{
+	printf '%s\n' "$HOSTNAME" "$1" >>"$dir/been"
+	drive_unmake
+}
+
+cmd_driver() # NAME VERB...
+{
+	declare -F "drive_${2-}" >/dev/null || usage 2
+	"drive_$2" "${@:3}"
+}
+
+# of all, and nobody's lock
+drivers_list()
+{
+	local at pid
+
+	for at in "$state"/*/run; do
+		at=${at%/run}
+		pid=$(cat "$at/pid" 2>/dev/null) &&
+			[ "/proc/$pid/ns/net" -ef "/run/netns/${at##*/}" ] || pid=null
+		[ ! -d "$at" ] || printf '%s %s\n' "${at##*/}" "$pid"
+	done | jq -Rnc '{ containers: [inputs | split(" ") |
+		{ name: .[0], pid: .[1] | fromjson }] }'
+}
