@@ -120,13 +120,15 @@ static bool all_are_below(struct move *m, pid_t init, FILE *procs)
 static bool processes_are_its(struct move *m, pid_t init)
 {
 	char path[PATH_MAX + 64];
-	FILE *f = cgroup_of(init, path, sizeof(path)) ? fopen(path, "re")
-						      : NULL;
+	FILE *f =
+		cgroup_of(init, path, sizeof(path)) ? fopen(path, "re") : NULL;
 	bool all;
 
 	if (!f)
-		return move_fails(m, "the processes of %s are not to be found: it has no cgroup of version 2",
-				  m->name);
+		return move_fails(
+			m,
+			"the processes of %s are not to be found: it has no cgroup of version 2",
+			m->name);
 	all = all_are_below(m, init, f);
 	fclose(f);
 	return all;
@@ -172,8 +174,8 @@ static void devices_of(pid_t pid, json_t *all)
 static void count(pid_t init, json_t *devices, json_int_t *bytes)
 {
 	char path[PATH_MAX + 64];
-	FILE *f = cgroup_of(init, path, sizeof(path)) ? fopen(path, "re")
-						      : NULL;
+	FILE *f =
+		cgroup_of(init, path, sizeof(path)) ? fopen(path, "re") : NULL;
 	int pid;
 
 	while (f && fscanf(f, "%d", &pid) == 1) {
@@ -211,9 +213,10 @@ static bool same_kernel(struct move *m, const json_t *needs)
 
 	uname(&u);
 	return (!strcmp(u.release, kernel) && !strcmp(u.machine, machine)) ||
-	       move_fails(m,
-			  "the kernel here is %s (%s), and %s runs on %s (%s): start the same one",
-			  u.release, u.machine, m->name, kernel, machine);
+	       move_fails(
+		       m,
+		       "the kernel here is %s (%s), and %s runs on %s (%s): start the same one",
+		       u.release, u.machine, m->name, kernel, machine);
 }
 
 static bool has_flag(const char *flags, const char *flag, size_t n)
@@ -252,7 +255,8 @@ static bool has_devices(struct move *m, const json_t *devices)
 	const char *name;
 	json_t *any;
 
-	json_object_foreach((json_t *)devices, name, any) {
+	json_object_foreach((json_t *)devices, name, any)
+	{
 		(void)any;
 		if (strlen(name) > 63 || strchr(name, '/') || *name == '.')
 			return move_fails(m, "that is no name of a device");
@@ -274,26 +278,27 @@ static bool same_module(struct move *m, const json_t *needs)
 	if (!*wanted || !json_object_size(json_object_get(needs, "devices")))
 		return true;
 	if (access(MODULE "/parameters/migr_key", F_OK))
-		return move_fails(m,
-				  "the rdma_rxe here cannot migrate: load ours");
+		return move_fails(
+			m, "the rdma_rxe here cannot migrate: load ours");
 	line_of(MODULE "/srcversion", module, sizeof(module));
 	return !strcmp(module, wanted) ||
-	       move_fails(m,
-			  "the rdma_rxe here is another one than where %s runs: %s, and there %s",
-			  m->name, module, wanted);
+	       move_fails(
+		       m,
+		       "the rdma_rxe here is another one than where %s runs: %s, and there %s",
+		       m->name, module, wanted);
 }
 
 /* the images, and what comes of them, at the same time */
 static bool has_room(struct move *m, const json_t *needs)
 {
 	json_int_t bytes = json_integer_value(json_object_get(needs, "bytes"));
-	long long there =
-		number_of("/proc/meminfo", "MemAvailable:") * 1024LL;
+	long long there = number_of("/proc/meminfo", "MemAvailable:") * 1024LL;
 
 	return (bytes >= 0 && bytes <= there / 2) ||
-	       move_fails(m,
-			  "%s needs twice its %lld MiB of memory for a moment, and here are %lld: make room",
-			  m->name, (long long)bytes >> 20, there >> 20);
+	       move_fails(
+		       m,
+		       "%s needs twice its %lld MiB of memory for a moment, and here are %lld: make room",
+		       m->name, (long long)bytes >> 20, there >> 20);
 }
 
 bool checks_there(struct move *m, const json_t *needs)

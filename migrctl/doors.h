@@ -38,6 +38,9 @@ bool doors_said(struct doors *d, const char *line, int ms);
 /* until all have ended who may say something. False if that takes longer. */
 bool doors_end(struct doors *d, int ms);
 
+/* Has runc done what it was started for, whoever has seen it end? */
+bool doors_succeeded(const struct doors *d);
+
 /* Who waits for a word has lost us, then. */
 void doors_close(struct doors *d);
 

@@ -216,8 +216,9 @@ void journal_close(struct journal *j)
 
 void journal_remove(struct journal *j)
 {
-	static const char *const files[] = { "state", "record", "new", "lock",
-					     "go", "says", "errors", "fenced" };
+	static const char *const files[] = { "state",  "record", "new",
+					     "lock",   "go",	 "says",
+					     "errors", "fenced", "runc" };
 	char path[JOURNAL_PATH + 32];
 	int err = errno;
 

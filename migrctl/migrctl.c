@@ -174,8 +174,10 @@ static int follow(struct talk *t, const struct options *o, const char *name)
 			do_abort(o, name);
 		} else {
 			complain("the agent", t->reason);
-			fprintf(stderr, "migrctl: whether %s has moved is told "
-				"by migrctl status, and log\n", name);
+			fprintf(stderr,
+				"migrctl: whether %s has moved is told "
+				"by migrctl status, and log\n",
+				name);
 			return DOUBT;
 		}
 	}

@@ -105,6 +105,15 @@ void move_end(struct move *m)
 	talk_free(&m->peer);
 }
 
+/* A test that has something die in this state wants it to last. */
+static void stop_for_test(enum move_state state)
+{
+	const char *at = getenv("MIGR_MOVER_STOPS_AT");
+
+	if (at && !strcmp(at, state_name(state)))
+		raise(SIGSTOP);
+}
+
 bool move_set(struct move *m, enum move_state state)
 {
 	if (m->journal.state == state)
@@ -114,6 +123,7 @@ bool move_set(struct move *m, enum move_state state)
 				  strerror(errno));
 	note("%s: %s%s%s", m->name, state_name(state), *m->reason ? ": " : "",
 	     m->reason);
+	stop_for_test(state);
 	return true;
 }
 
@@ -128,8 +138,8 @@ static void errors_of(const struct move *m, char *path, size_t bytes)
 bool move_drive(struct move *m, const char *verb, const char *arg,
 		json_t *input, json_t **output)
 {
-	char *const argv[] = { RUNTIME, "driver", (char *)m->name, (char *)verb,
-			       (char *)arg, NULL };
+	char *const argv[] = { RUNTIME,	     "driver",	  (char *)m->name,
+			       (char *)verb, (char *)arg, NULL };
 	char errors[JOURNAL_PATH + 32];
 
 	errors_of(m, errors, sizeof(errors));
@@ -151,15 +161,17 @@ bool move_runs(struct move *m)
 
 bool move_open_doors(struct move *m, const char *verb, const char *arg)
 {
-	char *const argv[] = { RUNTIME, "driver",  (char *)m->name, (char *)verb,
-			       m->images, (char *)arg, NULL };
+	char *const argv[] = { RUNTIME,	     "driver",	(char *)m->name,
+			       (char *)verb, m->images, (char *)arg,
+			       NULL };
 
 	return doors_open(&m->doors, m->journal.folder, argv, NULL) ||
 	       move_fails(m, "%s: %s", RUNTIME, strerror(errno));
 }
 
 /* what has become of a program at one end of a stream, and of the stream */
-static bool is_whole(struct move *m, struct run *r, const char *errors, bool sent)
+static bool is_whole(struct move *m, struct run *r, const char *errors,
+		     bool sent)
 {
 	int status = 0;
 	bool ended = run_wait(r, CLEAN_MS, &status);

@@ -10,14 +10,14 @@
 #include "talk.h"
 
 enum {
-	READY_MS = 120000,  /* in which an end has made ready for a move */
-	WORK_MS = 600000,   /* in which CRIU has done its work */
-	CLEAN_MS = 120000,  /* in which it has cleaned up */
-	AGAIN_MS = 1000,    /* after which the other end is asked once more */
+	READY_MS = 120000, /* in which an end has made ready for a move */
+	WORK_MS = 600000,  /* in which CRIU has done its work */
+	CLEAN_MS = 120000, /* in which it has cleaned up */
+	AGAIN_MS = 1000,   /* after which the other end is asked once more */
 };
 
 struct move {
-	const char *name; /* of the container */
+	const char *name;  /* of the container */
 	const char *other; /* the host at the other end */
 	struct journal journal;
 	struct talk peer; /* the connection to it */
@@ -77,7 +77,8 @@ void move_ask(struct move *m);
 
 /* both ends; the move is that of an object that asks for it */
 void source_run(struct talk *asker, const json_t *asked);
-void source_check(struct talk *asker, const json_t *asked); /* and nothing is done */
+void source_check(struct talk *asker,
+		  const json_t *asked); /* and nothing is done */
 void target_run(struct talk *asker, const json_t *asked, const char *from);
 
 /* Would it come here? */

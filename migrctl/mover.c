@@ -161,9 +161,9 @@ static void do_outcome(struct caller *c, const json_t *asked)
 		answer = state_answer(j.role, j.state);
 		journal_close(&j);
 	}
-	talk_say(&c->talk, json_pack("{sbssss}", "ok", 1, "answer",
-				     answer_name(answer), "boot",
-				     journal_boot()));
+	talk_say(&c->talk,
+		 json_pack("{sbssss}", "ok", 1, "answer", answer_name(answer),
+			   "boot", journal_boot()));
 }
 
 static void do_forget(struct caller *c, const json_t *asked)

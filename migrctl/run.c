@@ -169,8 +169,8 @@ static char *take(int fd)
 static json_t *parse(char *text)
 {
 	json_error_t error;
-	json_t *o = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error)
-			 : NULL;
+	json_t *o =
+		text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
 
 	free(text);
 	if (json_is_object(o))

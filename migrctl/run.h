@@ -19,9 +19,10 @@ struct run {
 };
 
 enum run_how {
-	RUN_IN = 1,	  /* with run.in as its standard input, or there is none */
-	RUN_OUT = 2,	  /* the same with its output */
-	RUN_DETACHED = 4, /* it goes on when this program is killed, or a terminal says so */
+	RUN_IN = 1,  /* with run.in as its standard input, or there is none */
+	RUN_OUT = 2, /* the same with its output */
+	RUN_DETACHED =
+		4, /* it goes on when this program is killed, or a terminal says so */
 };
 
 /**

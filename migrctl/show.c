@@ -35,7 +35,7 @@ void show_list(const json_t *said)
 	const json_t *o;
 	size_t i;
 
-	json_array_foreach(json_object_get(said, "containers"), i, o) {
+	json_array_foreach (json_object_get(said, "containers"), i, o) {
 		if (number(o, "pid"))
 			printf("%-14s runs, pid %lld\n", text(o, "name"),
 			       number(o, "pid"));
@@ -49,7 +49,7 @@ void show_status(const json_t *said)
 	const json_t *o;
 	size_t i;
 
-	json_array_foreach(json_object_get(said, "moves"), i, o)
+	json_array_foreach (json_object_get(said, "moves"), i, o)
 		printf("%-14s %s %s: %s%s%s%s\n", text(o, "name"),
 		       !strcmp(text(o, "role"), "source") ? "to" : "from",
 		       text(o, "peer"), text(o, "state"),
@@ -66,7 +66,7 @@ void show_log(const json_t *said)
 	time_t at;
 	size_t i;
 
-	json_array_foreach(json_object_get(said, "moves"), i, o) {
+	json_array_foreach (json_object_get(said, "moves"), i, o) {
 		at = (time_t)number(o, "time");
 		strftime(when, sizeof(when), "%F %T", localtime(&at));
 		printf("%s %s %s to %s: runs on %s%s%s\n", when,
@@ -91,7 +91,7 @@ static void show_timing(const json_t *marks)
 	const json_t *o;
 	size_t i;
 
-	json_array_foreach(marks, i, o)
+	json_array_foreach (marks, i, o)
 		printf("  %-10s %8.0f ms\n", text(o, "phase"),
 		       json_real_value(json_object_get(o, "ms")));
 }

@@ -22,9 +22,9 @@ struct source {
 	struct move m;
 	struct talk *asker; /* may be gone: the move goes on */
 	struct timing timing;
-	json_t *about;	/* what the runtime has said */
-	int rounds;	/* that are wanted: ROUNDS_AUTO, or a number */
-	int made;	/* so many were */
+	json_t *about; /* what the runtime has said */
+	int rounds;    /* that are wanted: ROUNDS_AUTO, or a number */
+	int made;      /* so many were */
 	bool has_left_rdma;
 };
 
@@ -194,8 +194,8 @@ static bool stop(struct source *s)
 static bool send_all(struct source *s)
 {
 	s->has_left_rdma = true;
-	if (!move_drive(&s->m, "leave", NULL, NULL, NULL) ||
-	    !give_folders(s) || !give_image(s, "image"))
+	if (!move_drive(&s->m, "leave", NULL, NULL, NULL) || !give_folders(s) ||
+	    !give_image(s, "image"))
 		return false;
 	timing_mark(&s->timing, "transfer");
 	return true;
@@ -217,7 +217,7 @@ static bool freeze(struct source *s, const char *word)
 	struct move *m = &s->m;
 	FILE *f;
 	int fd, pid = (int)json_integer_value(
-			    json_object_get(m->journal.record, "pid"));
+			json_object_get(m->journal.record, "pid"));
 	bool done;
 
 	snprintf(line, sizeof(line), "/proc/%d/cgroup", pid);
@@ -234,8 +234,8 @@ static bool freeze(struct source *s, const char *word)
 	done = fd >= 0 && write(fd, word, 1) == 1;
 	if (fd >= 0)
 		close(fd);
-	return done || move_fails(m, "%s cannot be held: %s", m->name,
-				  strerror(errno));
+	return done ||
+	       move_fails(m, "%s cannot be held: %s", m->name, strerror(errno));
 }
 
 /* ---- its ends -------------------------------------------------------------- */
@@ -250,7 +250,8 @@ static void roll_back(struct source *s)
 	memcpy(why, m->reason, sizeof(why));
 	talk_never_ends();
 	/* The other end has its address back, and drops what it has, before this one has it. */
-	if (m->peer.fd >= 0 && talk_say(&m->peer, json_pack("{ss}", "do", "drop")))
+	if (m->peer.fd >= 0 &&
+	    talk_say(&m->peer, json_pack("{ss}", "do", "drop")))
 		json_decref(talk_answered(&m->peer, CLEAN_MS));
 	doors_tell(&m->doors, "stop");
 	if (!doors_end(&m->doors, CLEAN_MS))
@@ -340,13 +341,16 @@ static bool describe(struct source *s)
 	if (!move_drive(m, "describe", NULL, NULL, &s->about))
 		return false;
 	if (record) {
-		json_object_set(record, "pid", json_object_get(s->about, "pid"));
+		json_object_set(record, "pid",
+				json_object_get(s->about, "pid"));
 		json_object_set(record, "rdma",
-				json_object_get(json_object_get(s->about, "spec"),
+				json_object_get(json_object_get(s->about,
+								"spec"),
 						"rdma"));
 	}
 	if (strcmp(text(s->about, "by"), "protocol") != 0)
-		return move_fails(m, "%s moves by the layer: migr-ctr move %s %s",
+		return move_fails(m,
+				  "%s moves by the layer: migr-ctr move %s %s",
 				  m->name, m->name, m->other);
 	return checks_here(m, s->about);
 }
@@ -430,7 +434,8 @@ void source_run(struct talk *asker, const json_t *asked)
 	journal_make_id(id);
 	talk_hold_signals();
 	if (!move_is_name(m->name) || !*m->other || s.rounds < 0)
-		move_fails(m, "'%s' cannot be moved to '%s'", m->name, m->other);
+		move_fails(m, "'%s' cannot be moved to '%s'", m->name,
+			   m->other);
 	else if (move_lock(m) &&
 		 move_begin(m, MOVE_SOURCE,
 			    json_pack("{ssssss}", "id", id, "name", m->name,

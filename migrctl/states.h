@@ -21,13 +21,13 @@ enum move_state {
 	MOVE_PREPARING, /* both ends make ready */
 	MOVE_COPYING,	/* what is sent while it runs */
 	MOVE_STOPPING,	/* source: it is dumped */
-	MOVE_HELD,	/* source: it is dumped, stopped, and can still run on */
-	MOVE_READY,	/* target: it is restored, and waits */
-	MOVE_GRANTED,	/* the target may run it; the source keeps it, stopped */
-	MOVE_LEFT,	/* source: it runs there, and is gone here */
-	MOVE_BACK,	/* source: it runs on here */
-	MOVE_RUNNING,	/* target: it runs here */
-	MOVE_DROPPED,	/* target: nothing is here */
+	MOVE_HELD,    /* source: it is dumped, stopped, and can still run on */
+	MOVE_READY,   /* target: it is restored, and waits */
+	MOVE_GRANTED, /* the target may run it; the source keeps it, stopped */
+	MOVE_LEFT,    /* source: it runs there, and is gone here */
+	MOVE_BACK,    /* source: it runs on here */
+	MOVE_RUNNING, /* target: it runs here */
+	MOVE_DROPPED, /* target: nothing is here */
 	MOVE_STATES,
 };
 

@@ -128,7 +128,7 @@ bool talk_say(struct talk *t, json_t *o)
 {
 	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	bool sent = text ? put(t, text, strlen(text), MSG_MORE) &&
-				   put(t, "\n", 1, 0)
+				    put(t, "\n", 1, 0)
 			 : fails(t, "no memory");
 
 	free(text);

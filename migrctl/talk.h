@@ -29,7 +29,7 @@ struct talk {
 /* What waits is to be interrupted by them. They are held back otherwise. */
 void talk_hold_signals(void);
 bool talk_is_ended(void);
-void talk_end(void);	   /* as if one had come */
+void talk_end(void);	    /* as if one had come */
 void talk_never_ends(void); /* from now on they mean nothing */
 
 /* for what poll(2) says: false and ETIMEDOUT, or EINTR if all is to end. -1 is for ever */

@@ -82,12 +82,12 @@ static void drop(struct move *m)
 	move_set(m, MOVE_DROPPED);
 }
 
-/* It is this host's now. Whatever has ended: does it run? */
+/* It is this host's now, even if it has ended by itself since. */
 static void arrive(struct move *m)
 {
 	if (!doors_end(&m->doors, WORK_MS))
 		note("%s: runc does not come to its end", m->name);
-	if (!move_runs(m)) {
+	if (!doors_succeeded(&m->doors) && !move_runs(m)) {
 		move_fails(m, "%s could not be resumed here", m->name);
 		drop(m);
 		return;

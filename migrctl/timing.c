@@ -31,9 +31,10 @@ json_t *timing_told(const struct timing *t)
 	double from = t->begun;
 
 	for (int i = 0; i < t->n; i++) {
-		json_array_append_new(
-			all, json_pack("{sssf}", "phase", t->marks[i].phase,
-				       "ms", (t->marks[i].at - from) * 1000));
+		json_array_append_new(all, json_pack("{sssf}", "phase",
+						     t->marks[i].phase, "ms",
+						     (t->marks[i].at - from) *
+							     1000));
 		from = t->marks[i].at;
 	}
 	return all;

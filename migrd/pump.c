@@ -49,8 +49,8 @@ static bool drain(struct buffer *b, struct conn *c)
 /* what has come from the connection, to the socket */
 static bool pass(struct conn *c, int fd)
 {
-	ssize_t n = send(fd, c->buf + c->at, c->len,
-			 MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n =
+		send(fd, c->buf + c->at, c->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		snprintf(c->reason, sizeof(c->reason), "%s", strerror(errno));

@@ -178,9 +178,10 @@ static bool do_mover(const struct session *s, struct conn *c, bool *goes_on)
 	int fd = s->mover ? dial_path(s->mover) : -1;
 
 	if (fd < 0) {
-		*goes_on = answer_refuse(
-			c, ENXIO, "nothing moves containers here: %s",
-			s->mover ? strerror(errno) : "migrd has no -m");
+		*goes_on = answer_refuse(c, ENXIO,
+					 "nothing moves containers here: %s",
+					 s->mover ? strerror(errno)
+						  : "migrd has no -m");
 		return false;
 	}
 	tls_peer(c->ssl, name, sizeof(name));
@@ -203,6 +204,10 @@ static bool obey(const struct session *s, struct conn *c, char *line,
 	*goes_on = true;
 	if (!strcmp(line, "mover"))
 		return do_mover(s, c, goes_on);
+	if (tls_is_operator(c->ssl)) {
+		*goes_on = answer_refuse(c, EPERM, "that is for hosts only");
+		return false;
+	}
 	if (!strcmp(line, "processes")) {
 		*goes_on = do_processes(s, c, NULL);
 		return false;

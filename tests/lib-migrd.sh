@@ -28,7 +28,7 @@ daemon()
 	daemons+=("$1")
 	on "$1" "mkdir -p /run/migrrdma /run/migrd
 		setsid env $migrd_env migrd -k $keys/$1.key -c $keys/$1.crt -a $keys/ca.crt \
-			-s /run/migrd/sock /run/migrrdma '/var/lib/migr-ctr/*/run/migrrdma' \
+			-s /run/migrd/sock -m /run/migrctl/sock /run/migrrdma '/var/lib/migr-ctr/*/run/migrrdma' \
 			</dev/null >>/run/migrd.log 2>&1 &"
 	poll_until 20 listening "$1" 18620
 }

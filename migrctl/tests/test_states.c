@@ -153,8 +153,8 @@ static bool t_asks(struct world *w)
 
 	if (!w->t_lives || w->connected)
 		return false;
-	set_t(w, state_after(MOVE_TARGET, w->t,
-			     state_answer(MOVE_SOURCE, w->s)));
+	set_t(w,
+	      state_after(MOVE_TARGET, w->t, state_answer(MOVE_SOURCE, w->s)));
 	return w->t != before;
 }
 

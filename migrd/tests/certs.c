@@ -42,6 +42,11 @@ static X509 *begin(EVP_PKEY *key, const char *cn, X509_NAME *issuer, int days)
 	MUST(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
 					(const unsigned char *)cn, -1, -1,
 					0) == 1);
+	/* the one name that is no host's */
+	MUST(strcmp(cn, "admin") != 0 ||
+	     X509_NAME_add_entry_by_txt(name, "OU", MBSTRING_ASC,
+					(const unsigned char *)"operator", -1,
+					-1, 0) == 1);
 	MUST(X509_set_issuer_name(cert, issuer ? issuer : name) == 1);
 	return cert;
 }

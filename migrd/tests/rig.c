@@ -32,6 +32,7 @@ void rig_begin(void)
 	ca = ca_new(dir, "ca");
 	cert_new(&ca, dir, "n1", "n1", 1, "serverAuth,clientAuth");
 	cert_new(&ca, dir, "n2", "n2", 1, "serverAuth,clientAuth");
+	cert_new(&ca, dir, "admin", "admin", 1, "clientAuth");
 	ca_free(&ca);
 }
 
@@ -71,9 +72,11 @@ static void become_daemon(const char *name, const char *address,
 {
 	char log[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
 	char key[PATH_MAX], cert[PATH_MAX], ca[PATH_MAX], meet[PATH_MAX];
+	char mover[PATH_MAX];
 	int fd;
 
 	snprintf(meet, sizeof(meet), "%s/%s.meet", dir, name);
+	snprintf(mover, sizeof(mover), "%s/%s.mover", dir, name);
 	snprintf(log, sizeof(log), "%s/%s", dir, log_name);
 	snprintf(key, sizeof(key), "%s/%s.key", dir, name);
 	snprintf(cert, sizeof(cert), "%s/%s.crt", dir, name);
@@ -84,7 +87,7 @@ static void become_daemon(const char *name, const char *address,
 	MUST(fd >= 0 && dup2(fd, 2) == 2);
 	MUST(!chdir(dir));
 	execl(MIGRD, "migrd", "-k", key, "-c", cert, "-a", ca, "-l", address,
-	      "-p", port, "-s", meet, a, b, NULL);
+	      "-p", port, "-s", meet, "-m", mover, a, b, NULL);
 	_exit(127);
 }
 

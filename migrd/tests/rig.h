@@ -21,11 +21,15 @@ enum {
 	ANSWER_ROOM = 17 << 20
 };
 
-/* MIGRD and the folder; certificates "n1", "n2", ... are made, with their CA "ca" */
+/* MIGRD and the folder; certificates "n1", "n2", ... and "admin" (of
+ * who moves containers) are made, with their CA "ca"
+ */
 void rig_begin(void);
 void rig_end(void);
 
-/* patterns of folders; with DIR/ before each. Meetings are at DIR/n2.meet, DIR/n1.meet. */
+/* patterns of folders; with DIR/ before each. Meetings are at DIR/n2.meet, DIR/n1.meet; migr-mover
+ * is at DIR/n2.mover.
+ */
 void daemon_start(const char *first, const char *second);
 /* another one at another address, and it cannot: its exit code */
 int daemon_fails(const char *first);

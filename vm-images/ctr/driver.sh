@@ -57,7 +57,7 @@ behind_door() # COMMAND...
 	echo begins >&9
 	export MIGR_CTR_LINK=$veth MIGR_CTR_HOLD=1 PATH=$door_path:$PATH
 	"$@" 9>&- || rc=$?
-	echo "runc $rc" >&9
+	echo $rc >"$MIGR_CTR_DOOR/runc" # for who comes later, too
 }
 
 # A round of its memory, while it runs; each has the one before as its parent.

@@ -1,0 +1,30 @@
+# shellcheck shell=bash disable=SC2154 # keys, of lib-migrd.sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# For tests with migr-mover on nodes: sourced after lib-migrd.sh. It ends when the test does.
+
+movers=()
+
+# mover NODE [NAME=VALUE]: and it answers
+mover()
+{
+	movers+=("$1")
+	on "$1" "setsid env ${2-} migr-mover -k $keys/$1.key -c $keys/$1.crt -a $keys/ca.crt \
+		</dev/null >>/run/mover.log 2>&1 &"
+	poll_until 20 ask "$1" 'migrctl status'
+}
+
+movers_end() # NODE...
+{
+	local n
+
+	for n in "$@"; do
+		# shellcheck disable=SC2016 # there
+		ask "$n" 'pkill -KILL -x migr-mover
+			umount /run/migrctl/moves/*/images 2>/dev/null
+			rm -rf --one-file-system /run/migrctl' || true
+	done
+}
+
+movers_all_end() { [ ${#movers[@]} = 0 ] || movers_end "${movers[@]}"; }
+at_end movers_all_end
