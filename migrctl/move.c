@@ -56,6 +56,7 @@ bool move_lock(struct move *m)
 		close(fd);
 		return move_fails(m, "%s: another command is at work", m->name);
 	}
+	m->lock = fd;
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv("MIGR_CTR_LOCK", number, 1);
 	return true;
@@ -103,6 +104,9 @@ void move_end(struct move *m)
 	}
 	doors_close(&m->doors);
 	talk_free(&m->peer);
+	if (m->lock > 0)
+		close(m->lock);
+	m->lock = 0;
 }
 
 /* A test that has something die in this state wants it to last. */
@@ -135,6 +139,19 @@ static void errors_of(const struct move *m, char *path, size_t bytes)
 		snprintf(path, bytes, "/run/migrctl/errors");
 }
 
+/* What a process has started that died may have the lock still, for as long as it works. */
+static bool wait_for_lock(struct move *m)
+{
+	if (!m->journal.record)
+		return true; /* the runtime has it for a moment */
+	for (int i = 0; !m->lock && !move_lock(m); i++) {
+		if (i == CLEAN_MS / AGAIN_MS)
+			return false;
+		talk_wait(-1, 0, AGAIN_MS);
+	}
+	return true;
+}
+
 bool move_drive(struct move *m, const char *verb, const char *arg,
 		json_t *input, json_t **output)
 {
@@ -144,6 +161,8 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 
 	errors_of(m, errors, sizeof(errors));
 	unlink(errors);
+	if (!wait_for_lock(m))
+		return false;
 	return run_json(argv, errors, input, output, m->reason,
 			sizeof(m->reason));
 }

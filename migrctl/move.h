@@ -23,6 +23,7 @@ struct move {
 	struct talk peer; /* the connection to it */
 	struct doors doors;
 	char images[JOURNAL_PATH + 16];
+	int lock;	  /* of the container; 0: it is not ours */
 	char reason[512]; /* why it has failed */
 	uint64_t bytes;	  /* that have been sent, or taken */
 };
@@ -46,7 +47,7 @@ bool move_begin(struct move *m, enum move_role role, json_t *record);
 /* the same for a move that has lost its process */
 bool move_go_on(struct move *m);
 
-/* Nothing is left but the journal. */
+/* Nothing is left but the journal, and others may work on the container. */
 void move_end(struct move *m);
 
 /* so far, with the reason if there is one; what cannot be written down is the reason then */
@@ -87,5 +88,8 @@ void target_would(struct talk *asker, const json_t *asked);
 /* what is left of one whose process has died, to its end */
 void source_recover(struct move *m);
 void target_recover(struct move *m);
+
+/* One that is over here: tell the other end, which may be out of reach for a while. */
+void source_forget(struct move *m);
 
 #endif

@@ -298,6 +298,10 @@ static void go_on(const char *id)
 	talk_hold_signals();
 	if (!journal_open(&m.journal, id) || !move_go_on(&m))
 		return;
+	if (state_is_last(m.journal.state)) {
+		source_forget(&m);
+		return;
+	}
 	note("%s: its process has died in the state %s", m.name,
 	     state_name(m.journal.state));
 	if (m.journal.role == MOVE_SOURCE)
@@ -309,7 +313,9 @@ static void go_on(const char *id)
 static void look_at(struct journal *j, void *arg)
 {
 	(void)arg;
-	if (state_is_last(j->state) || journal_holder(j) || !becomes_child())
+	/* the source of one that is over has to tell the target so */
+	if ((state_is_last(j->state) && j->role == MOVE_TARGET) ||
+	    journal_holder(j) || !becomes_child())
 		return;
 	go_on(journal_text(j, "id"));
 	exit(0);

@@ -18,6 +18,10 @@
 #include "rounds.h"
 #include "timing.h"
 
+enum {
+	FORGET_TIMES = 60,
+};
+
 struct source {
 	struct move m;
 	struct talk *asker; /* may be gone: the move goes on */
@@ -403,22 +407,33 @@ static bool forgotten(struct move *m)
 	return o;
 }
 
+void source_forget(struct move *m)
+{
+	/* who was never met has nothing to forget */
+	bool is = !*journal_text(&m->journal, "peer_boot");
+
+	for (int i = 0; i < FORGET_TIMES && !is; i++) {
+		is = forgotten(m);
+		if (!is)
+			talk_wait(-1, 0, AGAIN_MS);
+	}
+	if (is)
+		journal_remove(&m->journal);
+	else
+		journal_close(&m->journal);
+}
+
 static void finish(struct source *s)
 {
-	struct move *m = &s->m;
 	json_t *told = result(s);
 
 	history_add(told);
 	if (s->asker)
 		talk_say(s->asker, json_incref(told));
 	json_decref(told);
-	move_end(m);
-	/* who was never met has nothing to forget */
-	if (!*journal_text(&m->journal, "peer_boot") || forgotten(m))
-		journal_remove(&m->journal);
-	else
-		journal_close(&m->journal);
 	json_decref(s->about);
+	move_end(&s->m);
+	source_forget(&s->m);
 }
 
 void source_run(struct talk *asker, const json_t *asked)
@@ -455,7 +470,6 @@ void source_recover(struct move *m)
 	char why[] = "its process has died";
 
 	talk_never_ends();
-	move_lock(&s.m);
 	doors_reopen(&s.m.doors, s.m.journal.folder);
 	if (s.m.journal.state == MOVE_GRANTED) {
 		decide(&s);

@@ -205,7 +205,6 @@ void target_would(struct talk *asker, const json_t *asked)
 void target_recover(struct move *m)
 {
 	talk_never_ends();
-	move_lock(m);
 	doors_reopen(&m->doors, m->journal.folder);
 	if (m->journal.state == MOVE_GRANTED) {
 		arrive(m);
