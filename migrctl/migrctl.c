@@ -138,7 +138,7 @@ static int outcome(const struct options *o, const json_t *said)
 
 	if (o->json)
 		print(said);
-	else
+	else if (json_object_get(said, "runs_on"))
 		show_moved(said, o->timing);
 	if (json_is_true(json_object_get(said, "ok")))
 		return DONE;

@@ -8,10 +8,10 @@
 /* What others have said is not for a terminal as it is. */
 static const char *text(const json_t *o, const char *key)
 {
-	static char clean[4][512];
+	static char clean[8][512];
 	static int next;
 	const char *t = json_string_value(json_object_get(o, key));
-	char *c = clean[next = (next + 1) % 4];
+	char *c = clean[next = (next + 1) % 8];
 
 	snprintf(c, sizeof(clean[0]), "%s", t ? t : "");
 	for (char *at = c; *at; at++)

@@ -186,7 +186,7 @@ static bool stop(struct source *s)
 
 	if (!move_set(m, MOVE_STOPPING))
 		return false;
-	timing_mark(&s->timing, "stop");
+	timing_mark(&s->timing, "prepare");
 	doors_tell(&m->doors, "dump");
 	if (!doors_said(&m->doors, "held", WORK_MS))
 		return move_fails(m, "%s cannot be dumped%s", m->name,
@@ -448,9 +448,10 @@ void source_run(struct talk *asker, const json_t *asked)
 	timing_begin(&s.timing);
 	journal_make_id(id);
 	talk_hold_signals();
-	if (!move_is_name(m->name) || !*m->other || s.rounds < 0)
-		move_fails(m, "'%s' cannot be moved to '%s'", m->name,
-			   m->other);
+	if (!move_is_name(m->name))
+		move_fails(m, "'%.32s' is no name of a container", m->name);
+	else if (!*m->other || s.rounds < 0)
+		move_fails(m, "that is no host, or no number of rounds");
 	else if (move_lock(m) &&
 		 move_begin(m, MOVE_SOURCE,
 			    json_pack("{ssssss}", "id", id, "name", m->name,
