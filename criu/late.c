@@ -205,7 +205,7 @@ static int pass_gate(void)
 	if (passed || !folder || !getenv("MIGR_CTR_HOLD"))
 		return 0;
 	rp_info("waits for word to go on");
-	if (!gate_wait(folder, "restored", "resume", true)) {
+	if (!gate_wait(folder, "restored", "resume", true, -1)) {
 		rp_err("the move was given up");
 		return -ECANCELED;
 	}

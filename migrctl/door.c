@@ -165,8 +165,9 @@ static void tell_runc(struct door *d, const struct rpc_message *m)
  */
 static bool may_leave(struct door *d)
 {
-	d->is_answered = gate_wait(d->folder, "held", "leave", false) &&
-			 rpc_acknowledge(d->criu, true);
+	d->is_answered =
+		gate_wait(d->folder, "held", "leave", false, d->criu) &&
+		rpc_acknowledge(d->criu, true);
 	return d->is_answered;
 }
 

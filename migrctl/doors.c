@@ -56,33 +56,28 @@ static void close_all(int go, int says)
 		close(says);
 }
 
-bool doors_open(struct doors *d, const char *folder, char *const argv[],
-		char *const env[])
+bool doors_open(struct doors *d, const char *folder, char *const argv[])
 {
-	char errors[JOURNAL_PATH + 32], door[JOURNAL_PATH + 32];
-	char *all[8] = { door };
-	int writer = -1;
-	struct run r = { 0 };
+	char complaints[JOURNAL_PATH + 32], door[JOURNAL_PATH + 32];
+	char *env[] = { door, NULL };
+	struct run r = { .out = -1 };
+	bool started = false;
 
 	*d = (struct doors){ .folder = folder, .go = -1, .says = -1 };
-	snprintf(errors, sizeof(errors), "%s/errors", folder);
+	snprintf(complaints, sizeof(complaints), "%s/complaints", folder);
 	snprintf(door, sizeof(door), "MIGR_CTR_DOOR=%s", folder);
-	for (size_t i = 1; env && *env && i < 7; i++)
-		all[i] = *env++;
-	if (make(d, "go") && make(d, "says") && open_pipes(d, &writer))
-		run_start(&r, argv, all, errors, RUN_DETACHED);
-	d->runc = r.pid;
-	/* the program opens it for itself; until then it has no end */
-	if (d->runc && !doors_said(d, "begins", 30000)) {
-		waitpid(d->runc, NULL, WNOHANG);
-		doors_close(d);
-	}
-	if (writer >= 0)
+	if (make(d, "go") && make(d, "says") && open_pipes(d, &r.out)) {
+		int writer = r.out;
+
+		/* it has that from the first moment on, so that its end is one */
+		started = run_start(&r, argv, env, complaints,
+				    RUN_DETACHED | RUN_TO);
 		close(writer);
-	if (d->runc)
-		return true;
-	doors_close(d);
-	return false;
+	}
+	d->runc = r.pid;
+	if (!started)
+		doors_close(d);
+	return started;
 }
 
 bool doors_reopen(struct doors *d, const char *folder)
@@ -144,6 +139,21 @@ bool doors_said(struct doors *d, const char *line, int ms)
 	d->len -= bytes + 1;
 	memmove(d->said, end + 1, d->len);
 	return is;
+}
+
+bool doors_broken(const struct doors *d)
+{
+	struct pollfd p = { .fd = d->says, .events = POLLIN };
+
+	return d->says < 0 || d->len || poll(&p, 1, 0) != 0;
+}
+
+void doors_reason(const struct doors *d, char *reason, size_t bytes)
+{
+	char path[JOURNAL_PATH + 32];
+
+	snprintf(path, sizeof(path), "%s/complaints", d->folder);
+	run_reason(path, 0, reason, bytes);
 }
 
 bool doors_end(struct doors *d, int ms)

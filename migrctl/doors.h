@@ -21,11 +21,10 @@ struct doors {
 
 /**
  * doors_open - start a program that ends as runc
- * @argv: it has the folder as MIGR_CTR_DOOR, and appends to its file "errors"
- * @env: or NULL
+ * @argv: it has the folder as MIGR_CTR_DOOR; what it writes is said, and what it complains of is
+ * in the file "complaints"
  */
-bool doors_open(struct doors *d, const char *folder, char *const argv[],
-		char *const env[]);
+bool doors_open(struct doors *d, const char *folder, char *const argv[]);
 
 /* the same with one that was opened by a process that is dead */
 bool doors_reopen(struct doors *d, const char *folder);
@@ -34,6 +33,12 @@ void doors_tell(struct doors *d, const char *word);
 
 /* Is this line what is said next? "": all who may say something have ended. */
 bool doors_said(struct doors *d, const char *line, int ms);
+
+/* Has somebody ended, or said something, though nothing was to be said? */
+bool doors_broken(const struct doors *d);
+
+/* what has been complained of */
+void doors_reason(const struct doors *d, char *reason, size_t bytes);
 
 /* until all have ended who may say something. False if that takes longer. */
 bool doors_end(struct doors *d, int ms);

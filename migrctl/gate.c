@@ -55,14 +55,21 @@ static bool tell(const char *folder, const char *what)
 	return told;
 }
 
-/* A word is one write of a few bytes, and so one read. 0: nobody is there; -1: nothing yet */
-static ssize_t hear(int go, char *word, size_t bytes)
+/*
+ * A word is one write of a few bytes, and so one read. 0: nobody is there; -1: nothing yet.
+ * (Somebody may have come to give one since poll() told of an end, and is waited for then.)
+ */
+static ssize_t hear(int go, int other, char *word, size_t bytes)
 {
-	struct pollfd p = { .fd = go, .events = POLLIN };
+	struct pollfd p[] = { { .fd = go, .events = POLLIN }, { .fd = other } };
 	ssize_t n;
 
-	if (poll(&p, 1, -1) < 0)
+	if (poll(p, 2, -1) < 0)
 		return -1;
+	if (p[1].revents) {
+		snprintf(word, bytes, "gone");
+		return 4;
+	}
 	n = read(go, word, bytes - 1);
 	if (n > 0)
 		word[n - 1] = 0; /* its end */
@@ -70,13 +77,13 @@ static ssize_t hear(int go, char *word, size_t bytes)
 }
 
 static bool is_decided(const char *folder, int go, const char *word,
-		       bool granted)
+		       bool granted, int other)
 {
 	char heard[32];
 	ssize_t n;
 
 	for (;;) {
-		n = hear(go, heard, sizeof(heard));
+		n = hear(go, other, heard, sizeof(heard));
 		if (n > 0)
 			return !strcmp(heard, word);
 		if (n < 0)
@@ -91,11 +98,11 @@ static bool is_decided(const char *folder, int go, const char *word,
 }
 
 bool gate_wait(const char *folder, const char *says, const char *word,
-	       bool granted)
+	       bool granted, int other)
 {
 	int go = open_go(folder);
 	bool goes_on = go >= 0 && tell(folder, says) &&
-		       is_decided(folder, go, word, granted);
+		       is_decided(folder, go, word, granted, other);
 
 	if (go >= 0)
 		close(go);

@@ -17,11 +17,12 @@
  * @granted: what it means that nobody is left to give a word, after the target was granted the
  *           container, as the file "state" says: true, that it may go on, or false, that
  *           somebody else will come, and is waited for
+ * @other: who is held, at the other end of a socket; -1: that is the caller
  *
- * Return: whether to go on: not if there is another word, or nobody left to give one, or it cannot
- * be waited for
+ * Return: whether to go on: not if there is another word, or nobody left to give one, or who is
+ * held has ended, or it cannot be waited for
  */
 bool gate_wait(const char *folder, const char *says, const char *word,
-	       bool granted);
+	       bool granted, int other);
 
 #endif

@@ -216,9 +216,10 @@ void journal_close(struct journal *j)
 
 void journal_remove(struct journal *j)
 {
-	static const char *const files[] = { "state",  "record", "new",
-					     "lock",   "go",	 "says",
-					     "errors", "fenced", "runc" };
+	static const char *const files[] = { "new",    "lock",	 "go",
+					     "says",   "errors", "complaints",
+					     "fenced", "runc",	 "record",
+					     "state" };
 	char path[JOURNAL_PATH + 32];
 	int err = errno;
 
@@ -229,6 +230,27 @@ void journal_remove(struct journal *j)
 	rmdir(j->folder);
 	errno = err;
 	journal_close(j);
+}
+
+/* What has no state is what is left of one that was being made, or removed. */
+void journal_sweep(void)
+{
+	DIR *d = opendir(journal_moves);
+	struct dirent *de;
+	struct journal j;
+
+	while (d && (de = readdir(d))) {
+		if (!journal_is_id(de->d_name))
+			continue;
+		if (journal_open(&j, de->d_name)) {
+			journal_close(&j);
+			continue;
+		}
+		folder_of(&j, de->d_name);
+		journal_remove(&j);
+	}
+	if (d)
+		closedir(d);
 }
 
 void journal_each(void (*f)(struct journal *j, void *arg), void *arg)

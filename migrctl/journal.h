@@ -71,6 +71,9 @@ const char *journal_text(const struct journal *j, const char *key);
 void journal_close(struct journal *j);
 void journal_remove(struct journal *j); /* and close it */
 
+/* Remove what is none, when nobody makes one: what somebody who died has left. */
+void journal_sweep(void);
+
 /* for all of them, in no order */
 void journal_each(void (*f)(struct journal *j, void *arg), void *arg);
 

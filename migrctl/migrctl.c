@@ -23,7 +23,9 @@ enum {
 	FAILED = 1, /* it was stopped, and runs on where it was */
 	USAGE = 2,
 	REFUSED = 3, /* it was not stopped */
-	DOUBT = 5,   /* nobody here knows where it runs */
+	NOT_WHOLE =
+		4, /* it runs there, but something is missing, or left here */
+	DOUBT = 5, /* nobody here knows where it runs */
 };
 
 struct options {
@@ -66,10 +68,10 @@ static json_t *ask(struct talk *t, const struct options *o, json_t *asked)
 	const char *where = o->on ? o->on : peer_self();
 	json_t *said = NULL;
 
-	if (reach(t, o) && talk_say(t, asked))
-		said = talk_answered(t, -1);
-	else
+	if (!reach(t, o))
 		json_decref(asked);
+	else if (talk_say(t, asked))
+		said = talk_answered(t, -1);
 	if (!said)
 		complain(where, t->reason);
 	return said;
@@ -140,8 +142,12 @@ static int outcome(const struct options *o, const json_t *said)
 		print(said);
 	else if (json_object_get(said, "runs_on"))
 		show_moved(said, o->timing);
-	if (json_is_true(json_object_get(said, "ok")))
-		return DONE;
+	if (json_is_true(json_object_get(said, "ok"))) {
+		why = json_string_value(json_object_get(said, "warning"));
+		if (why && !o->json)
+			complain("not all is as it should be", why);
+		return why ? NOT_WHOLE : DONE;
+	}
 	if (!o->json)
 		complain("not moved", why ? why : "nobody says why");
 	return json_is_true(json_object_get(said, "stopped")) ? FAILED
@@ -169,7 +175,7 @@ static int follow(struct talk *t, const struct options *o, const char *name)
 				show_phase(said);
 			json_decref(said);
 		} else if (talk_is_ended() && !asked) {
-			talk_never_ends();
+			talk_hold_signals(); /* once more, and it is left alone */
 			asked = true;
 			do_abort(o, name);
 		} else {
@@ -206,7 +212,10 @@ static int do_migrate(const struct options *o, const char *name)
 	int code;
 
 	talk_hold_signals();
-	if (reach(&t, o) && talk_say(&t, asked))
+	if (!reach(&t, o)) {
+		json_decref(asked);
+		code = complain(o->on ? o->on : peer_self(), t.reason);
+	} else if (talk_say(&t, asked))
 		code = follow(&t, o, name);
 	else
 		code = complain(o->on ? o->on : peer_self(), t.reason);

@@ -29,7 +29,22 @@ bool move_fails(struct move *m, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(m->reason, sizeof(m->reason), fmt, args);
 	va_end(args);
+	note_clean(m->reason); /* or it is no string of JSON */
+	m->by_doors = false;
 	return false;
+}
+
+bool move_fails_by_doors(struct move *m, const char *what)
+{
+	move_fails(m, "%s", what);
+	m->by_doors = true;
+	return false;
+}
+
+void move_warns(struct move *m)
+{
+	note("%s: %s", m->name, m->reason);
+	memcpy(m->warning, m->reason, sizeof(m->warning));
 }
 
 /* as migr-ctr has them: parts of paths, and of names of interfaces */
@@ -96,17 +111,39 @@ bool move_go_on(struct move *m)
 	return journal_take(&m->journal);
 }
 
+void move_drop_images(struct move *m)
+{
+	if (!m->images[0])
+		return;
+	umount2(m->images, MNT_DETACH);
+	rmdir(m->images);
+}
+
 void move_end(struct move *m)
 {
-	if (m->images[0]) {
-		umount2(m->images, MNT_DETACH);
-		rmdir(m->images);
-	}
+	move_drop_images(m);
 	doors_close(&m->doors);
 	talk_free(&m->peer);
 	if (m->lock > 0)
 		close(m->lock);
 	m->lock = 0;
+}
+
+void move_leave_doors(struct move *m, const char *word)
+{
+	char more[256];
+	size_t n = strlen(m->reason);
+
+	if (m->doors.says < 0)
+		return;
+	doors_tell(&m->doors, word);
+	while (!doors_end(&m->doors, WORK_MS))
+		note("%s: CRIU does not come to its end", m->name);
+	if (!m->by_doors)
+		return;
+	doors_reason(&m->doors, more, sizeof(more));
+	snprintf(m->reason + n, sizeof(m->reason) - n, ": %s", more);
+	m->by_doors = false;
 }
 
 /* A test that has something die in this state wants it to last. */
@@ -167,24 +204,13 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 			sizeof(m->reason));
 }
 
-bool move_runs(struct move *m)
-{
-	char reason[sizeof(m->reason)];
-	bool runs;
-
-	memcpy(reason, m->reason, sizeof(reason));
-	runs = move_drive(m, "runs", NULL, NULL, NULL);
-	memcpy(m->reason, reason, sizeof(reason));
-	return runs;
-}
-
 bool move_open_doors(struct move *m, const char *verb, const char *arg)
 {
 	char *const argv[] = { RUNTIME,	     "driver",	(char *)m->name,
 			       (char *)verb, m->images, (char *)arg,
 			       NULL };
 
-	return doors_open(&m->doors, m->journal.folder, argv, NULL) ||
+	return doors_open(&m->doors, m->journal.folder, argv) ||
 	       move_fails(m, "%s: %s", RUNTIME, strerror(errno));
 }
 
@@ -215,6 +241,11 @@ bool move_give(struct move *m, char *const argv[])
 	if (!run_start(&r, argv, NULL, errors, RUN_OUT))
 		return move_fails(m, "%s: %s", argv[0], strerror(errno));
 	sent = talk_give(&m->peer, r.out, &m->bytes);
+	if (!sent) {
+		/* who writes must not wait for a reader */
+		close(r.out);
+		r.out = -1;
+	}
 	return is_whole(m, &r, errors, sent);
 }
 
@@ -259,8 +290,8 @@ static enum move_answer ask_once(struct move *m)
 	if (said)
 		answer = answer_in(m, said);
 	else
-		move_fails(m, "%s does not say what has become of it: %s",
-			   m->other, t.reason);
+		move_fails(m, "%s does not say what has become of %s: %s",
+			   m->other, m->name, t.reason);
 	json_decref(said);
 	talk_free(&t);
 	return answer;
@@ -274,25 +305,24 @@ static bool is_fenced(const struct move *m)
 	return !unlink(path);
 }
 
-void move_ask(struct move *m)
+enum move_state move_ask(struct move *m)
 {
-	enum move_state state = m->journal.state, next = state;
-	enum move_answer answer, last = MOVE_ANSWERS;
+	enum move_state state = m->journal.state, next;
+	enum move_answer answer;
 
-	note("%s: %s: asks %s what has become of it", m->name,
-	     state_name(state), m->other);
-	for (;;) {
-		answer = is_fenced(m) ? ANSWER_FENCED : ask_once(m);
-		next = state_after(m->journal.role, state, answer);
-		if (answer != last)
-			note("%s: %s says: %s", m->name, m->other,
-			     answer_name(answer));
-		last = answer;
-		if (next != state && move_set(m, next))
-			return;
-		/* whoever is ready may still drop it by himself */
-		if (!talk_wait(-1, 0, AGAIN_MS) && errno == EINTR &&
-		    move_set(m, MOVE_DROPPED))
-			return;
-	}
+	answer = is_fenced(m) ? ANSWER_FENCED : ask_once(m);
+	next = state_after(m->journal.role, state, answer);
+	if (answer == ANSWER_DIED)
+		move_fails(
+			m,
+			"%s was started anew: if nothing of %s runs there or elsewhere, say so by migrctl recover %s --fenced %s",
+			m->other, m->name, m->name, m->other);
+	if (next != state ||
+	    !strcmp(m->reason, journal_text(&m->journal, "reason")))
+		return next;
+	note("%s: %s: %s", m->name, state_name(state), m->reason);
+	json_object_set_new(m->journal.record, "reason",
+			    json_string(m->reason));
+	journal_write(&m->journal);
+	return next;
 }

@@ -23,14 +23,22 @@ struct move {
 	struct talk peer; /* the connection to it */
 	struct doors doors;
 	char images[JOURNAL_PATH + 16];
-	int lock;	  /* of the container; 0: it is not ours */
-	char reason[512]; /* why it has failed */
-	uint64_t bytes;	  /* that have been sent, or taken */
+	int lock;	   /* of the container; 0: it is not ours */
+	char reason[512];  /* why it has failed */
+	char warning[512]; /* what is not as it should be, though it has not */
+	bool by_doors; /* the reason is that, and runc and CRIU know more of it */
+	uint64_t bytes; /* that have been sent, or taken */
 };
 
 /* false, and the reason is that */
 __attribute__((format(printf, 2, 3))) bool move_fails(struct move *m,
 						      const char *fmt, ...);
+
+/* the same, by runc or CRIU */
+bool move_fails_by_doors(struct move *m, const char *what);
+
+/* what was to be done to the end of a move, and was not, is a warning */
+void move_warns(struct move *m);
 
 bool move_is_name(const char *name);
 
@@ -47,8 +55,18 @@ bool move_begin(struct move *m, enum move_role role, json_t *record);
 /* the same for a move that has lost its process */
 bool move_go_on(struct move *m);
 
+/* The memory of the container, which was in images, is nowhere any more. */
+void move_drop_images(struct move *m);
+
 /* Nothing is left but the journal, and others may work on the container. */
 void move_end(struct move *m);
+
+/**
+ * move_leave_doors - say a last word, and wait until runc and CRIU have ended
+ *
+ * What they have complained of is added to the reason, if that was by them.
+ */
+void move_leave_doors(struct move *m, const char *word);
 
 /* so far, with the reason if there is one; what cannot be written down is the reason then */
 bool move_set(struct move *m, enum move_state state);
@@ -65,16 +83,17 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 /* migr-ctr driver NAME VERB IMAGES [ARG], which is behind doors from now on */
 bool move_open_doors(struct move *m, const char *verb, const char *arg);
 
-bool move_runs(struct move *m);
-
 /* a stream to the other end, or from there: what a program writes, or reads */
 bool move_give(struct move *m, char *const argv[]);
 bool move_take(struct move *m, char *const argv[]);
 
-/* What the other end says of the move, asked anew; and so often until that decides something,
- * or somebody has said that the host at the other end is fenced.
+/**
+ * move_ask - ask the other end what has become of the move
+ *
+ * Return: what that makes of it, or somebody's word that the other end is fenced; the same state
+ * as before if nothing, and then the record has the reason
  */
-void move_ask(struct move *m);
+enum move_state move_ask(struct move *m);
 
 /* both ends; the move is that of an object that asks for it */
 void source_run(struct talk *asker, const json_t *asked);

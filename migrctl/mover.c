@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "history.h"
@@ -25,6 +26,8 @@
 
 enum {
 	FIRST_MS = 10000, /* in which somebody says what he wants */
+	LOOK_MS =
+		1000, /* so often moves are looked for whose process has died */
 	MOST_TOLD = 1000,
 };
 
@@ -113,20 +116,45 @@ static bool find(struct caller *c, const json_t *asked, struct journal *j)
 	return false;
 }
 
+/*
+ * Until it is decided: it is over, and not granted to the other end, if it was the source's to
+ * decide, and still is.
+ */
+static bool is_aborted(const char *id)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	enum move_state last = MOVE_PREPARING;
+	struct journal j;
+
+	while (journal_open(&j, id)) {
+		last = j.state;
+		journal_close(&j);
+		if (last >= MOVE_GRANTED)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return last < MOVE_GRANTED || last == MOVE_BACK || last == MOVE_DROPPED;
+}
+
 static void do_abort(struct caller *c, const json_t *asked)
 {
+	char id[JOURNAL_ID + 1];
 	struct journal j;
 	pid_t pid;
 
 	if (!find(c, asked, &j))
 		return;
+	snprintf(id, sizeof(id), "%s", journal_text(&j, "id"));
 	pid = journal_holder(&j);
 	/* who has the lock cannot have ended, and be somebody else, in this moment only */
 	if (j.state == MOVE_GRANTED || pid <= 0 || kill(pid, SIGTERM))
 		talk_refuse(&c->talk, "%s cannot be aborted in the state %s",
 			    journal_text(&j, "name"), state_name(j.state));
-	else
+	else if (is_aborted(id))
 		talk_say(&c->talk, json_pack("{sb}", "ok", 1));
+	else
+		talk_refuse(&c->talk, "it was too late: %s is the other end's",
+			    text(asked, "name"));
 	journal_close(&j);
 }
 
@@ -171,8 +199,11 @@ static void do_forget(struct caller *c, const json_t *asked)
 	struct journal j;
 
 	if (journal_open(&j, text(asked, "id"))) {
-		if (!state_is_last(j.state)) {
-			talk_refuse(&c->talk, "that move is not over");
+		if (!state_is_last(j.state) || j.role != MOVE_TARGET ||
+		    journal_holder(&j) ||
+		    strcmp(journal_text(&j, "peer"), c->from) != 0) {
+			talk_refuse(&c->talk,
+				    "that move is not over, or not yours");
 			journal_close(&j);
 			return;
 		}
@@ -325,7 +356,6 @@ static void bury(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	journal_each(look_at, NULL);
 }
 
 static bool hold_signals(void)
@@ -353,9 +383,11 @@ static void run(void)
 			      { .fd = signalled, .events = POLLIN } };
 	struct signalfd_siginfo info;
 
-	bury();
+	journal_sweep();
 	for (;;) {
-		if (poll(p, 2, -1) < 0)
+		/* of a daemon before this one there may be some, too, that are no children */
+		journal_each(look_at, NULL);
+		if (poll(p, 2, LOOK_MS) < 0)
 			continue;
 		while (read(signalled, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo != SIGCHLD)

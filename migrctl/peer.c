@@ -73,7 +73,7 @@ static void pass_on(const char *host, int fd)
 }
 
 /* It is nobody's child, so that nobody has to wait for it; it ends with the connection. */
-static bool start(const char *host, int mine, int its)
+static bool start(const char *host, int its)
 {
 	pid_t pid = fork();
 	int status;
@@ -85,9 +85,12 @@ static bool start(const char *host, int mine, int its)
 	pid = fork();
 	if (pid)
 		_exit(pid < 0);
-	close(mine);
 	signal(SIGINT, SIG_IGN); /* a terminal's is not for it */
-	pass_on(host, its);
+	/* nor are locks and pipes of a move */
+	if (dup2(its, STDERR_FILENO + 1) < 0)
+		_exit(1);
+	close_range(STDERR_FILENO + 2, ~0U, 0);
+	pass_on(host, STDERR_FILENO + 1);
 	_exit(0);
 }
 
@@ -120,7 +123,7 @@ bool peer_dial(struct talk *t, const char *host, json_t **hello)
 		snprintf(t->reason, sizeof(t->reason), "%s", strerror(errno));
 		return false;
 	}
-	started = start(host, ends[0], ends[1]);
+	started = start(host, ends[1]);
 	close(ends[1]);
 	if (!talk_init(t, ends[0]) || !started) {
 		snprintf(t->reason, sizeof(t->reason), "%s", strerror(errno));

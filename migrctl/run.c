@@ -12,11 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "note.h"
 #include "talk.h"
 
 enum {
 	MOST_OUTPUT = 4 << 20,
-	LONG_MS = 120000,
+	LONG_MS = 600000,
 };
 
 static void end_with(int fd)
@@ -71,9 +72,12 @@ bool run_start(struct run *r, char *const argv[], char *const env[],
 	int log = open(errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	int in = -1, out = -1, err;
 
+	if (how & RUN_TO)
+		out = dup(r->out);
 	*r = (struct run){ .in = -1, .out = -1 };
 	if (log >= 0 && join(how & RUN_IN, true, &r->in, &in) &&
-	    join(how & RUN_OUT, false, &r->out, &out))
+	    (how & RUN_TO ? out >= 0
+			  : join(how & RUN_OUT, false, &r->out, &out)))
 		r->pid = fork();
 	else
 		r->pid = -1;
@@ -111,19 +115,22 @@ bool run_wait(struct run *r, int ms, int *status)
 void run_reason(const char *errors, int status, char *reason, size_t bytes)
 {
 	FILE *f = fopen(errors, "re");
-	char line[256];
+	bool is_ours = false;
+	char line[512];
 
 	if (WIFSIGNALED(status))
 		snprintf(reason, bytes, "signal %d", WTERMSIG(status));
 	else
 		snprintf(reason, bytes, "exit code %d", WEXITSTATUS(status));
-	while (f && fgets(line, sizeof(line), f)) {
+	while (f && !is_ours && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;
+		is_ours = strstr(line, "rdma:");
 		if (*line)
 			snprintf(reason, bytes, "%s", line);
 	}
 	if (f)
 		fclose(f);
+	note_clean(reason);
 }
 
 /* Neither is so long that it fills a pipe, or the other one is not there yet. */
@@ -196,6 +203,7 @@ bool run_json(char *const argv[], const char *errors, json_t *input,
 		free(text);
 		return false;
 	}
+	talk_is_deaf(true);
 	done = !text || (give(r.in, text) && give(r.in, "\n"));
 	free(text);
 	end_with(r.in);
@@ -204,10 +212,13 @@ bool run_json(char *const argv[], const char *errors, json_t *input,
 		*output = parse(take(r.out));
 	done = run_wait(&r, LONG_MS, &status) && !status &&
 	       (!output || *output);
+	talk_is_deaf(false);
 	if (!done) {
 		run_reason(errors, status, reason, bytes);
-		if (output)
+		if (output) {
 			json_decref(*output);
+			*output = NULL;
+		}
 	}
 	return done;
 }

@@ -21,8 +21,8 @@ struct run {
 enum run_how {
 	RUN_IN = 1,  /* with run.in as its standard input, or there is none */
 	RUN_OUT = 2, /* the same with its output */
-	RUN_DETACHED =
-		4, /* it goes on when this program is killed, or a terminal says so */
+	RUN_TO = 4,  /* run.out is given: its output, and stays the caller's */
+	RUN_DETACHED = 8, /* no signal of a terminal is for it */
 };
 
 /**
@@ -39,11 +39,11 @@ bool run_start(struct run *r, char *const argv[], char *const env[],
 /* false if all is to end, or in so many ms it has not ended, which it has then by SIGKILL */
 bool run_wait(struct run *r, int ms, int *status);
 
-/* what was last complained of, or what @status means */
+/* what was complained of: by our plug-in, or at last; or what @status means */
 void run_reason(const char *errors, int status, char *reason, size_t bytes);
 
 /**
- * run_json - run a program to its end
+ * run_json - run a program to its end, which must not be interrupted
  * @input: what it gets; given back; NULL: nothing
  * @output: the object that it tells; NULL: it tells nothing
  */

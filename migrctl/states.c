@@ -116,9 +116,8 @@ enum move_state state_after(enum move_role role, enum move_state state,
 			return MOVE_BACK;
 	}
 	if (role == MOVE_TARGET && state == MOVE_READY) {
-		/* the source's own has died with that host */
-		if (answer == ANSWER_GO || answer == ANSWER_DIED ||
-		    answer == ANSWER_FENCED)
+		/* nor does it tell whether it was back there before, or went elsewhere */
+		if (answer == ANSWER_GO || answer == ANSWER_FENCED)
 			return MOVE_GRANTED;
 		if (answer == ANSWER_DROP)
 			return MOVE_DROPPED;

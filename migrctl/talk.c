@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "note.h"
+
 enum {
 	SAY_MS = 30000,
 	FIRST_ROOM = 65536,
@@ -20,6 +22,7 @@ enum {
 
 static volatile sig_atomic_t ended;
 static sigset_t waiting; /* as it is while something waits */
+static bool is_deaf;
 
 static void on_signal(int signal)
 {
@@ -63,6 +66,11 @@ void talk_never_ends(void)
 	ended = 0;
 }
 
+void talk_is_deaf(bool deaf)
+{
+	is_deaf = deaf;
+}
+
 bool talk_wait(int fd, short events, int ms)
 {
 	const struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
@@ -70,8 +78,9 @@ bool talk_wait(int fd, short events, int ms)
 	int n = -1;
 
 	errno = EINTR;
-	if (!ended)
-		n = ppoll(&p, 1, ms < 0 ? NULL : &left, &waiting);
+	if (!ended || is_deaf)
+		n = ppoll(&p, 1, ms < 0 ? NULL : &left,
+			  is_deaf ? NULL : &waiting);
 	if (!n)
 		errno = ETIMEDOUT;
 	return n > 0;
@@ -95,6 +104,7 @@ void talk_free(struct talk *t)
 static bool fails(struct talk *t, const char *why)
 {
 	snprintf(t->reason, sizeof(t->reason), "%s", why);
+	note_clean(t->reason);
 	return false;
 }
 
@@ -138,13 +148,14 @@ bool talk_say(struct talk *t, json_t *o)
 
 bool talk_refuse(struct talk *t, const char *fmt, ...)
 {
+	char why[512];
 	va_list args;
-	json_t *why;
 
 	va_start(args, fmt);
-	why = json_vsprintf(fmt, args);
+	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	return talk_say(t, json_pack("{sbso}", "ok", 0, "error", why));
+	note_clean(why); /* or it is no string of JSON */
+	return talk_say(t, json_pack("{sbss}", "ok", 0, "error", why));
 }
 
 /* more of what was said */

@@ -31,6 +31,8 @@ void talk_hold_signals(void);
 bool talk_is_ended(void);
 void talk_end(void);	    /* as if one had come */
 void talk_never_ends(void); /* from now on they mean nothing */
+void talk_is_deaf(
+	bool deaf); /* what must not be interrupted waits: they come later */
 
 /* for what poll(2) says: false and ETIMEDOUT, or EINTR if all is to end. -1 is for ever */
 bool talk_wait(int fd, short events, int ms);

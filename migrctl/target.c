@@ -35,12 +35,27 @@ static void say_dropped(struct move *m)
 				     "error", m->reason));
 }
 
+/*
+ * Of a name that is somebody else's here nothing may be touched, not even to clean up. From
+ * then on it is this move's.
+ */
+static bool claim(struct move *m)
+{
+	json_t *record = m->journal.record;
+
+	return move_drive(m, "vacant", NULL, NULL, NULL) &&
+	       ((!json_object_set_new(record, "claimed", json_true()) &&
+		 journal_write(&m->journal)) ||
+		move_fails(m, "the journal of this move: %s", strerror(errno)));
+}
+
 static bool make(struct move *m, const json_t *spec)
 {
-	return move_drive(m, "make", NULL, json_incref((json_t *)spec), NULL) &&
+	return claim(m) &&
+	       move_drive(m, "make", NULL, json_incref((json_t *)spec), NULL) &&
 	       move_open_doors(m, "restore", NULL) &&
 	       (doors_said(&m->doors, "ready", READY_MS) ||
-		move_fails(m, "runc and CRIU do not start here"));
+		move_fails_by_doors(m, "runc and CRIU do not start here"));
 }
 
 static bool take(struct move *m, const json_t *asked)
@@ -61,47 +76,79 @@ static bool restore(struct move *m)
 		return false;
 	doors_tell(&m->doors, "restore");
 	return (doors_said(&m->doors, "restored", WORK_MS) ||
-		move_fails(m, "%s cannot be restored here", m->name)) &&
+		move_fails_by_doors(m, "CRIU cannot restore it here")) &&
 	       move_set(m, MOVE_READY) && say_ok(m);
 }
 
 /* ---- its ends -------------------------------------------------------------- */
 
+/* What cannot be removed is not dropped: the source would go on with it. */
 static void drop(struct move *m)
 {
+	bool claimed =
+		json_is_true(json_object_get(m->journal.record, "claimed"));
 	char why[sizeof(m->reason)];
 
-	memcpy(why, m->reason, sizeof(why));
 	talk_never_ends();
-	doors_tell(&m->doors, "stop");
-	if (!doors_end(&m->doors, CLEAN_MS))
-		note("%s: CRIU does not come to its end", m->name);
-	if (!move_drive(m, "unmake", NULL, NULL, NULL))
+	move_leave_doors(m, "stop");
+	memcpy(why, m->reason, sizeof(why));
+	while (claimed && !move_drive(m, "unmake", NULL, NULL, NULL)) {
 		note("%s: %s", m->name, m->reason);
+		talk_wait(-1, 0, AGAIN_MS);
+	}
 	memcpy(m->reason, why, sizeof(why));
+	move_drop_images(m);
 	move_set(m, MOVE_DROPPED);
 }
 
-/* It is this host's now, even if it has ended by itself since. */
-static void arrive(struct move *m)
+/* Does it run, or has it, as runc says, or the runtime? It has to be known. */
+static bool has_come(struct move *m)
 {
-	if (!doors_end(&m->doors, WORK_MS))
-		note("%s: runc does not come to its end", m->name);
-	if (!doors_succeeded(&m->doors) && !move_runs(m)) {
+	json_t *o = NULL;
+	bool runs;
+
+	if (doors_succeeded(&m->doors))
+		return true;
+	while (!move_drive(m, "runs", NULL, NULL, &o)) {
+		note("%s: %s", m->name, m->reason);
+		talk_wait(-1, 0, AGAIN_MS);
+	}
+	runs = json_is_true(json_object_get(o, "runs"));
+	json_decref(o);
+	return runs;
+}
+
+/* It is this host's now: resumed by that word, if not before, when nobody was left to say it. */
+static void go(struct move *m)
+{
+	talk_never_ends();
+	move_leave_doors(m, "resume");
+	if (!has_come(m)) {
 		move_fails(m, "%s could not be resumed here", m->name);
 		drop(m);
 		return;
 	}
-	move_set(m, MOVE_RUNNING);
 	if (!move_drive(m, "attach", NULL, NULL, NULL))
-		note("%s: %s", m->name, m->reason);
+		move_warns(m);
+	move_drop_images(m);
+	*m->reason = 0;
+	move_set(m, MOVE_RUNNING);
 }
 
-static void go(struct move *m)
+/* until the source has decided; it may be dropped before by who is asked to */
+static void ask(struct move *m)
 {
-	talk_never_ends();
-	doors_tell(&m->doors, "resume");
-	arrive(m);
+	enum move_state next;
+
+	while ((next = move_ask(m)) == MOVE_READY) {
+		talk_wait(-1, 0, AGAIN_MS);
+		if (talk_is_ended())
+			return;
+	}
+	if (next == MOVE_GRANTED)
+		move_set(m, next);
+	else
+		move_fails(m, "%s has given it up", m->other);
 }
 
 /* ---- all of it ------------------------------------------------------------- */
@@ -153,13 +200,13 @@ static void run(struct move *m, const json_t *asked)
 	if (prepare(m, asked))
 		listen_to(m);
 	if (m->journal.state == MOVE_READY && m->peer.fd < 0)
-		move_ask(m);
+		ask(m);
 	if (m->journal.state == MOVE_GRANTED)
 		go(m);
 	else
 		drop(m);
 	if (m->journal.state == MOVE_RUNNING)
-		say_ok(m);
+		say(m, json_pack("{sbss}", "ok", 1, "warning", m->warning));
 	else
 		say_dropped(m);
 }
@@ -204,10 +251,9 @@ void target_would(struct talk *asker, const json_t *asked)
 /* Its CRIU has lost who gives it a word: it goes on if it was granted, and else gives up. */
 void target_recover(struct move *m)
 {
-	talk_never_ends();
 	doors_reopen(&m->doors, m->journal.folder);
 	if (m->journal.state == MOVE_GRANTED) {
-		arrive(m);
+		go(m);
 	} else {
 		move_fails(m, "its process has died");
 		drop(m);

@@ -94,6 +94,9 @@ static bool step(struct buffer *b, struct conn *c, int fd)
 		p[0].events &= ~POLLIN;
 	if (!p[0].events)
 		p[0].fd = -1;
+	/* its end is not of interest before what it has said has gone */
+	if (!p[1].events)
+		p[1].fd = -1;
 	if (c->len || !SSL_pending(c->ssl))
 		poll(p, 2, -1);
 	if (!c->len)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 #include "gate.h"
 
 static char dir[] = "/tmp/gate.XXXXXX";
-static int go, says;
+static int go, says, other = -1, other_end = -1;
 
 static int open_in(const char *name, int flags)
 {
@@ -37,7 +38,8 @@ static pid_t waits(bool granted)
 
 	if (!pid) {
 		close(go);
-		_exit(!gate_wait(dir, "held", "leave", granted));
+		close(other_end);
+		_exit(!gate_wait(dir, "held", "leave", granted, other));
 	}
 	MUST(pid > 0);
 	return pid;
@@ -107,6 +109,24 @@ static void test_waits_for_another(void)
 	go = open_in("go", O_RDWR);
 }
 
+/* Who is held is gone: whatever was decided, there is nothing to go on with. */
+static void test_other(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	state_is("granted\n");
+	MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	other = ends[0];
+	other_end = ends[1];
+	pid = waits(true);
+	CHECK(said());
+	close(other_end);
+	CHECK(code(pid) == 1);
+	close(other);
+	other = other_end = -1;
+}
+
 int main(void)
 {
 	char path[64];
@@ -129,6 +149,7 @@ int main(void)
 	CHECK(orphaned("granted and more\n", true) == 1);
 	CHECK(orphaned("granted\n", true) == 0);
 	test_waits_for_another();
+	test_other();
 	snprintf(path, sizeof(path), "rm -r %s", dir);
 	CHECK(!system(path));
 	return check_result();

@@ -257,8 +257,7 @@ static void test_other_is_dead(void)
 	      MOVE_BACK);
 	CHECK(state_after(MOVE_SOURCE, MOVE_GRANTED, ANSWER_DIED) ==
 	      MOVE_GRANTED);
-	CHECK(state_after(MOVE_TARGET, MOVE_READY, ANSWER_DIED) ==
-	      MOVE_GRANTED);
+	CHECK(state_after(MOVE_TARGET, MOVE_READY, ANSWER_DIED) == MOVE_READY);
 	CHECK(state_after(MOVE_TARGET, MOVE_READY, ANSWER_FENCED) ==
 	      MOVE_GRANTED);
 	CHECK(state_after(MOVE_TARGET, MOVE_READY, ANSWER_UNKNOWN) ==

@@ -9,14 +9,21 @@
 drive_describe()
 {
 	must_run
-	jq -cn --arg veth "$veth" --arg folder "$dir" --argjson pid "$(first_pid)" \
+	local pid cgroup
+
+	pid=$(first_pid)
+	cgroup=$(sed -n 's,^0::/,/sys/fs/cgroup/,p' "/proc/$pid/cgroup")
+	jq -cn --arg veth "$veth" --arg cgroup "$cgroup" --argjson pid "$pid" \
 		--arg ip "$(<"$dir/ip")" --arg root "$(<"$dir/root")" \
 		--arg rdma "$(cat "$dir/rdma" 2>/dev/null)" --arg by "$(moves_by)" \
 		--arg config "$(<"$dir/config.json")" '
-		{ $pid, $veth, $folder, $by, spec: { $ip, $root, $rdma, $config } }'
+		{ $pid, $veth, $cgroup, $by, spec: { $ip, $root, $rdma, $config } }'
 }
 
-drive_runs() { runs; }
+drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; fi; }
+
+# Is there nothing here that would be lost?
+drive_vacant() { must_not_be_another; }
 
 # All but the container itself
 drive_make() # with a spec as stdin
@@ -47,14 +54,13 @@ drive_unmake()
 	clear_away
 }
 
-# The container runs on while that is told to go on, by a word: see migrctl/door.c. All but
-# the first line that is said is the door's.
+# The container runs on while that is told to go on, by a word: see migrctl/door.c. What is said
+# to stdout is the door's; it ends with all who may say something.
 behind_door() # COMMAND...
 {
 	local rc=0
 
-	exec 9<>"$MIGR_CTR_DOOR/says"
-	echo begins >&9
+	exec 9>&1
 	export MIGR_CTR_LINK=$veth MIGR_CTR_HOLD=1 PATH=$door_path:$PATH
 	"$@" 9>&- || rc=$?
 	echo $rc >"$MIGR_CTR_DOOR/runc" # for who comes later, too
@@ -66,13 +72,15 @@ drive_round() # FOLDER, whose name is its number
 	local parent=()
 
 	[ "${1##*/}" = 1 ] || parent=(--parent-path "../$((${1##*/} - 1))")
+	logs=$1
 	mkdir -p "$1"
 	runc_dumps "$1" "$1" --pre-dump "${parent[@]}"
 }
 
 drive_checkpoint() # IMAGES [PARENT, as the image sees it]
 {
-	mkdir -p "$1/image" "$1/logs"
+	logs=$1/logs
+	mkdir -p "$1/image" "$logs"
 	behind_door runc_dumps "$1/image" "$1/logs" ${2+--parent-path "$2"}
 }
 runc_dumps() # IMAGE LOGS OPTION...
@@ -82,7 +90,8 @@ runc_dumps() # IMAGE LOGS OPTION...
 
 drive_restore() # IMAGES
 {
-	mkdir -p "$1/image" "$1/logs"
+	logs=$1/logs
+	mkdir -p "$1/image" "$logs"
 	# runc reads this before it starts CRIU: what stdin, stdout and stderr were, see quietly().
 	echo '["/dev/null","/dev/null","/dev/null"]' >"$1/image/descriptors.json"
 	behind_door runc_restores "$1"
@@ -95,7 +104,7 @@ runc_restores()
 
 # The folders that move with it
 drive_pack() { tar -C "$dir" -S -cf - "${folders[@]}"; }
-drive_unpack() { tar -C "$dir" -xf -; }
+drive_unpack() { tar -C "$dir" -xf - "${folders[@]}"; }
 
 # It is stopped, and the address for RDMA goes with it; or it was not to.
 drive_leave() { rdma_drop; }
@@ -105,8 +114,8 @@ drive_arrive() # with the place that is kept for it
 }
 drive_back() # [ADDRESS@INDEX]
 {
-	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || rdma take "$1"
 	! runs || plug
+	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || rdma take "$1"
 }
 
 drive_attach() { attach; }

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "history.h"
+#include "note.h"
+#include "peer.h"
+
+enum {
+	FORGET_TIMES = 60,
+};
+
+void source_tell(struct source *s, const char *phase, json_t *more)
+{
+	json_t *o = more ? more : json_object();
+
+	json_object_set_new(o, "phase", json_string(phase));
+	if (!s->asker)
+		json_decref(o);
+	else if (!talk_say(s->asker, o))
+		s->asker = NULL; /* nobody has to listen */
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *t = json_string_value(json_object_get(o, key));
+
+	return t ? t : "";
+}
+
+/* What is frozen does not run here, whatever becomes of CRIU. */
+static bool freeze(struct source *s, bool frozen)
+{
+	char path[512];
+	int fd;
+	bool done;
+
+	snprintf(path, sizeof(path), "%s/cgroup.freeze",
+		 journal_text(&s->m.journal, "cgroup"));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	done = fd >= 0 && write(fd, frozen ? "1" : "0", 1) == 1;
+	if (fd >= 0)
+		close(fd);
+	return done || move_fails(&s->m, "%s: %s", path, strerror(errno));
+}
+
+/*
+ * What is over is written down when all is done: who goes on from there does it again.
+ */
+void source_back(struct source *s)
+{
+	char why[sizeof(s->m.reason)];
+	struct move *m = &s->m;
+
+	talk_never_ends();
+	memcpy(why, m->reason, sizeof(why));
+	/* The other end drops what it has, an address, too, before this one has it again. */
+	if (m->peer.fd >= 0 &&
+	    talk_say(&m->peer, json_pack("{ss}", "do", "drop")))
+		json_decref(talk_hear(&m->peer, CLEAN_MS));
+	/* before that it is CRIU that has it frozen */
+	if (m->journal.state >= MOVE_HELD && !freeze(s, false))
+		note("%s: %s", m->name, m->reason);
+	memcpy(m->reason, why, sizeof(why));
+	move_leave_doors(m, "stop");
+	memcpy(why, m->reason, sizeof(why));
+	if (!move_drive(m, "back", journal_text(&m->journal, "rdma"), NULL,
+			NULL))
+		move_warns(m);
+	memcpy(m->reason, why, sizeof(why));
+	move_drop_images(m);
+	move_set(m, MOVE_BACK);
+}
+
+static void leave(struct source *s)
+{
+	struct move *m = &s->m;
+
+	move_leave_doors(m, "leave");
+	if (!move_drive(m, "gone", m->other, NULL, NULL))
+		move_warns(m);
+	move_drop_images(m);
+	*m->reason = 0;
+	move_set(m, MOVE_LEFT);
+}
+
+/* what the target says of itself; if it says nothing, or is not there, that is not known */
+static enum move_state grant(struct source *s)
+{
+	enum move_state next = MOVE_GRANTED;
+	struct move *m = &s->m;
+	json_t *o = NULL;
+
+	if (talk_say(&m->peer, json_pack("{ss}", "do", "grant")))
+		o = talk_hear(&m->peer, WORK_MS);
+	if (json_is_true(json_object_get(o, "ok"))) {
+		timing_mark(&s->timing, "resume");
+		snprintf(m->warning, sizeof(m->warning), "%s",
+			 text(o, "warning"));
+		next = MOVE_LEFT;
+	} else if (!strcmp(text(o, "state"), "dropped")) {
+		move_fails(m, "%s: %s", m->other, text(o, "error"));
+		next = MOVE_BACK;
+	}
+	json_decref(o);
+	return next;
+}
+
+static void decide(struct source *s, enum move_state next)
+{
+	char told[sizeof(s->m.reason)] = "";
+	struct move *m = &s->m;
+
+	while (next == MOVE_GRANTED) {
+		next = move_ask(m);
+		if (next == MOVE_GRANTED && strcmp(told, m->reason) != 0) {
+			memcpy(told, m->reason, sizeof(told));
+			source_tell(s, "in doubt",
+				    json_pack("{ss}", "error", m->reason));
+		}
+		if (next == MOVE_GRANTED)
+			talk_wait(-1, 0, AGAIN_MS);
+	}
+	if (next == MOVE_LEFT)
+		leave(s);
+	else
+		source_back(s);
+}
+
+bool source_commit(struct source *s)
+{
+	struct move *m = &s->m;
+
+	talk_never_ends();
+	if (!freeze(s, true))
+		return false;
+	/* It stands still; has it done so ever since it was dumped? */
+	if (doors_broken(&m->doors))
+		return move_fails_by_doors(m, "CRIU has ended");
+	if (!move_set(m, MOVE_GRANTED))
+		return false;
+	decide(s, grant(s));
+	return true;
+}
+
+/* ---- what is told --------------------------------------------------------------- */
+
+static json_t *result(struct source *s)
+{
+	struct move *m = &s->m;
+	bool left = m->journal.state == MOVE_LEFT;
+	json_t *o = json_pack("{sbsssssssssssb}", "ok", left, "name", m->name,
+			      "id", journal_text(&m->journal, "id"), "from",
+			      peer_self(), "to", m->other, "runs_on",
+			      left ? m->other : peer_self(), "stopped",
+			      s->timing.n > 0);
+
+	if (!left)
+		json_object_set_new(o, "error", json_string(m->reason));
+	else
+		json_object_set_new(o, "timing", timing_told(&s->timing));
+	if (*m->warning)
+		json_object_set_new(o, "warning", json_string(m->warning));
+	json_object_set_new(o, "bytes", json_integer((json_int_t)m->bytes));
+	return o;
+}
+
+/* Nobody asks any more what has become of it: it is known there, or there is nothing. */
+static bool forgotten(struct move *m)
+{
+	json_t *o = NULL;
+	struct talk t;
+
+	if (peer_dial(&t, m->other, NULL) &&
+	    talk_say(&t, json_pack("{ssss}", "do", "forget", "id",
+				   journal_text(&m->journal, "id"))))
+		o = talk_answered(&t, DIAL_MS);
+	talk_free(&t);
+	json_decref(o);
+	return o;
+}
+
+void source_forget(struct move *m)
+{
+	/* who was never met has nothing to forget */
+	bool is = !*journal_text(&m->journal, "peer_boot");
+
+	for (int i = 0; i < FORGET_TIMES && !is; i++) {
+		is = forgotten(m);
+		if (!is)
+			talk_wait(-1, 0, AGAIN_MS);
+	}
+	if (is)
+		journal_remove(&m->journal);
+	else
+		journal_close(&m->journal);
+}
+
+void source_finish(struct source *s)
+{
+	json_t *told = result(s);
+
+	move_end(&s->m);
+	history_add(told);
+	if (s->asker)
+		talk_say(s->asker, json_incref(told));
+	json_decref(told);
+	json_decref(s->about);
+	source_forget(&s->m);
+}
+
+void source_recover(struct move *m)
+{
+	struct source s = { .m = *m };
+
+	timing_begin(&s.timing);
+	talk_never_ends();
+	doors_reopen(&s.m.doors, s.m.journal.folder);
+	if (s.m.journal.state == MOVE_GRANTED) {
+		decide(&s, MOVE_GRANTED);
+	} else {
+		move_fails(&s.m, "its process has died");
+		source_back(&s);
+	}
+	source_finish(&s);
+}
