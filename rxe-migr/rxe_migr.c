@@ -55,7 +55,11 @@ static int stop_check(struct ib_ucontext *uc, struct rxe_qp **qps,
 	return err;
 }
 
-/* of a process of the caller's, with a count of its users */
+/*
+ * Of a process of the caller's, with a count of its users. The capability to migrate is
+ * none to look at other processes' memory. No module can call ptrace_may_access(), so this
+ * is its strictest case: as if that were another user's, and not dumpable.
+ */
 static struct mm_struct *get_memory_of(pid_t nr)
 {
 	struct task_struct *task;
@@ -69,8 +73,14 @@ static struct mm_struct *get_memory_of(pid_t nr)
 		return ERR_PTR(-ESRCH);
 	mm = get_task_mm(task);
 	put_task_struct(task);
+	if (!mm)
+		return ERR_PTR(-ESRCH);
+	if (mm != current->mm && !ns_capable(mm->user_ns, CAP_SYS_PTRACE)) {
+		mmput(mm);
+		return ERR_PTR(-EACCES);
+	}
 
-	return mm ?: ERR_PTR(-ESRCH);
+	return mm;
 }
 
 static int chk_memory(struct ib_ucontext *uc, pid_t nr,

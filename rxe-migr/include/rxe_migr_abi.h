@@ -72,6 +72,8 @@ struct rxe_migr_buf {
  * EAGAIN       an object is just being created
  * EINTR        a signal came while a peer was asked or memory compared
  * ESRCH        there is no such process, or it has no memory any more
+ * EACCES       pid is of another process, and the caller has no CAP_SYS_PTRACE
+ *              over its memory
  */
 #define RXE_MIGR_STOP_CHECK_ONLY (1U << 0)
 
