@@ -294,13 +294,13 @@ static int track(struct rxe_migr_uc *muc, const struct rxe_migr_track *in,
 	if (IS_ERR(mm))
 		return PTR_ERR(mm);
 
-	err = mutex_lock_killable(&muc->lock);
+	err = mutex_lock_killable(&muc->track_lock);
 	if (!err) {
 		if (in->flags & RXE_MIGR_TRACK_END)
 			rxe_migr_track_end(muc);
 		else
 			err = rxe_migr_track(muc, mm, resp);
-		mutex_unlock(&muc->lock);
+		mutex_unlock(&muc->track_lock);
 	}
 	if (mm)
 		mmput(mm);
@@ -518,7 +518,12 @@ static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	else if (muc->attached)
 		err = -EALREADY;
 	else
+		err = mutex_lock_killable(&muc->track_lock);
+	if (!err) {
+		/* TRACK takes an MR for whole that has got its pages */
 		err = rxe_migr_attach_mrs(uc, st);
+		mutex_unlock(&muc->track_lock);
+	}
 	if (!err)
 		err = rxe_migr_open_doorbell(file);
 	if (!err)
