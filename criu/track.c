@@ -30,6 +30,8 @@ static pid_t *pids;
 static size_t nr_pids;
 static bool done; /* in this round */
 static struct rp_tracked_image *list;
+/* when it was looked for the last time: what comes later the next one has to find */
+static uint32_t lost;
 /* of the images to which this is a difference, once it has been looked for */
 static struct rp_tracked_image *older;
 static bool has_looked;
@@ -64,6 +66,7 @@ void rp_track_begin(void)
 	nr_pids = 0;
 	list = older = NULL;
 	done = has_looked = false;
+	lost = 0;
 }
 
 /* ---- what the round before has left ------------------------------------ */
@@ -121,7 +124,7 @@ static int write_list(void)
 	struct rp_tracked_image *img = list ?: &none;
 	int err;
 
-	img->lost = lost_contexts();
+	img->lost = lost;
 	rp_image_seal(img, RP_IMAGE_TRACKED, size_of(img->nr));
 	err = rp_write_file(criu_get_image_dir(), RP_TRACKED_NAME, img,
 			    size_of(img->nr));
@@ -161,7 +164,8 @@ int rp_track_check_ended(pid_t pid)
 {
 	const struct rp_tracked_image *img = older_image();
 
-	if (!img || img->lost == lost_contexts())
+	lost = lost_contexts();
+	if (!img || img->lost == lost)
 		return 0;
 	rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): a context has ended since, maybe its own, for which RDMA had written what was mapped elsewhere, or was not seen",
 	       pid);
