@@ -169,7 +169,7 @@ static const char *check_tracked(const struct rp_tracked_image *img,
 				 size_t length)
 {
 	if (length < sizeof(*img) || img->nr > length ||
-	    length != sizeof(*img) + img->nr * sizeof(*img->tracked))
+	    length != sizeof(*img) + img->nr * sizeof(*img->contexts))
 		return "wrong length";
 	return NULL;
 }

@@ -152,7 +152,7 @@ int rp_cm_see_ids(const void *attrs, size_t length, void *ids);
 /* ---- image files (images.c) ---- */
 
 #define RP_IMAGE_MAGIC "RDMACRIU" /* without NUL */
-#define RP_IMAGE_VERSION 3
+#define RP_IMAGE_VERSION 4
 
 /*
  * Where the restore keeps its files in a task: above the task's own numbers and
@@ -232,20 +232,14 @@ struct rp_dead_image {
 	/* nr_vmas times struct rp_vma */
 };
 
-/* a context that is tracked, by one of the files that its processes have */
-struct rp_tracked {
-	int32_t pid; /* as seen by CRIU */
-	int32_t fd;
-};
-
 /* rdma-tracked.img: what was tracked when a round copied memory, with the tasks frozen */
 #define RP_TRACKED_NAME "rdma-tracked.img"
 
 struct rp_tracked_image {
 	struct rp_image_hdr hdr;
 	uint32_t nr;
-	uint32_t reserved;
-	struct rp_tracked tracked[];
+	uint32_t lost;	     /* migr_lost of the module then (rxe_migr_abi.h) */
+	uint64_t contexts[]; /* that are tracked: the driver's numbers */
 };
 
 const struct rp_vma *rp_dead_vmas(const struct rp_dead_image *img);
@@ -322,6 +316,8 @@ int rp_track_note(pid_t pid);
 int rp_track_round(dev_t rdev);
 /* The same of one context, once it is stopped, for a dump */
 int rp_track_last(pid_t pid, int number, int fd);
+/* In a dump that is a difference: has a context ended since that had lost track? */
+int rp_track_check_ended(pid_t pid);
 
 /* ---- restore side (restore.c, late.c) ---- */
 

@@ -384,7 +384,7 @@ int rp_dump_take(pid_t pid)
 
 	if (!t)
 		return -ENOMEM;
-	err = rp_task_scan(pid, &t->scan);
+	err = rp_track_check_ended(pid) ?: rp_task_scan(pid, &t->scan);
 	if (err || !has_any(&t->scan)) {
 		if (!err)
 			rp_task_free(&t->scan);
@@ -451,7 +451,7 @@ void dump_release_all(void)
 	struct rxe_migr_track_resp resp;
 	struct dump_task *t;
 
-	/* who runs on has been copied whole, or will be */
+	/* who runs on has been copied whole, or will be; of others it asks nothing */
 	for (struct dump_context *c = dump_contexts; c; c = c->next)
 		migr_cmd_track(c->fd, RXE_MIGR_TRACK_END, 0, &resp);
 	/* first: if no task has the context by now, it stays stopped */

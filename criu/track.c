@@ -10,12 +10,16 @@
  *
  * That a context was tracked before, the driver says. If it was not, it may be one that has
  * been opened since the older images were made: all of its memory has been pinned since
- * then, which makes it dirty. So each round leaves an image with what it has tracked.
+ * then, which makes it dirty. So each round leaves an image with what it has tracked, by
+ * numbers that the driver gives: pid and file descriptor may be used again. Of a context that
+ * has ended since then, the driver has made dirty what it had written, or counts it.
  */
 #define _GNU_SOURCE
 #include <criu/criu-plugin.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,13 +30,31 @@ static pid_t *pids;
 static size_t nr_pids;
 static bool done; /* in this round */
 static struct rp_tracked_image *list;
+/* when it was looked for the last time: what comes later the next one has to find */
+static uint32_t lost;
 /* of the images to which this is a difference, once it has been looked for */
 static struct rp_tracked_image *older;
 static bool has_looked;
 
+static const char *lost_path = "/sys/module/rdma_rxe/parameters/migr_lost";
+
+/* how many contexts have ended for which TRACK would have said LOST */
+static uint32_t lost_contexts(void)
+{
+	FILE *f = fopen(lost_path, "re");
+	uint32_t n = 0;
+
+	if (!f) /* there is no such module, and no context */
+		return 0;
+	if (fscanf(f, "%" SCNu32, &n) != 1)
+		n = UINT32_MAX;
+	fclose(f);
+	return n;
+}
+
 static size_t size_of(uint32_t nr)
 {
-	return sizeof(struct rp_tracked_image) + nr * sizeof(struct rp_tracked);
+	return sizeof(struct rp_tracked_image) + nr * sizeof(uint64_t);
 }
 
 void rp_track_begin(void)
@@ -44,6 +66,7 @@ void rp_track_begin(void)
 	nr_pids = 0;
 	list = older = NULL;
 	done = has_looked = false;
+	lost = 0;
 }
 
 /* ---- what the round before has left ------------------------------------ */
@@ -69,19 +92,19 @@ static const struct rp_tracked_image *older_image(void)
 }
 
 /* Was it there, and has lost what was written since? Also yes, if nobody can tell */
-static bool was_there(pid_t pid, int number)
+static bool was_there(uint64_t context)
 {
 	const struct rp_tracked_image *img = older_image();
 
 	for (uint32_t i = 0; img && i < img->nr; i++)
-		if (img->tracked[i].pid == pid && img->tracked[i].fd == number)
+		if (img->contexts[i] == context)
 			return true;
 	return !img;
 }
 
 /* ---- what this one leaves ---------------------------------------------- */
 
-static int add(pid_t pid, int number)
+static int add(uint64_t context)
 {
 	uint32_t nr = list ? list->nr : 0;
 	struct rp_tracked_image *img = realloc(list, size_of(nr + 1));
@@ -91,7 +114,7 @@ static int add(pid_t pid, int number)
 	if (!list)
 		memset(img, 0, sizeof(*img));
 	list = img;
-	list->tracked[list->nr++] = (struct rp_tracked){ pid, number };
+	list->contexts[list->nr++] = context;
 	return 0;
 }
 
@@ -101,6 +124,7 @@ static int write_list(void)
 	struct rp_tracked_image *img = list ?: &none;
 	int err;
 
+	img->lost = lost;
 	rp_image_seal(img, RP_IMAGE_TRACKED, size_of(img->nr));
 	err = rp_write_file(criu_get_image_dir(), RP_TRACKED_NAME, img,
 			    size_of(img->nr));
@@ -111,21 +135,49 @@ static int write_list(void)
 
 /* ---- contexts ---------------------------------------------------------- */
 
-/* Nor is it done if somebody tries again */
-static int refuse(pid_t pid, int number, int fd, const char *why)
+static void say_refused(pid_t pid, int number, const char *why)
 {
-	struct rxe_migr_track_resp resp;
-
-	migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &resp);
 	rp_err("pid %d, fd %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): %s",
 	       pid, number, why);
+}
+
+/* What of it is seen only in a whole copy? NULL: nothing */
+static const char *not_seen(const struct rxe_migr_track_resp *resp)
+{
+	static char text[160];
+
+	if (resp->unseen) {
+		snprintf(
+			text, sizeof(text),
+			"what is written at %#llx the kernel does not see (hugetlb, or mprotect() after the mapping had grown)",
+			(unsigned long long)resp->unseen);
+		return text;
+	}
+	if (resp->flags & RXE_MIGR_TRACK_LOST)
+		return "RDMA has written what is mapped elsewhere by now";
+	if (resp->flags & RXE_MIGR_TRACK_BEGUN && was_there(resp->context))
+		return "what RDMA has written since was not tracked";
+	return NULL;
+}
+
+int rp_track_check_ended(pid_t pid)
+{
+	const struct rp_tracked_image *img = older_image();
+
+	lost = lost_contexts();
+	if (!img || img->lost == lost)
+		return 0;
+	rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): a context has ended since, maybe its own, for which RDMA had written what was mapped elsewhere, or was not seen",
+	       pid);
 	return -EOPNOTSUPP;
 }
 
-int rp_track_last(pid_t pid, int number, int fd)
+static int track_one(pid_t pid, int number, int fd,
+		     struct rxe_migr_track_resp *resp)
 {
-	struct rxe_migr_track_resp resp;
-	int err = migr_cmd_track(fd, 0, pid, &resp);
+	int err = migr_cmd_track(fd, 0, pid, resp);
+	struct rxe_migr_track_resp end;
+	const char *why;
 
 	if (err == -EINVAL) /* the device is open, but has no context */
 		return RP_NOT_OURS;
@@ -135,17 +187,23 @@ int rp_track_last(pid_t pid, int number, int fd)
 		return err;
 	}
 	rp_info("pid %d, fd %d: the device has written %llu pages of %u MRs",
-		pid, number, (unsigned long long)resp.pages, resp.regions);
+		pid, number, (unsigned long long)resp->pages, resp->regions);
 	if (!rp_is_incremental(criu_get_image_dir()))
 		return 0;
-	if (resp.flags & RXE_MIGR_TRACK_LOST)
-		return refuse(
-			pid, number, fd,
-			"RDMA has written what is mapped elsewhere by now");
-	if (resp.flags & RXE_MIGR_TRACK_BEGUN && was_there(pid, number))
-		return refuse(pid, number, fd,
-			      "what RDMA has written since was not tracked");
-	return 0;
+	why = not_seen(resp);
+	if (!why)
+		return 0;
+	say_refused(pid, number, why);
+	/* nor is it done if somebody tries again */
+	migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &end);
+	return -EOPNOTSUPP;
+}
+
+int rp_track_last(pid_t pid, int number, int fd)
+{
+	struct rxe_migr_track_resp resp;
+
+	return track_one(pid, number, fd, &resp);
 }
 
 /* Is it of a device that says what it writes? @fd: ours */
@@ -163,11 +221,12 @@ static int check(const struct rp_task *task, const struct rp_fd *f, int fd)
 
 static int track(const struct rp_task *task, const struct rp_fd *f, int fd)
 {
-	int err = rp_track_last(task->pid, f->fd, fd);
+	struct rxe_migr_track_resp resp;
+	int err = track_one(task->pid, f->fd, fd, &resp);
 
 	if (err == RP_NOT_OURS)
 		return 0;
-	return err ?: add(task->pid, f->fd);
+	return err ?: add(resp.context);
 }
 
 /* Of one that is about to end nothing is copied, nor of a file that is closed */
@@ -212,7 +271,7 @@ static int for_each_device(pid_t pid, device_fn *fn)
 
 int rp_track_note(pid_t pid)
 {
-	int err = for_each_device(pid, check);
+	int err = rp_track_check_ended(pid) ?: for_each_device(pid, check);
 	pid_t *more;
 
 	/* who comes after this is not in it, and was not there */
@@ -231,13 +290,14 @@ int rp_track_note(pid_t pid)
 int rp_track_round(dev_t rdev)
 {
 	struct rp_device dev;
-	int err = 0;
+	int err;
 
 	if (rp_device_of(rdev, &dev) || !rp_device_is_rxe(&dev))
 		return RP_NOT_OURS;
 	if (done)
 		return 0;
 	done = true;
+	err = nr_pids ? rp_track_check_ended(pids[0]) : 0;
 	for (size_t i = 0; i < nr_pids && !err; i++)
 		err = for_each_device(pids[i], track);
 	return err ?: write_list();

@@ -51,6 +51,7 @@ struct errno_text {
 };
 
 static const struct errno_text errno_texts[] = {
+	{ EACCES, "another process's memory, and CAP_SYS_PTRACE is needed" },
 	{ EAGAIN, "objects come and go, or one is new and cannot be migrated" },
 	{ EALREADY, "stopped already, or attached already" },
 	{ EBADF, "the file does not belong to this context" },

@@ -55,7 +55,11 @@ static int stop_check(struct ib_ucontext *uc, struct rxe_qp **qps,
 	return err;
 }
 
-/* of a process of the caller's, with a count of its users */
+/*
+ * Of a process of the caller's, with a count of its users. The capability to migrate is
+ * none to look at other processes' memory. No module can call ptrace_may_access(), so this
+ * is its strictest case: as if that were another user's, and not dumpable.
+ */
 static struct mm_struct *get_memory_of(pid_t nr)
 {
 	struct task_struct *task;
@@ -69,8 +73,14 @@ static struct mm_struct *get_memory_of(pid_t nr)
 		return ERR_PTR(-ESRCH);
 	mm = get_task_mm(task);
 	put_task_struct(task);
+	if (!mm)
+		return ERR_PTR(-ESRCH);
+	if (mm != current->mm && !ns_capable(mm->user_ns, CAP_SYS_PTRACE)) {
+		mmput(mm);
+		return ERR_PTR(-EACCES);
+	}
 
-	return mm ?: ERR_PTR(-ESRCH);
+	return mm;
 }
 
 static int chk_memory(struct ib_ucontext *uc, pid_t nr,
@@ -284,13 +294,13 @@ static int track(struct rxe_migr_uc *muc, const struct rxe_migr_track *in,
 	if (IS_ERR(mm))
 		return PTR_ERR(mm);
 
-	err = mutex_lock_killable(&muc->lock);
+	err = mutex_lock_killable(&muc->track_lock);
 	if (!err) {
 		if (in->flags & RXE_MIGR_TRACK_END)
 			rxe_migr_track_end(muc);
 		else
 			err = rxe_migr_track(muc, mm, resp);
-		mutex_unlock(&muc->lock);
+		mutex_unlock(&muc->track_lock);
 	}
 	if (mm)
 		mmput(mm);
@@ -508,7 +518,12 @@ static int attach(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	else if (muc->attached)
 		err = -EALREADY;
 	else
+		err = mutex_lock_killable(&muc->track_lock);
+	if (!err) {
+		/* TRACK takes an MR for whole that has got its pages */
 		err = rxe_migr_attach_mrs(uc, st);
+		mutex_unlock(&muc->track_lock);
+	}
 	if (!err)
 		err = rxe_migr_open_doorbell(file);
 	if (!err)

@@ -119,6 +119,9 @@ struct rxe_migr_loaded;
  * @uc: the stock object
  * @lock: serializes the methods; taken before the locks of QPs. ATTACH holds it
  *        while it waits for memory, so nothing of another context may
+ * @track_lock: serializes TRACK, which may have to wait for an mmap lock, so that
+ *        nothing but ATTACH waits for that; taken after @lock
+ * @id: no other context has it, nor had or will have
  * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr_guard.c
  * @loaded: the image that LOAD has got, until RESUME
  * @collectors: who has collected its QPs and not released them yet
@@ -128,10 +131,13 @@ struct rxe_migr_loaded;
  * @resumed: RESUME succeeded
  * @tracked: TRACK was the last that was asked for, and not its end
  * @track_lost: TRACK cannot say any more what was written since it was asked
+ * @track_unseen: where what is written since then is not seen, or 0
  */
 struct rxe_migr_uc {
 	struct rxe_ucontext	uc;
 	struct mutex		lock;	/* the methods */
+	struct mutex		track_lock;	/* TRACK */
+	u64			id;
 	struct rxe_migr_guard	*guard;
 	struct rxe_migr_loaded	*loaded;
 	atomic_t		collectors;
@@ -141,6 +147,7 @@ struct rxe_migr_uc {
 	bool			resumed;
 	bool			tracked;
 	bool			track_lost;
+	unsigned long		track_unseen;
 };
 
 static inline struct rxe_migr_qp *to_migr_qp(struct rxe_qp *qp)
@@ -347,6 +354,7 @@ void rxe_migr_uc_cleanup(struct rxe_ucontext *uc);
  * @n: pages
  * @writable: it must be allowed to write to them there
  * @flags: FOLL_WRITE: as if somebody did
+ * @at_once: whoever serves a file is not waited for
  * @pinned: the pages, which are only compared
  *
  * Faults may take as long as somebody likes who serves a file, and who destroys an MR
@@ -357,6 +365,7 @@ struct rxe_migr_memory {
 	unsigned long	  addr;
 	unsigned long	  n;
 	bool		  writable;
+	bool		  at_once;
 	unsigned int	  flags;
 	struct page	  **pinned;
 };
@@ -366,12 +375,27 @@ int rxe_migr_compare(const struct rxe_migr_memory *mem, struct page **pages);
 int rxe_migr_chk_memory(struct ib_ucontext *uc, struct mm_struct *mm,
 			struct rxe_migr_status *st);
 
+/**
+ * struct rxe_migr_unseen - where memory is that is written without becoming soft-dirty
+ * @now: an address of such, or 0
+ * @next: an address of what is it when the bits have been cleared, or 0
+ */
+struct rxe_migr_unseen {
+	unsigned long now;
+	unsigned long next;
+};
+
+/* rxe_migr_unseen.c */
+int rxe_migr_find_unseen(const struct rxe_migr_memory *mem,
+			 struct rxe_migr_unseen *unseen);
+
 /* rxe_migr_dirty.c */
 void __rxe_migr_dirty(struct rxe_mr *mr, unsigned long index);
 void rxe_migr_mr_cleanup(struct rxe_mr *mr);
 int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
 		   struct rxe_migr_track_resp *resp);
 void rxe_migr_track_end(struct rxe_migr_uc *muc);
+void rxe_migr_track_cleanup(struct rxe_migr_uc *muc);
 
 /* hook where a page of an MR, that of this index, has been written */
 static inline void rxe_migr_dirty(struct rxe_mr *mr, unsigned long index)

@@ -5,19 +5,32 @@
  * Each MR that is tracked has a bit for each of its pages, which is set behind each
  * copy. TRACK takes the bits and makes the pages soft-dirty: a fault for writing does
  * that, and changes nothing else. (What is soft-dirty already needs no fault: when the
- * bits are cleared the page tables lose the right to write. But of small private pages
- * that are pinned: those that could be written without being soft-dirty by then are
- * missed, whoever writes them, as clear_soft_dirty() of fs/proc/task_mmu.c does.)
+ * bits are cleared the page tables lose the right to write. Where they do not,
+ * rxe_migr_find_unseen() finds it.)
  *
  * An MR that is registered between two TRACKs needs no bits before the second: to pin
  * its pages takes a fault for writing, too.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <rdma/ib_umem.h>
 
 #include "rxe.h"
+
+static atomic_t nr_lost = ATOMIC_INIT(0);
+
+static int get_lost(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%u\n", atomic_read(&nr_lost));
+}
+
+static const struct kernel_param_ops lost_ops = { .get = get_lost };
+
+/* for those who cannot ask a context any more */
+module_param_cb(migr_lost, &lost_ops, NULL, 0444);
+MODULE_PARM_DESC(migr_lost, "how many contexts have ended for which TRACK would have said LOST");
 
 /* for a run of pages that were written */
 struct room {
@@ -44,8 +57,8 @@ void __rxe_migr_dirty(struct rxe_mr *mr, unsigned long index)
 }
 
 /*
- * All pages are to be looked at, and what is written from now on. Context: lock of the
- * MR's context held
+ * All pages are to be looked at, and what is written from now on. Context: track_lock of
+ * the MR's context held
  */
 static int begin(struct rxe_mr *mr)
 {
@@ -61,7 +74,10 @@ static int begin(struct rxe_mr *mr)
 	return 0;
 }
 
-/* pages that follow each other, from *@first on, which is moved to them; their bits go */
+/*
+ * Pages that follow each other, from *@first on, which is moved to them. Their bits go,
+ * and they get references, since the MR may be destroyed meanwhile
+ */
 static unsigned long take_run(struct rxe_mr *mr, unsigned long *first,
 			      struct room *room)
 {
@@ -72,13 +88,14 @@ static unsigned long take_run(struct rxe_mr *mr, unsigned long *first,
 		if (!test_and_clear_bit(i, mr->migr_dirty))
 			break;
 		room->pinned[n] = mr->page_info[i].page;
+		get_page(room->pinned[n]);
 	}
 
 	return n;
 }
 
-/* where a run is; false: there is no memory any more */
-static bool get_run(struct rxe_mr *mr, struct mm_struct *mm,
+/* where @n pages are, and a count of the memory's users, if there is such memory still */
+static void get_run(struct rxe_mr *mr, struct mm_struct *mm,
 		    unsigned long first, unsigned long n, struct room *room,
 		    struct rxe_migr_memory *run)
 {
@@ -87,60 +104,135 @@ static bool get_run(struct rxe_mr *mr, struct mm_struct *mm,
 		.addr	= (mr->umem->address & PAGE_MASK) + (first << PAGE_SHIFT),
 		.n	= n,
 		.writable = true,
+		.at_once = true,
 		.pinned	= room->pinned,
 	};
+	if (!mmget_not_zero(run->mm))
+		run->mm = NULL;
+}
 
-	return mmget_not_zero(run->mm);
+static void put_run(struct rxe_migr_memory *run)
+{
+	if (run->mm)
+		mmput(run->mm);
+}
+
+static bool is_mapped(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (!folio_test_large(folio))
+		return folio_mapped(folio);
+
+	return folio_entire_mapcount(folio) || atomic_read(&page->_mapcount) >= 0;
+}
+
+/* has nobody any more what is in there? What a file still has can be mapped again */
+static bool is_dead(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	return !is_mapped(page) && !folio_test_swapcache(folio) &&
+		(folio_test_anon(folio) || !READ_ONCE(folio->mapping));
 }
 
 /*
  * To what was given back no new memory is given. Return: 0, or -ESTALE, -EINTR or -ENOMEM:
  * what was written is in no page that is seen
  */
-static int mark_run(struct rxe_migr_memory *run, struct room *room)
+static int mark(struct rxe_migr_memory *run, struct room *room)
 {
 	int err;
 
+	if (!run->mm)
+		return -ESTALE;
 	run->flags = 0;
 	err = rxe_migr_compare(run, room->mapped);
 	run->flags = FOLL_WRITE;
 	if (!err)
 		err = rxe_migr_compare(run, room->mapped);
-	mmput(run->mm);
+
+	return err;
+}
+
+/* one by one: what was in those that are dead is not missed */
+static int mark_singly(const struct rxe_migr_memory *run, struct room *room)
+{
+	struct rxe_migr_memory one = *run;
+	unsigned long i;
+	int err, ret = 0;
+
+	one.n = 1;
+	for (i = 0; i < run->n; i++, one.addr += PAGE_SIZE, one.pinned++) {
+		err = mark(&one, room);
+		if (err == -ESTALE && is_dead(*one.pinned))
+			err = 0;
+		ret = ret ?: err;
+		if (err && err != -ESTALE)
+			return err;
+	}
+
+	return ret;
+}
+
+/* The references go. Return: as mark() */
+static int mark_run(struct rxe_migr_memory *run, struct room *room)
+{
+	int err = mark(run, room);
+	unsigned long i;
+
+	if (err == -ESTALE)
+		err = mark_singly(run, room);
+	for (i = 0; i < run->n; i++)
+		put_page(run->pinned[i]);
+	put_run(run);
+
 	return err;
 }
 
 /*
- * The next run of an MR, from *@first on: @run, with a count of its memory's users.
+ * The next run of an MR, from *@first on; if there is none any more, @run is all of it
  *
- * Return: its pages, 0 if there is none, -ESTALE if its memory is gone, or -ENOMEM
+ * Return: pages of the run, 0 or -ENOMEM
  */
 static long next_run(struct rxe_mr *mr, struct mm_struct *mm,
 		     unsigned long *first, struct room *room,
 		     struct rxe_migr_memory *run)
 {
-	unsigned long n;
+	unsigned long n = 0;
 	int err;
 
-	/* what was pinned to be read gets no other rights: ib_umem_check_rereg() */
-	if (!mr->umem || !mr->umem->writable)
+	*run = (struct rxe_migr_memory) {};
+	if (!mr->umem)
 		return 0;
-	if (!mr->migr_track) {
-		err = begin(mr);
+
+	/* what was pinned to be read gets no other rights: ib_umem_check_rereg() */
+	if (mr->umem->writable) {
+		err = mr->migr_track ? 0 : begin(mr);
 		if (err)
 			return err;
+		n = take_run(mr, first, room);
 	}
-
-	n = take_run(mr, first, room);
-	if (n && !get_run(mr, mm, *first, n, room, run))
-		return -ESTALE;
+	get_run(mr, mm, n ? *first : 0, n ?: ib_umem_num_pages(mr->umem), room,
+		run);
 
 	return n;
 }
 
+/* Return: 0 or -EINTR */
+static int look_at_all(struct rxe_migr_memory *run,
+		       struct rxe_migr_unseen *unseen)
+{
+	int err = run->mm ? rxe_migr_find_unseen(run, unseen) : 0;
+
+	put_run(run);
+	return err;
+}
+
 /* Return: 0, or -EINTR or -ENOMEM */
 static int track_all(struct rxe_migr_uc *muc, struct mm_struct *mm,
-		     struct room *room, struct rxe_migr_track_resp *resp)
+		     struct room *room, struct rxe_migr_unseen *unseen,
+		     struct rxe_migr_track_resp *resp)
 {
 	struct rxe_pool *pool = &to_rdev(muc->uc.ibuc.device)->mr_pool;
 	unsigned long next = 0, last = ULONG_MAX, first = 0;
@@ -160,28 +252,47 @@ static int track_all(struct rxe_migr_uc *muc, struct mm_struct *mm,
 		if (!n && mr->migr_track)
 			resp->regions++;
 		__rxe_put(elem);
-		if (n == -ENOMEM)
+		if (n < 0)
 			return n;
+		if (!n) {
+			err = look_at_all(&run, unseen);
+			if (err)
+				return err;
+			continue;
+		}
 
-		err = n > 0 ? mark_run(&run, room) : n;
+		err = mark_run(&run, room);
 		if (err) {
 			WRITE_ONCE(muc->track_lost, true);
 			if (err != -ESTALE)
 				return err;
 		}
-		if (n) {
-			first += n > 0 ? n : 1;
-			next--;
-			resp->pages += n > 0 && !err ? n : 0;
-		}
+		first += n;
+		next--;
+		resp->pages += err ? 0 : n;
 	}
 
 	return 0;
 }
 
+static void untrack_all(struct rxe_migr_uc *muc)
+{
+	struct rxe_pool *pool = &to_rdev(muc->uc.ibuc.device)->mr_pool;
+	struct rxe_pool_elem *elem;
+	unsigned long next = 0;
+
+	while ((elem = rxe_migr_next(pool, &muc->uc.ibuc, &next))) {
+		WRITE_ONCE(((struct rxe_mr *)elem->obj)->migr_track, false);
+		__rxe_put(elem);
+	}
+	WRITE_ONCE(muc->track_lost, false);
+	muc->track_unseen = 0;
+	muc->tracked = false;
+}
+
 /**
  * rxe_migr_track - TRACK
- * @muc: the context; the lock is held
+ * @muc: the context; track_lock is held
  * @mm: in whose memory its MRs are; NULL: of who has registered each
  * @resp: receives what was done
  *
@@ -192,24 +303,32 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
 		   struct rxe_migr_track_resp *resp)
 {
 	struct room *room = kmalloc(sizeof(*room), GFP_KERNEL);
+	struct rxe_migr_unseen unseen = {};
 	int err;
 
 	if (!room)
 		return -ENOMEM;
-	err = track_all(muc, mm, room, resp);
+	err = track_all(muc, mm, room, &unseen, resp);
 	kfree(room);
-	if (err)
+	if (err) {
+		/* or the next one would go on from this one */
+		if (!muc->tracked)
+			untrack_all(muc);
 		return err;
+	}
 
 	/*
 	 * Who has not seen that an MR is tracked has written before he looked, and what he
 	 * has written is there after this: each processor has had a barrier.
 	 */
 	synchronize_rcu();
-	if (xchg(&muc->track_lost, false))
+	resp->unseen = unseen.now ?: muc->track_unseen;
+	muc->track_unseen = unseen.next;
+	if (xchg(&muc->track_lost, false) || resp->unseen)
 		resp->flags |= RXE_MIGR_TRACK_LOST;
 	if (!muc->tracked)
 		resp->flags |= RXE_MIGR_TRACK_BEGUN;
+	resp->context = muc->id;
 	muc->tracked = true;
 
 	return 0;
@@ -217,40 +336,35 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
 
 /**
  * rxe_migr_track_end - nothing of a context is tracked any more
- * @muc: the context; the lock is held
+ * @muc: the context; track_lock is held
  *
  * Context: process; sleeps.
  */
 void rxe_migr_track_end(struct rxe_migr_uc *muc)
 {
-	struct rxe_pool *pool = &to_rdev(muc->uc.ibuc.device)->mr_pool;
-	struct rxe_pool_elem *elem;
-	unsigned long next = 0;
-
-	while ((elem = rxe_migr_next(pool, &muc->uc.ibuc, &next))) {
-		WRITE_ONCE(((struct rxe_mr *)elem->obj)->migr_track, false);
-		__rxe_put(elem);
-	}
-	muc->track_lost = false;
-	muc->tracked = false;
+	if (muc->tracked)
+		untrack_all(muc);
 }
 
 /* Return: is all that was written since the last TRACK seen? */
 static bool mark_rest(struct rxe_mr *mr)
 {
 	struct room *room = kmalloc(sizeof(*room), GFP_KERNEL);
+	struct rxe_migr_unseen unseen = {};
 	struct rxe_migr_memory run;
 	unsigned long first = 0;
 	bool ok = room;
-	long n = 0;
+	long n;
 
 	while (ok && (n = next_run(mr, NULL, &first, room, &run)) > 0) {
 		ok = !mark_run(&run, room);
 		first += n;
 	}
+	if (ok)
+		ok = !n && !look_at_all(&run, &unseen) && !unseen.now;
 	kfree(room);
 
-	return ok && !n;
+	return ok;
 }
 
 /**
@@ -267,4 +381,14 @@ void rxe_migr_mr_cleanup(struct rxe_mr *mr)
 		WRITE_ONCE(to_migr_uc(mr->ibmr.pd->uobject->context)->track_lost,
 			   true);
 	kvfree(mr->migr_dirty);
+}
+
+/**
+ * rxe_migr_track_cleanup - a context ends, which has no MRs any more
+ * @muc: the context
+ */
+void rxe_migr_track_cleanup(struct rxe_migr_uc *muc)
+{
+	if (muc->track_lost || muc->track_unseen)
+		atomic_inc(&nr_lost);
 }

@@ -4,6 +4,7 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <rdma/restrack.h>
 
@@ -228,7 +229,11 @@ int rxe_migr_guard_commit(struct rxe_migr_uc *muc)
  */
 void rxe_migr_uc_init(struct rxe_ucontext *uc)
 {
-	mutex_init(&to_migr_uc(&uc->ibuc)->lock);
+	struct rxe_migr_uc *muc = to_migr_uc(&uc->ibuc);
+
+	mutex_init(&muc->lock);
+	mutex_init(&muc->track_lock);
+	muc->id = get_random_u64();
 }
 
 /**
@@ -243,5 +248,6 @@ void rxe_migr_uc_cleanup(struct rxe_ucontext *uc)
 	if (muc->guard)
 		muc->guard->uc = NULL;
 	spin_unlock(&links_lock);
+	rxe_migr_track_cleanup(muc);
 	rxe_migr_unload(muc);
 }

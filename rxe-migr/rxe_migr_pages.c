@@ -6,6 +6,7 @@
  * addresses. But the image has the addresses only: ATTACH pins what is there at
  * the time of the dump, or nothing, and that cannot be undone any more.
  */
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/sched/mm.h>
@@ -14,19 +15,38 @@
 
 #include "rxe.h"
 
+/* what there is in a range of addresses, see look_at() */
+struct seen {
+	bool userfaults;
+	bool read_only;
+	bool served;
+};
+
+/* does a file system read it, which may have to ask somebody? */
+static bool is_served(const struct vm_area_struct *vma)
+{
+	unsigned long magic;
+
+	if (!vma->vm_file)
+		return false;
+	magic = file_inode(vma->vm_file)->i_sb->s_magic;
+	return magic != TMPFS_MAGIC && magic != HUGETLBFS_MAGIC;
+}
+
 /*
- * Is there somebody who answers userfaults, or, if the pages are to be written, memory
- * that may only be read? Context: mmap lock held
+ * Is there somebody who answers userfaults, or a file that is served? Or, if the pages are
+ * to be written, memory that may only be read? Context: mmap lock held
  */
 static void look_at(const struct rxe_migr_memory *mem, unsigned long addr,
-		    unsigned long end, bool *userfaults, bool *read_only)
+		    unsigned long end, struct seen *seen)
 {
 	VMA_ITERATOR(vmi, mem->mm, addr);
 	struct vm_area_struct *vma;
 
 	for_each_vma_range(vmi, vma, end) {
-		*userfaults |= userfaultfd_armed(vma);
-		*read_only |= mem->writable && !(vma->vm_flags & VM_WRITE);
+		seen->userfaults |= userfaultfd_armed(vma);
+		seen->read_only |= mem->writable && !(vma->vm_flags & VM_WRITE);
+		seen->served |= is_served(vma);
 	}
 }
 
@@ -34,7 +54,9 @@ static void look_at(const struct rxe_migr_memory *mem, unsigned long addr,
  * Compare up to @n pages from page @first on. Pages of files may have been
  * unmapped while they were pinned, so faults are no sign of anything. Whoever
  * serves them may be waited for, but not who answers userfaults: STOP's caller
- * may have frozen him.
+ * may have frozen him. If nobody may be waited for: what has been pinned to be
+ * written is in a mapping of a file that is served if no fault is needed, or not at
+ * all, for it is no page of that file (writable_file_mapping_allowed() of mm/gup.c).
  *
  * Return: how many were compared, -ESTALE if one differs or is not there, -EINTR
  * or -ENOMEM
@@ -43,16 +65,20 @@ static long compare(const struct rxe_migr_memory *mem, unsigned long first,
 		    unsigned long n, struct page **pages)
 {
 	unsigned long addr = mem->addr + (first << PAGE_SHIFT);
-	bool userfaults = false, read_only = false, same = true;
+	unsigned int flags = mem->flags;
+	struct seen seen = {};
+	bool same = true;
 	int locked = 1;
 	long got, i;
 
 	if (mmap_read_lock_killable(mem->mm))
 		return -EINTR;
-	look_at(mem, addr, addr + (n << PAGE_SHIFT), &userfaults, &read_only);
-	got = read_only ? -EFAULT :
-		get_user_pages_remote(mem->mm, addr, n, mem->flags, pages,
-				      userfaults ? NULL : &locked);
+	look_at(mem, addr, addr + (n << PAGE_SHIFT), &seen);
+	if (mem->at_once && seen.served)
+		flags |= FOLL_NOFAULT;
+	got = seen.read_only ? -EFAULT :
+		get_user_pages_remote(mem->mm, addr, n, flags, pages,
+				      seen.userfaults ? NULL : &locked);
 	if (locked)
 		mmap_read_unlock(mem->mm);
 

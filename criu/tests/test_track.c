@@ -44,7 +44,19 @@ int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp)
 static int at_once(uint32_t flags)
 {
 	driver.resp.flags = flags;
+	driver.resp.context = 5000000003;
 	return rp_track_last(10, 3, 77);
+}
+
+static void set_lost(const char *text)
+{
+	static char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/migr_lost", root);
+	lost_path = path;
+	f = fopen(path, "we");
+	MUST(f && fputs(text, f) >= 0 && !fclose(f));
 }
 
 /* a folder of images, with another one as its parent, or without */
@@ -94,14 +106,20 @@ int main(void)
 	CHECK(!at_once(RXE_MIGR_TRACK_BEGUN));
 	CHECK(at_once(RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
 
+	puts("of memory that is written without being seen");
+	driver.resp.unseen = 0x7000;
+	CHECK(at_once(RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
+	driver.resp.unseen = 0;
+	CHECK(!at_once(0));
+
 	puts("to one that has tracked it, and others");
 	use("one", NULL);
-	CHECK(!add(9, 3) && !add(10, 3) && !write_list());
+	CHECK(!add(7) && !add(5000000003) && !write_list());
 	use("after one", "one");
 	CHECK(!at_once(0));
 	CHECK(at_once(RXE_MIGR_TRACK_BEGUN) == -EOPNOTSUPP);
 	use("others", NULL);
-	CHECK(!add(9, 3) && !add(10, 4) && !write_list());
+	CHECK(!add(7) && !add(705032707) && !write_list());
 	use("after others", "others");
 	CHECK(!at_once(RXE_MIGR_TRACK_BEGUN));
 
@@ -111,6 +129,20 @@ int main(void)
 	use("after bad", "bad");
 	CHECK(at_once(RXE_MIGR_TRACK_BEGUN) == -EOPNOTSUPP);
 	CHECK(!at_once(0));
+
+	puts("to one since which a context has ended that had lost track");
+	use("some", NULL);
+	set_lost("4294967295\n");
+	CHECK(!rp_track_check_ended(10));
+	set_lost("1\n");
+	CHECK(!write_list());
+	use("after some", "some");
+	set_lost("4294967295\n");
+	CHECK(!rp_track_check_ended(10));
+	set_lost("0\n");
+	use("later", "some");
+	CHECK(rp_track_check_ended(10) == -EOPNOTSUPP);
+	CHECK(rp_track_note(getpid()) == -EOPNOTSUPP);
 
 	puts("it goes with the images of a dump");
 	use("removed", NULL);

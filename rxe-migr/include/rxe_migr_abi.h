@@ -72,6 +72,8 @@ struct rxe_migr_buf {
  * EAGAIN       an object is just being created
  * EINTR        a signal came while a peer was asked or memory compared
  * ESRCH        there is no such process, or it has no memory any more
+ * EACCES       pid is of another process, and the caller has no CAP_SYS_PTRACE
+ *              over its memory
  */
 #define RXE_MIGR_STOP_CHECK_ONLY (1U << 0)
 
@@ -247,13 +249,16 @@ enum rxe_migr_resume_flags { RXE_MIGR_RESUME_CHECK_ONLY = 1U << 0 };
  * (/proc/PID/pagemap), as if that had written it: whoever copies the memory of a process
  * that runs on, in rounds between which he clears soft-dirty bits, misses nothing then.
  * Of an MR that was not tracked before all pages are made so. Nothing is written. An MR
- * that is destroyed is seen to at that moment.
+ * that is destroyed is seen to at that moment. What was written to memory that has been
+ * unmapped, and that nobody else has, is not missed.
  *
  * To be called while the processes are frozen, QPs may run, in each round before the bits
  * are cleared; and once more after STOP, before the last one. With RXE_MIGR_TRACK_END
- * nothing is made soft-dirty, and nothing is tracked any more.
+ * nothing is made soft-dirty, and nothing is tracked any more; it can be given at any
+ * time. No file server and nobody who answers userfaults is waited for.
  *
  * EINVAL	another flag
+ * EACCES	the memory of another process, without CAP_SYS_PTRACE over that
  * EINTR	a signal came while memory was waited for. Some pages are lost
  * ENOMEM	no memory
  * ESRCH	there is no such process, or it has no memory any more
@@ -269,15 +274,28 @@ struct rxe_migr_track {
 
 /*
  * LOST: since the last TRACK something was written that is in none of the pages that are
- * mapped where the MR was registered. Only a copy of all memory has it.
+ * mapped where the MR was registered, or may have been written `unseen`. Only a copy of
+ * all memory has it.
  * BEGUN: it is the first TRACK of the context, or the first since TRACK_END. What was
  * written before to MRs that are gone is not seen.
+ *
+ * When a context ends that has been tracked, and TRACK would have said LOST, the module's
+ * parameter migr_lost counts it.
  */
 #define RXE_MIGR_TRACK_LOST (1U << 0)
 #define RXE_MIGR_TRACK_BEGUN (1U << 1)
 
 struct rxe_migr_track_resp {
-	__aligned_u64 pages; /* that were made soft-dirty */
+	__aligned_u64 pages; /* that it has written since the last TRACK, at first all */
+	__aligned_u64 context; /* a number that no other context ever has */
+	/*
+	 * Where there is memory of an MR that may have been written since the last TRACK
+	 * without becoming soft-dirty, by the device or by the process; or 0. That is
+	 * pages of hugetlb, and small private ones that the process could write without
+	 * a fault when their bits were to be cleared, for they are left alone while
+	 * they are pinned (by mprotect(), in a mapping that was new or had grown).
+	 */
+	__aligned_u64 unseen;
 	__u32 regions;	     /* that are tracked now */
 	__u32 flags;	     /* of these two */
 };

@@ -12,32 +12,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "migr_fuzz.h"
-
-#define PAGE 4096UL
-#define PAGES 1024UL /* two huge ones */
-#define HUGE (512 * PAGE)
-#define ALL_ACCESS                                          \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
-	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-
-enum kind {
-	HUGE_PAGES,
-	SHARED,
-	SMALL, /* their soft-dirty bits are never cleared while they are pinned */
-};
-
-/* @b has the memory that is looked at */
-struct pair {
-	struct rig *rig;
-	struct side a, b;
-	char *mem;
-	struct ibv_mr *mr;
-};
+#include "fuzz_dirty.h"
 
 /* ---- the process's own view -------------------------------------------- */
 
-static void clear_soft_dirty(void)
+void clear_soft_dirty(void)
 {
 	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 
@@ -45,30 +24,48 @@ static void clear_soft_dirty(void)
 	close(fd);
 }
 
-static bool is_soft_dirty(const void *at)
+static void read_pagemap(const char *at, uint64_t *entries, size_t n)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	const size_t bytes = n * sizeof(*entries);
+
+	MUST(fd >= 0 && pread(fd, entries, bytes,
+			      (off_t)((uintptr_t)at / PAGE *
+				      sizeof(*entries))) == (ssize_t)bytes);
+	close(fd);
+}
+
+bool is_soft_dirty(const void *at)
+{
 	uint64_t entry;
 
-	MUST(fd >= 0 && pread(fd, &entry, sizeof(entry),
-			      (off_t)((uintptr_t)at / PAGE * sizeof(entry))) ==
-				sizeof(entry));
-	close(fd);
+	read_pagemap(at, &entry, 1);
 	return entry >> 55 & 1;
+}
+
+void read_soft_dirty(const char *mem, bool dirty[PAGES])
+{
+	uint64_t entries[PAGES];
+
+	read_pagemap(mem, entries, PAGES);
+	for (size_t i = 0; i < PAGES; i++)
+		dirty[i] = entries[i] >> 55 & 1;
 }
 
 static size_t soft_dirty_pages(const char *mem)
 {
+	bool dirty[PAGES];
 	size_t n = 0;
 
+	read_soft_dirty(mem, dirty);
 	for (size_t i = 0; i < PAGES; i++)
-		n += is_soft_dirty(mem + i * PAGE);
+		n += dirty[i];
 	return n;
 }
 
 /* ---- memory ------------------------------------------------------------ */
 
-static char *map(enum kind kind)
+char *map(enum kind kind)
 {
 	int flags = kind == SHARED ? MAP_SHARED : MAP_PRIVATE;
 	char *at = mmap(NULL, PAGES * PAGE + HUGE, PROT_READ | PROT_WRITE,
@@ -82,7 +79,7 @@ static char *map(enum kind kind)
 	return at;
 }
 
-static void take_memory(struct pair *p, enum kind kind)
+void take_memory(struct pair *p, enum kind kind)
 {
 	p->mem = map(kind);
 	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, PAGES * PAGE, ALL_ACCESS));
@@ -90,8 +87,8 @@ static void take_memory(struct pair *p, enum kind kind)
 
 /* ---- what is written --------------------------------------------------- */
 
-static void post(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
-		 const struct ibv_mr *to, uint64_t offset)
+void post(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
+	  const struct ibv_mr *to, uint64_t offset)
 {
 	struct ibv_send_wr wr = { .sg_list = &sge,
 				  .num_sge = 1,
@@ -112,8 +109,7 @@ static void post(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
 	side_wait(s, 1);
 }
 
-static struct ibv_sge of(const struct ibv_mr *mr, uint64_t offset,
-			 uint32_t bytes)
+struct ibv_sge of(const struct ibv_mr *mr, uint64_t offset, uint32_t bytes)
 {
 	return (struct ibv_sge){ (uintptr_t)mr->addr + offset, bytes,
 				 mr->lkey };
@@ -130,7 +126,7 @@ static void receive(struct pair *p, uint64_t offset, uint32_t bytes)
 }
 
 /* some pages, in every way; @written has a byte for each of them */
-static void write_all(struct pair *p, char *written)
+void write_all(struct pair *p, char *written)
 {
 	struct side *a = &p->a, *b = &p->b;
 
@@ -173,7 +169,7 @@ static size_t count(const char *written)
 /* ---- TRACK ------------------------------------------------------------- */
 
 /* how many pages it has made soft-dirty */
-static size_t track(const struct pair *p, bool lost)
+size_t track(const struct pair *p, bool lost)
 {
 	struct rxe_migr_track_resp resp;
 
@@ -182,7 +178,7 @@ static size_t track(const struct pair *p, bool lost)
 	return resp.pages;
 }
 
-static void expect_marked(const struct pair *p, const char *written)
+void expect_marked(const struct pair *p, const char *written)
 {
 	for (size_t i = 0; i < PAGES; i++)
 		if (written[i])
@@ -219,11 +215,11 @@ static void rounds(struct pair *p, enum kind kind)
 }
 
 /* memory that is no more where it was registered: of an MR that is there, and goes */
-static void lost(struct pair *p)
+static void lost(struct pair *p, enum kind kind)
 {
-	char *other = map(SHARED), written[PAGES];
+	char *other = map(kind), written[PAGES];
 
-	take_memory(p, SHARED);
+	take_memory(p, kind);
 	track(p, false);
 	MUST(mremap(p->mem, PAGES * PAGE, PAGES * PAGE,
 		    MREMAP_MAYMOVE | MREMAP_FIXED, other) == other);
@@ -320,21 +316,33 @@ static void bad_arguments(struct pair *p)
 	EXPECT((int)resp.flags, RXE_MIGR_TRACK_LOST);
 }
 
+void pair_open(struct rig *rig, struct pair *p)
+{
+	*p = (struct pair){ .rig = rig };
+	side_open(rig, &p->a);
+	side_open(rig, &p->b);
+	qp_connect(rig, p->a.qp[0], p->b.qp[0]->qp_num, 0, 0);
+	qp_connect(rig, p->b.qp[0], p->a.qp[0]->qp_num, 0, 0);
+}
+
+void pair_close(struct pair *p)
+{
+	side_close(&p->a);
+	side_close(&p->b);
+}
+
 void attack_dirty(struct rig *rig)
 {
-	struct pair p = { .rig = rig };
+	struct pair p;
 
-	side_open(rig, &p.a);
-	side_open(rig, &p.b);
-	qp_connect(rig, p.a.qp[0], p.b.qp[0]->qp_num, 0, 0);
-	qp_connect(rig, p.b.qp[0], p.a.qp[0]->qp_num, 0, 0);
+	pair_open(rig, &p);
 	bad_arguments(&p);
 	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
 		rounds(&p, kind);
-	lost(&p);
+	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
+		lost(&p, kind);
 	other_rights(&p);
 	ends(&p);
 	large(&p);
-	side_close(&p.a);
-	side_close(&p.b);
+	pair_close(&p);
 }

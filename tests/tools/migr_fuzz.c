@@ -90,6 +90,7 @@ static const struct {
 	{ "sqd", attack_sqd },
 	{ "windows", attack_windows },
 	{ "dirty", attack_dirty },
+	{ "tracked", attack_tracked },
 	{ "datagrams", attack_datagrams },
 	{ "uc", attack_uc },
 	{ "rtr", attack_rtr },

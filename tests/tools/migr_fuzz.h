@@ -201,6 +201,7 @@ void attack_runs_on(struct rig *rig);		    /* fuzz_runs_on.c */
 void attack_sqd(struct rig *rig);		    /* fuzz_sqd.c */
 void attack_datagrams(struct rig *rig);		    /* fuzz_datagrams.c */
 void attack_rtr(struct rig *rig);		    /* fuzz_rtr.c */
+void attack_tracked(struct rig *rig);		    /* fuzz_tracked.c */
 void attack_uc(struct rig *rig);		    /* fuzz_uc.c */
 void attack_windows(struct rig *rig);		    /* fuzz_windows.c */
 void attack_lives(struct rig *rig, double seconds); /* fuzz_lives.c */
