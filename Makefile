@@ -13,6 +13,8 @@
 #                        check do for longer, fuzzers, leaks, the thread sanitizer
 #   make debug           the kernel for lab up --kernel debug, and our module for it
 #   make check-debug     the module's tests on that kernel
+#   make deb             Debian packages, into build/deb
+#   make install         programs and libraries on this host: DESTDIR=, PREFIX=
 #   make lint            style and static checks
 #   make format          bring C into the style that lint wants
 #   make bench-hotpath   what the data path costs
@@ -29,7 +31,7 @@ STAGE   := build/stage
 # Two builds in one tree take turns.
 TURN    := mkdir -p $(STAGE) && flock build/.lock
 
-build: toolbox module user scripts key certs
+build: toolbox module user key certs
 
 toolbox: root-toolbox
 
@@ -77,10 +79,30 @@ fixes: toolbox
 
 user: toolbox
 	@$(TURN) $(TOOLBOX) sh -ec '\
-		[ -e build/user/build.ninja ] || cmake -S . -B build/user -G Ninja; \
+		cmake -S . -B build/user -G Ninja -DCMAKE_INSTALL_PREFIX=/opt/migr \
+			-DCMAKE_INSTALL_SBINDIR=bin -DCRIU_PLUGIN_DIR=criu \
+			-DWIRESHARK_PLUGIN_DIR=lib/wireshark >build/install.log; \
 		cmake --build build/user; \
-		DESTDIR=$(CURDIR)/$(STAGE) cmake --install build/user --prefix / \
-			>build/install.log'
+		cmake --install build/user --prefix $(CURDIR)/$(STAGE) \
+			>>build/install.log'
+
+# For this host, which is Debian 13, or a folder: all but the module, and nothing of the
+# lab. It is compiled in the toolbox; make install DESTDIR= PREFIX=
+PREFIX ?= /usr/local
+install: toolbox
+	@$(TURN) $(TOOLBOX) sh -ec '\
+		cmake -S . -B build/install -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+			-DBUILD_TESTING=OFF >build/install.log; \
+		cmake --build build/install; \
+		rm -rf build/installed; \
+		DESTDIR=$(CURDIR)/build/installed cmake --install build/install --strip \
+			>>build/install.log'
+	@mkdir -p $(DESTDIR)/
+	@cp -R --preserve=mode,links build/installed/. $(DESTDIR)/
+
+# Packages for Debian 13, in build/deb, and what lintian says of them
+deb: toolbox
+	@$(TURN) debian/build build/deb
 
 # The NAS kernels, for the nodes, and the headers of MPI, which only they want. The
 # node has the library, and what that needs; here it is only told apart.
@@ -111,11 +133,6 @@ tsan: toolbox
 		[ -e build/tsan/build.ninja ] || \
 			cmake -S . -B build/tsan -G Ninja -DSANITIZE=thread; \
 		cmake --build build/tsan'
-
-scripts:
-	@mkdir -p $(STAGE)/bin $(STAGE)/libexec/migr-ctr
-	@install -C vm-images/migr-ctr vm-images/migr-gid bench/mpi/mpi-run $(STAGE)/bin/
-	@install -C -m 644 vm-images/ctr/* $(STAGE)/libexec/migr-ctr/
 
 # The key under which nodes believe each other that something has moved; made
 # once, at random.
@@ -200,11 +217,11 @@ format: toolbox
 clean:
 	@./lab down || true # it may have something to complain of
 	@rm -rf build/user build/asan build/tsan build/npb build/rxe build/rxe-* build/sparse \
-		build/stage build/tests
+		build/stage build/tests build/install build/installed build/deb
 
 distclean: clean
 	@rm -rf --one-file-system build
 
 .PHONY: build toolbox root-toolbox root-node roots images module user asan tsan npb \
-	scripts key certs tried debug fixes points check check-debug soak demo lint format clean \
+	install deb key certs tried debug fixes points check check-debug soak demo lint format clean \
 	distclean bench-hotpath bench-scale bench-mlx5 bench-npb bench-compare

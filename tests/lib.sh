@@ -220,7 +220,7 @@ trap 'exit 143' HUP INT TERM
 
 # ---- the layer ------------------------------------------------------------
 
-layer=/opt/migr/lib/libmigrrdma.so
+layer=/opt/migr/lib/migrrdma/libmigrrdma.so
 
 # From now on whatever starts on these nodes has verbs from the layer. It is known that
 # it has only when a program says so.

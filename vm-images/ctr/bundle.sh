@@ -82,6 +82,10 @@ allow_rdma_cm()
 secret_folders=(/etc/migrd /etc/ssh /etc/ssl/private /root/.ssh)
 secret_files=(/etc/shadow /etc/shadow-)
 
+# What of ours is in there: the layer's library. In the lab it is all, but for keys.
+ours=$prefix/lib/migrrdma lab=''
+[ ! -e "$prefix/cluster.key" ] || ours=$prefix lab=1
+
 # What is mounted in there needs a place, which nobody can make when it is read-only.
 mount_rootfs()
 {
@@ -97,7 +101,7 @@ mount_rootfs()
 		done
 	}
 	mountpoint -q "$dir/rootfs" || {
-		mkdir -p "$root"/{proc,sys,dev,run,tmp,opt/migr,var/lib/migr-ctr}
+		mkdir -p "$root"/{proc,sys,dev,run,tmp,var/lib/migr-ctr} "$root$ours"
 		mount -o bind,ro "$root" "$dir/rootfs"
 	}
 }
@@ -111,6 +115,7 @@ spec() # CMD..., with $layer
 	jq -cn --arg name "$name" --arg dir "$dir" --arg none "$none" \
 		--arg gid "$(sed 's/.*@//' "$dir/rdma" 2>/dev/null)" \
 		--arg layer "$layer" --arg nodes "$nodes" --arg root "$(<"$dir/root")" \
+		--arg prefix "$prefix" --arg ours "$ours" --arg lab "$lab" \
 		--arg folders "${secret_folders[*]}" --arg files "${secret_files[*]}" '
 		def bind($from; $to; $how): { destination: $to, type: "bind",
 			source: $from, options: ["bind", "nosuid", $how] };
@@ -125,7 +130,7 @@ spec() # CMD..., with $layer
 				\"$@\"; echo $? >/run/exit",
 				"sh"] + $ARGS.positional),
 			env: ["LC_ALL=C.UTF-8", "HOME=/run",
-				"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/opt/migr/bin",
+				"PATH=/usr/local/bin:/usr/sbin:/usr/bin:" + $prefix + "/bin",
 				"RDMA_GID_INDEX=" + $gid | select(. != "RDMA_GID_INDEX="),
 				if $layer == "" then empty else "LD_PRELOAD=" + $layer,
 					"MIGRRDMA_DIR=/run/migrrdma" end],
@@ -153,9 +158,10 @@ spec() # CMD..., with $layer
 			bind($dir + "/tmp"; "/tmp"; "nodev"),
 			if $layer == "" then empty else
 				bind("/run/migrd"; "/run/migrd"; "ro") end,
-			bind("/opt/migr"; "/opt/migr"; "ro"),
-			bind("/dev/null"; "/opt/migr/cluster.key"; "ro"),
-			bind($none; "/opt/migr/migrd"; "ro"),
+			bind($ours; $ours; "ro"),
+			if $lab == "" then empty else
+				bind("/dev/null"; $ours + "/cluster.key"; "ro"),
+				bind($none; $ours + "/migrd"; "ro") end,
 			bind($none; "/var/lib/migr-ctr"; "ro"),
 			if $root != "/" then empty else
 				bind($none; ($folders | split(" ")[]); "ro"),

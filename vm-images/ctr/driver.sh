@@ -61,7 +61,7 @@ behind_door() # COMMAND...
 	local rc=0
 
 	exec 9>&1
-	export MIGR_CTR_LINK=$veth MIGR_CTR_HOLD=1 PATH=$door_path:$PATH
+	export MIGR_CTR_LINK=$veth MIGR_CTR_HOLD=1 PATH=$parts:$PATH
 	"$@" 9>&- || rc=$?
 	echo $rc >"$MIGR_CTR_DOOR/runc" # for who comes later, too
 }

@@ -44,8 +44,8 @@ is_rxe() # uverbsN
 
 # Who this host is to migrd: as its unit has it, or a node of the lab
 layer_keys=(-k /etc/migrd/host.key -c /etc/migrd/host.crt -a /etc/migrd/ca.crt)
-[ -e /etc/migrd/host.key ] || layer_keys=(-k "/opt/migr/migrd/$HOSTNAME.key"
-	-c "/opt/migr/migrd/$HOSTNAME.crt" -a /opt/migr/migrd/ca.crt)
+[ -e /etc/migrd/host.key ] || layer_keys=(-k "$prefix/migrd/$HOSTNAME.key"
+	-c "$prefix/migrd/$HOSTNAME.crt" -a "$prefix/migrd/ca.crt")
 
 # It is not for a terminal's ^C: whoever is suspended goes on by it.
 layer_begin()

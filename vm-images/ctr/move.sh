@@ -23,7 +23,7 @@ doors_open() # SUBCOMMAND: of runc
 		# not '', which would be runc's, too
 		trap : HUP INT TERM
 		export MIGR_CTR_DOOR=$door MIGR_CTR_LINK=$veth
-		export PATH=/opt/migr/libexec:$PATH
+		export PATH=$parts:$PATH
 		# Neither we nor our peer must wait for what runc leaves open. The lock
 		# stays: if we are killed, nobody takes what is being dumped for what runs.
 		exec {go}>&- {says}<&-
