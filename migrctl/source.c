@@ -43,12 +43,14 @@ static bool meet(struct source *s)
 		move_fails(m, "%s", m->peer.reason);
 	else if (!strcmp(text(hello, "boot"), journal_boot()))
 		met = move_fails(m, "%s runs on %s already", m->name, m->other);
-	if (record)
-		json_object_set(record, "peer_boot",
-				json_object_get(hello, "boot"));
+	else if (record)
+		/* from now on it knows of the move, perhaps */
+		met = (!json_object_set(record, "peer_boot",
+					json_object_get(hello, "boot")) &&
+		       journal_write(&m->journal)) ||
+		      move_fails(m, "the journal: %s", strerror(errno));
 	json_decref(hello);
-	return met && (!record || journal_write(&m->journal) ||
-		       move_fails(m, "the journal: %s", strerror(errno)));
+	return met;
 }
 
 static json_t *reservation(const struct source *s)
