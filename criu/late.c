@@ -199,18 +199,24 @@ static int resume(const struct rp_context *c,
  */
 static int pass_gate(void)
 {
+	static enum {
+		NOT_ASKED,
+		OPEN,
+		SHUT
+	} gate;
 	const char *folder = getenv("MIGR_CTR_DOOR");
-	static bool passed;
 
-	if (passed || !folder || !getenv("MIGR_CTR_HOLD"))
+	if (!folder || !getenv("MIGR_CTR_HOLD"))
 		return 0;
-	rp_info("waits for word to go on");
-	if (!gate_wait(folder, "restored", "resume", true, -1)) {
-		rp_err("the move was given up");
-		return -ECANCELED;
+	/* once for all tasks, also if that was a no */
+	if (gate == NOT_ASKED) {
+		rp_info("waits for word to go on");
+		gate = gate_wait(folder, "restored", "resume", true, -1) ? OPEN
+									 : SHUT;
+		if (gate == SHUT)
+			rp_err("the move was given up");
 	}
-	passed = true;
-	return 0;
+	return gate == OPEN ? 0 : -ECANCELED;
 }
 
 /*
