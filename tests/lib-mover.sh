@@ -14,6 +14,15 @@ mover()
 	poll_until 20 ask "$1" 'migrctl status'
 }
 
+# the process of a move that has come to MIGR_MOVER_STOPS_AT
+# shellcheck disable=SC2016 # there
+mover_stopped() # NODE
+{
+	ask "$1" 'for p in $(pgrep -x migr-mover); do
+		! grep -q "^State:.T" /proc/$p/status || exec echo $p
+	done; exit 1'
+}
+
 movers_end() # NODE...
 {
 	local n

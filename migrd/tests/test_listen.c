@@ -81,7 +81,8 @@ static void test_paths(void)
 	close(fd);
 	MUST(!unlink(path));
 	choose(sizeof(path) - 1);
-	CHECK(listen_at_path(path, 0666) < 0 && errno == ENAMETOOLONG && !files());
+	CHECK(listen_at_path(path, 0666) < 0 && errno == ENAMETOOLONG &&
+	      !files());
 	puts("no folder, and a file that is no socket");
 	choose(40);
 	path[strlen(dir) + 2] = '/';

@@ -31,15 +31,17 @@ drive_make() # with a spec as stdin
 	local spec ip root gid
 
 	spec=$(cat)
-	field() { jq -er ".$1 | strings" <<<"$spec"; }
-	ip=$(field ip) && root=$(field root) && gid=$(field rdma) || die "this is no spec"
+	field() { jq -er ".$1 | strings" <<<"$spec" || die "this is no spec"; }
+	ip=$(field ip) || exit
+	root=$(field root) || exit
+	gid=$(field rdma) || exit
 	[[ $ip =~ ^[0-9]+(\.[0-9]+){3}$ ]] || die "'$ip' is no address"
 	must_not_be_another
 	need_root "$root"
 	clear_away
 	make_folders
 	echo "$root" >"$dir/root"
-	field config >"$dir/config.json"
+	field config >"$dir/config.json" || exit
 	add_netns "$ip"
 	mount_rootfs
 	allow_rdma_cm
