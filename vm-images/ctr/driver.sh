@@ -116,8 +116,20 @@ drive_arrive() # with the place that is kept for it
 }
 drive_back() # [ADDRESS@INDEX]
 {
-	! runs || plug
+	! runs || {
+		plug
+		rounds_end
+	}
 	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || rdma take "$1"
+}
+
+# Those that were given up before there was a dump: it runs on without that.
+rounds_end()
+{
+	local procs
+
+	procs=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$(first_pid)/cgroup")/cgroup.procs
+	xargs migr-untrack <"$procs" >/dev/null 2>&1 || true
 }
 
 drive_attach() { attach; }
