@@ -27,7 +27,8 @@ left_behind='
 		[ ! -e /sys/module/nf_tables ] || nft list tables |
 			grep -vwE "filter|nat|mangle|raw|security"
 		[ ! -e /etc/ld.so.preload ] || echo "the layer is on"
-		pgrep -xl "migrd|migrd-say|migr-layer|migr-presetup|migr-gid"
+		pgrep -xl "migrd|migrd-say|migr-layer|migr-presetup|migr-gid|migr-mover|migrctl"
+		ls -d /run/migrctl/moves/* 2>/dev/null
 		pgrep -fa "migr-ctr (move|receive)"
 		dmesg | grep -E "(segfault|general protection).* in libmigr|\
 (migr|rc_mix|criu|late_peer)[^ ]*\[[0-9]+\]:? (segfault|general protection|trap )"

@@ -28,7 +28,7 @@ for t in migr-gid migr-ctr; do
 	here "$tree/vm-images/$t" | tool $t
 done
 mkdir -p "$tmp/libexec/migr-ctr"
-for t in bundle.sh layer.sh move.sh; do
+for t in bundle.sh driver.sh layer.sh move.sh; do
 	here "$tree/vm-images/ctr/$t" >"$tmp/libexec/migr-ctr/$t"
 done
 for t in mount mountpoint jq; do echo '#!/bin/sh' | tool $t; done

@@ -207,7 +207,7 @@ fi
 
 say "migr-ctr: containers that are made at once make their devices one after the other"
 # shellcheck disable=SC2034 # the part's
-state=$tmp/ctr
+prefix=$tmp/prefix state=$tmp/ctr
 mkdir "$state"
 # shellcheck source=/dev/null
 . <(sed "s,/dev/infiniband,$tmp/dev,g" "$tree/vm-images/ctr/bundle.sh")
