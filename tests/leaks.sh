@@ -28,7 +28,7 @@ left_behind='
 			grep -vwE "filter|nat|mangle|raw|security"
 		[ ! -e /etc/ld.so.preload ] || echo "the layer is on"
 		pgrep -xl "migrd|migrd-say|migr-layer|migr-presetup|migr-gid|migr-mover|migrctl"
-		ls -d /run/migrctl/moves/* 2>/dev/null
+		ls /run/migrctl/moves 2>/dev/null | sed "s/^/move: /"
 		pgrep -fa "migr-ctr (move|receive)"
 		dmesg | grep -E "(segfault|general protection).* in libmigr|\
 (migr|rc_mix|criu|late_peer)[^ ]*\[[0-9]+\]:? (segfault|general protection|trap )"
