@@ -20,13 +20,6 @@ enum {
 	MOST_DEEP = 4096, /* processes above one another */
 };
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *t = json_string_value(json_object_get(o, key));
-
-	return t ? t : "";
-}
-
 /* the first line; "" if it cannot be read */
 static void line_of(const char *path, char *line, size_t bytes)
 {
@@ -207,8 +200,8 @@ json_t *checks_needs(const json_t *about)
 
 static bool same_kernel(struct move *m, const json_t *needs)
 {
-	const char *kernel = text(needs, "kernel"),
-		   *machine = text(needs, "machine");
+	const char *kernel = talk_text(needs, "kernel"),
+		   *machine = talk_text(needs, "machine");
 	struct utsname u;
 
 	uname(&u);
@@ -231,7 +224,7 @@ static bool has_flag(const char *flags, const char *flag, size_t n)
 static bool same_processor(struct move *m, const json_t *needs)
 {
 	char flags[8192], flag[32];
-	const char *at = text(needs, "cpu");
+	const char *at = talk_text(needs, "cpu");
 	size_t n;
 
 	value_of("/proc/cpuinfo", "flags", flags, sizeof(flags));
@@ -272,7 +265,7 @@ static bool has_devices(struct move *m, const json_t *devices)
 
 static bool same_module(struct move *m, const json_t *needs)
 {
-	const char *wanted = text(needs, "module");
+	const char *wanted = talk_text(needs, "module");
 	char module[64];
 
 	if (!*wanted || !json_object_size(json_object_get(needs, "devices")))

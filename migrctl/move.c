@@ -198,8 +198,10 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 
 	errors_of(m, errors, sizeof(errors));
 	unlink(errors);
-	if (!wait_for_lock(m))
+	if (!wait_for_lock(m)) {
+		json_decref(input);
 		return false;
+	}
 	return run_json(argv, errors, input, output, m->reason,
 			sizeof(m->reason));
 }

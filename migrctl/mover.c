@@ -38,13 +38,6 @@ struct caller {
 	bool is_host; /* or root here; else somebody who moves containers */
 };
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *t = json_string_value(json_object_get(o, key));
-
-	return t ? t : "";
-}
-
 /* ---- questions -------------------------------------------------------------- */
 
 static void do_list(struct caller *c, const json_t *asked)
@@ -107,7 +100,7 @@ static void find_name(struct journal *j, void *arg)
 /* one that is not over, of that container */
 static bool find(struct caller *c, const json_t *asked, struct journal *j)
 {
-	struct wanted w = { .name = text(asked, "name") };
+	struct wanted w = { .name = talk_text(asked, "name") };
 
 	journal_each(find_name, &w);
 	if (journal_open(j, w.id))
@@ -154,7 +147,7 @@ static void do_abort(struct caller *c, const json_t *asked)
 		talk_say(&c->talk, json_pack("{sb}", "ok", 1));
 	else
 		talk_refuse(&c->talk, "it was too late: %s is the other end's",
-			    text(asked, "name"));
+			    talk_text(asked, "name"));
 	journal_close(&j);
 }
 
@@ -168,7 +161,7 @@ static void do_recover(struct caller *c, const json_t *asked)
 	if (!find(c, asked, &j))
 		return;
 	snprintf(path, sizeof(path), "%s/fenced", j.folder);
-	if (strcmp(journal_text(&j, "peer"), text(asked, "fenced")) != 0) {
+	if (strcmp(journal_text(&j, "peer"), talk_text(asked, "fenced")) != 0) {
 		talk_refuse(&c->talk, "the other end of this move is %s",
 			    journal_text(&j, "peer"));
 	} else {
@@ -185,7 +178,7 @@ static void do_outcome(struct caller *c, const json_t *asked)
 	enum move_answer answer = ANSWER_UNKNOWN;
 	struct journal j;
 
-	if (journal_open(&j, text(asked, "id"))) {
+	if (journal_open(&j, talk_text(asked, "id"))) {
 		answer = state_answer(j.role, j.state);
 		journal_close(&j);
 	}
@@ -198,7 +191,7 @@ static void do_forget(struct caller *c, const json_t *asked)
 {
 	struct journal j;
 
-	if (journal_open(&j, text(asked, "id"))) {
+	if (journal_open(&j, talk_text(asked, "id"))) {
 		if (!state_is_last(j.state) || j.role != MOVE_TARGET ||
 		    journal_holder(&j) ||
 		    strcmp(journal_text(&j, "peer"), c->from) != 0) {
@@ -249,7 +242,7 @@ static const struct word {
 
 static void obey(struct caller *c, const json_t *asked)
 {
-	const char *word = text(asked, "do");
+	const char *word = talk_text(asked, "do");
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(words[i].word, word)) {
@@ -277,7 +270,7 @@ static void serve(int fd)
 		asked = talk_hear(&c.talk, FIRST_MS);
 	if (asked && json_object_get(asked, "peer")) {
 		who = asked;
-		c.from = text(who, "peer");
+		c.from = talk_text(who, "peer");
 		c.is_host = json_is_false(json_object_get(who, "operator"));
 		asked = talk_hear(&c.talk, FIRST_MS);
 	}

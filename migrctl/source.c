@@ -9,13 +9,6 @@
 #include "peer.h"
 #include "rounds.h"
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *t = json_string_value(json_object_get(o, key));
-
-	return t ? t : "";
-}
-
 /* an answer of the other end, to what it was told last */
 static bool answered(struct source *s, int ms)
 {
@@ -41,7 +34,7 @@ static bool meet(struct source *s)
 
 	if (!met)
 		move_fails(m, "%s", m->peer.reason);
-	else if (!strcmp(text(hello, "boot"), journal_boot()))
+	else if (!strcmp(talk_text(hello, "boot"), journal_boot()))
 		met = move_fails(m, "%s runs on %s already", m->name, m->other);
 	else if (record)
 		/* from now on it knows of the move, perhaps */
@@ -198,7 +191,7 @@ static bool describe(struct source *s)
 								"spec"),
 						"rdma"));
 	}
-	if (strcmp(text(s->about, "by"), "protocol") != 0)
+	if (strcmp(talk_text(s->about, "by"), "protocol") != 0)
 		return move_fails(m,
 				  "%s moves by the layer: migr-ctr move %s %s",
 				  m->name, m->name, m->other);
@@ -226,8 +219,8 @@ void source_run(struct talk *asker, const json_t *asked)
 	char id[JOURNAL_ID + 1];
 	struct move *m = &s.m;
 
-	m->name = text(asked, "name");
-	m->other = text(asked, "to");
+	m->name = talk_text(asked, "name");
+	m->other = talk_text(asked, "to");
 	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
 	timing_begin(&s.timing);
 	journal_make_id(id);
@@ -254,8 +247,8 @@ void source_check(struct talk *asker, const json_t *asked)
 	struct source s = { .asker = asker };
 	struct move *m = &s.m;
 
-	m->name = text(asked, "name");
-	m->other = text(asked, "to");
+	m->name = talk_text(asked, "name");
+	m->other = talk_text(asked, "to");
 	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
 	talk_hold_signals();
 	if (!move_is_name(m->name))

@@ -26,13 +26,6 @@ void source_tell(struct source *s, const char *phase, json_t *more)
 		s->asker = NULL; /* nobody has to listen */
 }
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *t = json_string_value(json_object_get(o, key));
-
-	return t ? t : "";
-}
-
 /* What is frozen does not run here, whatever becomes of CRIU. */
 static bool freeze(struct source *s, bool frozen)
 {
@@ -101,10 +94,10 @@ static enum move_state grant(struct source *s)
 	if (json_is_true(json_object_get(o, "ok"))) {
 		timing_mark(&s->timing, "resume");
 		snprintf(m->warning, sizeof(m->warning), "%s",
-			 text(o, "warning"));
+			 talk_text(o, "warning"));
 		next = MOVE_LEFT;
-	} else if (!strcmp(text(o, "state"), "dropped")) {
-		move_fails(m, "%s: %s", m->other, text(o, "error"));
+	} else if (!strcmp(talk_text(o, "state"), "dropped")) {
+		move_fails(m, "%s: %s", m->other, talk_text(o, "error"));
 		next = MOVE_BACK;
 	}
 	json_decref(o);

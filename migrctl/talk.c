@@ -146,6 +146,13 @@ bool talk_say(struct talk *t, json_t *o)
 	return sent;
 }
 
+const char *talk_text(const json_t *o, const char *key)
+{
+	const char *t = json_string_value(json_object_get(o, key));
+
+	return t ? t : "";
+}
+
 bool talk_refuse(struct talk *t, const char *fmt, ...)
 {
 	char why[512];

@@ -46,6 +46,9 @@ bool talk_say(struct talk *t, json_t *o);
 /* an object, or NULL, if nothing has come in that time, or something else */
 json_t *talk_hear(struct talk *t, int ms);
 
+/* what somebody has said as @key; "" if that is no text */
+const char *talk_text(const json_t *o, const char *key);
+
 /* { "ok": false, "error": ... } */
 __attribute__((format(printf, 2, 3))) bool talk_refuse(struct talk *t,
 						       const char *fmt, ...);

@@ -11,13 +11,6 @@
 #include "note.h"
 #include "peer.h"
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *t = json_string_value(json_object_get(o, key));
-
-	return t ? t : "";
-}
-
 static bool say(struct move *m, json_t *o)
 {
 	return talk_say(&m->peer, o) ||
@@ -64,8 +57,9 @@ static bool take(struct move *m, const json_t *asked)
 	char *const folders[] = { "migr-ctr", "driver", (char *)m->name,
 				  "unpack", NULL };
 
-	return move_take(m, strcmp(text(asked, "what"), "folders") ? image
-								   : folders) &&
+	return move_take(m, strcmp(talk_text(asked, "what"), "folders")
+				    ? image
+				    : folders) &&
 	       say_ok(m);
 }
 
@@ -156,7 +150,7 @@ static void ask(struct move *m)
 /* until it is ready, and then until it is to go, or not */
 static bool obey(struct move *m, const json_t *asked)
 {
-	const char *what = text(asked, "do");
+	const char *what = talk_text(asked, "do");
 	bool is_ready = m->journal.state == MOVE_READY;
 
 	if (!strcmp(what, "take") && !is_ready)
@@ -213,7 +207,7 @@ static void run(struct move *m, const json_t *asked)
 
 void target_run(struct talk *asker, const json_t *asked, const char *from)
 {
-	struct move m = { .name = text(asked, "name"), .other = from };
+	struct move m = { .name = talk_text(asked, "name"), .other = from };
 
 	m.peer.fd = m.doors.go = m.doors.says = m.journal.lock = -1;
 	talk_hold_signals();
@@ -221,9 +215,10 @@ void target_run(struct talk *asker, const json_t *asked, const char *from)
 		move_fails(&m, "'%.32s' is no name of a container", m.name);
 	else if (move_lock(&m) &&
 		 move_begin(&m, MOVE_TARGET,
-			    json_pack("{ssssssss}", "id", text(asked, "id"),
-				      "name", m.name, "peer", from, "peer_boot",
-				      text(asked, "boot")))) {
+			    json_pack("{ssssssss}", "id",
+				      talk_text(asked, "id"), "name", m.name,
+				      "peer", from, "peer_boot",
+				      talk_text(asked, "boot")))) {
 		m.peer = *asker;
 		asker->fd = -1;
 		asker->buf = NULL;
@@ -238,7 +233,7 @@ void target_run(struct talk *asker, const json_t *asked, const char *from)
 
 void target_would(struct talk *asker, const json_t *asked)
 {
-	struct move m = { .name = text(asked, "name") };
+	struct move m = { .name = talk_text(asked, "name") };
 
 	if (!move_is_name(m.name))
 		talk_refuse(asker, "'%.32s' is no name of a container", m.name);

@@ -13,11 +13,11 @@ drive_describe()
 
 	pid=$(first_pid)
 	cgroup=$(sed -n 's,^0::/,/sys/fs/cgroup/,p' "/proc/$pid/cgroup")
-	jq -cn --arg veth "$veth" --arg cgroup "$cgroup" --argjson pid "$pid" \
+	jq -cn --arg cgroup "$cgroup" --argjson pid "$pid" \
 		--arg ip "$(<"$dir/ip")" --arg root "$(<"$dir/root")" \
 		--arg rdma "$(cat "$dir/rdma" 2>/dev/null)" --arg by "$(moves_by)" \
 		--arg config "$(<"$dir/config.json")" '
-		{ $pid, $veth, $cgroup, $by, spec: { $ip, $root, $rdma, $config } }'
+		{ $pid, $cgroup, $by, spec: { $ip, $root, $rdma, $config } }'
 }
 
 drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; fi; }
