@@ -22,6 +22,7 @@
 #   make bench-mlx5      mlx5soft next to rdma_rxe
 #   make bench-npb       what an MPI job pays for the move of a rank
 #   make bench-compare   the protocol and the layer at the same work
+#   make bench-blackout  how long a partner waits, next to the floor
 #   make clean           remove what was built (not the images, nor results)
 #   make distclean       remove everything under build/
 
@@ -206,6 +207,9 @@ bench-npb: npb tried
 bench-compare: npb tried
 	@bench/compare/bench
 
+bench-blackout: tried
+	@bench/blackout/bench
+
 lint: toolbox
 	@$(TOOLBOX) tests/lint
 
@@ -224,4 +228,5 @@ distclean: clean
 
 .PHONY: build toolbox root-toolbox root-node roots images module user asan tsan npb \
 	install deb key certs tried debug fixes points check check-debug soak demo lint format clean \
-	distclean bench-hotpath bench-scale bench-mlx5 bench-npb bench-compare
+	distclean bench-hotpath bench-scale bench-mlx5 bench-npb bench-compare \
+	bench-blackout

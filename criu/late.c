@@ -215,6 +215,8 @@ static int pass_gate(void)
 									 : SHUT;
 		if (gate == SHUT)
 			rp_err("the move was given up");
+		else
+			rp_info("has word to go on");
 	}
 	return gate == OPEN ? 0 : -ECANCELED;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "flame.h"
 #include "listen.h"
 #include "peer.h"
 #include "show.h"
@@ -31,6 +32,7 @@ enum {
 struct options {
 	const char *on; /* the host whose agent is asked; NULL: this one's */
 	const char *to, *fenced, *pre_copy;
+	const char *svg; /* a file for a picture of the timing, or NULL */
 	bool json, timing;
 };
 
@@ -142,6 +144,9 @@ static int outcome(const struct options *o, const json_t *said)
 		print(said);
 	else if (json_object_get(said, "runs_on"))
 		show_moved(said, o->timing);
+	if (o->svg && json_object_get(said, "steps") &&
+	    !flame_draw(o->svg, said))
+		complain(o->svg, strerror(errno));
 	if (json_is_true(json_object_get(said, "ok"))) {
 		why = json_string_value(json_object_get(said, "warning"));
 		if (why && !o->json)
@@ -229,7 +234,7 @@ static int usage(FILE *f, int code)
 {
 	fprintf(f,
 		"usage: migrctl [OPTION]... migrate NAME --to HOST [--from HOST]\n"
-		"                          [--pre-copy[=ROUNDS|auto]] [--timing]\n"
+		"                          [--pre-copy[=ROUNDS|auto]] [--timing[=SVG]]\n"
 		"       migrctl [OPTION]... check NAME --to HOST [--from HOST]\n"
 		"       migrctl [OPTION]... abort NAME | recover NAME --fenced HOST\n"
 		"       migrctl [OPTION]... list | status | log\n"
@@ -294,7 +299,7 @@ int main(int argc, char **argv)
 		{ "to", required_argument, NULL, 't' },
 		{ "fenced", required_argument, NULL, 'F' },
 		{ "pre-copy", optional_argument, NULL, 'P' },
-		{ "timing", no_argument, NULL, 'T' },
+		{ "timing", optional_argument, NULL, 'T' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -328,6 +333,7 @@ int main(int argc, char **argv)
 			break;
 		case 'T':
 			o.timing = true;
+			o.svg = optarg;
 			break;
 		case 'j':
 			o.json = true;

@@ -86,20 +86,58 @@ void show_phase(const json_t *said)
 	fflush(stdout);
 }
 
-static void show_timing(const json_t *marks)
+static double real(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static void show_phases(const json_t *marks)
 {
 	const json_t *o;
 	size_t i;
 
 	json_array_foreach (marks, i, o)
-		printf("  %-10s %8.0f ms\n", text(o, "phase"),
-		       json_real_value(json_object_get(o, "ms")));
+		printf("  %-24s %8.0f ms\n", text(o, "phase"), real(o, "ms"));
+}
+
+static bool same(const json_t *a, const json_t *b)
+{
+	return json_equal(json_object_get(a, "host"),
+			  json_object_get(b, "host")) &&
+	       json_equal(json_object_get(a, "step"),
+			  json_object_get(b, "step"));
+}
+
+/* Each once, where it comes first: CRIU goes from one to the other for each process. */
+static void show_steps(const json_t *steps)
+{
+	const json_t *o, *other;
+	size_t i, k;
+	double ms;
+
+	json_array_foreach (steps, i, o) {
+		for (k = 0; k < i && !same(json_array_get(steps, k), o); k++)
+			;
+		if (k < i)
+			continue;
+		ms = 0;
+		json_array_foreach (steps, k, other)
+			if (same(o, other))
+				ms += real(other, "ms");
+		printf("    %-6s %-15s %8.0f ms\n", text(o, "host"),
+		       text(o, "step"), ms);
+	}
 }
 
 void show_moved(const json_t *said, bool timing)
 {
 	printf("%s runs on %s\n", text(said, "name"), text(said, "runs_on"));
-	if (timing)
-		show_timing(json_object_get(said, "timing"));
+	if (timing) {
+		show_phases(json_object_get(said, "timing"));
+		show_steps(json_object_get(said, "steps"));
+		if (json_object_get(said, "stopped_ms"))
+			printf("  %-24s %8.0f ms\n", "stood still",
+			       real(said, "stopped_ms"));
+	}
 	fflush(stdout);
 }

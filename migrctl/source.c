@@ -147,29 +147,65 @@ static bool stop(struct source *s)
 	if (!move_set(m, MOVE_STOPPING))
 		return false;
 	timing_mark(&s->timing, "prepare");
+	s->timing.stop = steps_now();
 	doors_tell(&m->doors, "dump");
 	if (!doors_said(&m->doors, "held", WORK_MS))
 		return talk_is_ended()
 			       ? move_fails(m, "it was to end")
 			       : move_fails_by_doors(m, "CRIU cannot dump it");
+	s->timing.held = steps_now();
 	timing_mark(&s->timing, "dump");
 	return move_set(m, MOVE_HELD);
 }
 
+static bool leave_address(struct source *s)
+{
+	return move_drive(&s->m, "leave", NULL, NULL, NULL);
+}
+
+static bool give_last_image(struct source *s)
+{
+	return give_image(s, "image");
+}
+
 static bool send_all(struct source *s)
 {
-	if (!move_drive(&s->m, "leave", NULL, NULL, NULL) || !give_folders(s) ||
-	    !give_image(s, "image"))
-		return false;
+	static const struct {
+		const char *step;
+		bool (*take)(struct source *s);
+	} steps[] = {
+		{ "address", leave_address },
+		{ "send folders", give_folders },
+		{ "send image", give_last_image },
+	};
+	double began;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		began = steps_now();
+		if (!steps[i].take(s))
+			return false;
+		timing_step(&s->timing, steps[i].step, began);
+	}
 	timing_mark(&s->timing, "transfer");
 	return true;
 }
 
 static bool restore(struct source *s)
 {
-	if (!told(s, json_pack("{ss}", "do", "restore")) ||
-	    !answered(s, WORK_MS))
+	double began = steps_now();
+	json_t *o = NULL;
+
+	if (told(s, json_pack("{ss}", "do", "restore"))) {
+		o = talk_answered(&s->m.peer, WORK_MS);
+		if (!o)
+			move_fails(&s->m, "%s: %s", s->m.other,
+				   s->m.peer.reason);
+	}
+	if (!o)
 		return false;
+	timing_there(&s->timing, began, steps_now(),
+		     json_number_value(json_object_get(o, "ms")));
+	json_decref(o);
 	timing_mark(&s->timing, "restore");
 	return true;
 }

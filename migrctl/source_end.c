@@ -70,14 +70,28 @@ void source_back(struct source *s)
 	move_set(m, MOVE_BACK);
 }
 
+/* Its log is with the images. Whoever goes on with a move that lost its process knows no times. */
+static void look_back(struct source *s)
+{
+	char log[sizeof(s->m.images) + 32];
+
+	snprintf(log, sizeof(log), "%s/logs/dump.log", s->m.images);
+	if (s->timing.stop > 0 &&
+	    !steps_of_dump(&s->timing.dump, log, s->timing.stop,
+			   s->timing.held))
+		note("%s: %s does not say what took how long", s->m.name, log);
+}
+
 static void leave(struct source *s)
 {
 	struct move *m = &s->m;
 
 	move_leave_doors(m, "leave");
+	look_back(s);
 	if (!move_drive(m, "gone", m->other, NULL, NULL))
 		move_warns(m);
 	move_drop_images(m);
+	timing_mark(&s->timing, "finish");
 	*m->reason = 0;
 	move_set(m, MOVE_LEFT);
 }
@@ -93,6 +107,7 @@ static enum move_state grant(struct source *s)
 		o = talk_hear(&m->peer, WORK_MS);
 	if (json_is_true(json_object_get(o, "ok"))) {
 		timing_mark(&s->timing, "resume");
+		s->timing.there = json_incref(json_object_get(o, "steps"));
 		snprintf(m->warning, sizeof(m->warning), "%s",
 			 talk_text(o, "warning"));
 		next = MOVE_LEFT;
@@ -127,6 +142,7 @@ static void decide(struct source *s, enum move_state next)
 
 bool source_commit(struct source *s)
 {
+	double began = steps_now();
 	struct move *m = &s->m;
 
 	talk_never_ends();
@@ -137,6 +153,7 @@ bool source_commit(struct source *s)
 		return move_fails_by_doors(m, "CRIU has ended");
 	if (!move_set(m, MOVE_GRANTED))
 		return false;
+	timing_step(&s->timing, "decide", began);
 	decide(s, grant(s));
 	return true;
 }
@@ -161,6 +178,17 @@ static json_t *result(struct source *s)
 		json_object_set_new(o, "warning", json_string(m->warning));
 	json_object_set_new(o, "bytes", json_integer((json_int_t)m->bytes));
 	return o;
+}
+
+static void add_steps(struct source *s, json_t *o)
+{
+	double stopped_ms;
+	json_t *steps =
+		timing_steps(&s->timing, peer_self(), s->m.other, &stopped_ms);
+
+	json_object_set_new(o, "steps", steps);
+	if (stopped_ms > 0)
+		json_object_set_new(o, "stopped_ms", json_real(stopped_ms));
 }
 
 /* Nobody asks any more what has become of it: it is known there, or there is nothing. */
@@ -200,10 +228,13 @@ void source_finish(struct source *s)
 
 	move_end(&s->m);
 	history_add(told);
+	if (s->m.journal.state == MOVE_LEFT)
+		add_steps(s, told);
 	if (s->asker)
 		talk_say(s->asker, json_incref(told));
 	json_decref(told);
 	json_decref(s->about);
+	timing_free(&s->timing);
 	source_forget(&s->m);
 }
 

@@ -10,6 +10,14 @@
 #include "move.h"
 #include "note.h"
 #include "peer.h"
+#include "steps.h"
+
+struct target {
+	struct move m;
+	double asked; /* to restore it, in s */
+	double restored;
+	struct steps steps;
+};
 
 static bool say(struct move *m, json_t *o)
 {
@@ -64,14 +72,21 @@ static bool take(struct move *m, const json_t *asked)
 }
 
 /* All is there again, and nothing has been resumed. */
-static bool restore(struct move *m)
+static bool restore(struct target *t)
 {
+	struct move *m = &t->m;
+
+	t->asked = steps_now();
 	if (!move_drive(m, "arrive", NULL, NULL, NULL))
 		return false;
+	steps_add(&t->steps, "address", t->asked, steps_now());
 	doors_tell(&m->doors, "restore");
-	return (doors_said(&m->doors, "restored", WORK_MS) ||
-		move_fails_by_doors(m, "CRIU cannot restore it here")) &&
-	       move_set(m, MOVE_READY) && say_ok(m);
+	if (!doors_said(&m->doors, "restored", WORK_MS))
+		return move_fails_by_doors(m, "CRIU cannot restore it here");
+	t->restored = steps_now();
+	return move_set(m, MOVE_READY) &&
+	       say(m, json_pack("{sbsf}", "ok", 1, "ms",
+				(steps_now() - t->asked) * 1000));
 }
 
 /* ---- its ends -------------------------------------------------------------- */
@@ -112,9 +127,26 @@ static bool has_come(struct move *m)
 	return runs;
 }
 
-/* It is this host's now: resumed by that word, if not before, when nobody was left to say it. */
-static void go(struct move *m)
+/* Its log is with the images; who goes on with a move that lost its process knows no times. */
+static void attach(struct target *t)
 {
+	char log[sizeof(t->m.images) + 32];
+	double began = steps_now();
+
+	if (!move_drive(&t->m, "attach", NULL, NULL, NULL))
+		move_warns(&t->m);
+	snprintf(log, sizeof(log), "%s/logs/restore.log", t->m.images);
+	if (t->restored > 0 &&
+	    !steps_of_restore(&t->steps, log, t->asked, t->restored))
+		note("%s: %s does not say what took how long", t->m.name, log);
+	steps_add(&t->steps, "attach", began, steps_now());
+}
+
+/* It is this host's now: resumed by that word, if not before, when nobody was left to say it. */
+static void go(struct target *t)
+{
+	struct move *m = &t->m;
+
 	talk_never_ends();
 	move_leave_doors(m, "resume");
 	if (!has_come(m)) {
@@ -122,8 +154,7 @@ static void go(struct move *m)
 		drop(m);
 		return;
 	}
-	if (!move_drive(m, "attach", NULL, NULL, NULL))
-		move_warns(m);
+	attach(t);
 	move_drop_images(m);
 	*m->reason = 0;
 	move_set(m, MOVE_RUNNING);
@@ -148,15 +179,16 @@ static void ask(struct move *m)
 /* ---- all of it ------------------------------------------------------------- */
 
 /* until it is ready, and then until it is to go, or not */
-static bool obey(struct move *m, const json_t *asked)
+static bool obey(struct target *t, const json_t *asked)
 {
+	struct move *m = &t->m;
 	const char *what = talk_text(asked, "do");
 	bool is_ready = m->journal.state == MOVE_READY;
 
 	if (!strcmp(what, "take") && !is_ready)
 		return move_set(m, MOVE_COPYING) && take(m, asked);
 	if (!strcmp(what, "restore") && m->journal.state == MOVE_COPYING)
-		return restore(m);
+		return restore(t);
 	if (!strcmp(what, "grant") && is_ready)
 		return move_set(m, MOVE_GRANTED);
 	if (!strcmp(what, "drop"))
@@ -166,14 +198,15 @@ static bool obey(struct move *m, const json_t *asked)
 }
 
 /* until it is granted, or not to be, or the connection is lost: then there is none any more */
-static void listen_to(struct move *m)
+static void listen_to(struct target *t)
 {
+	struct move *m = &t->m;
 	bool goes_on = true;
 	json_t *asked;
 
 	while (goes_on && m->journal.state != MOVE_GRANTED) {
 		asked = talk_hear(&m->peer, -1);
-		goes_on = asked ? obey(m, asked)
+		goes_on = asked ? obey(t, asked)
 				: move_fails(m, "%s: %s", m->other,
 					     m->peer.reason);
 		if (!asked && !talk_is_ended())
@@ -189,46 +222,53 @@ static bool prepare(struct move *m, const json_t *asked)
 }
 
 /* Only who is ready has something that the other end may be about to give away. */
-static void run(struct move *m, const json_t *asked)
+static void run(struct target *t, const json_t *asked)
 {
+	struct move *m = &t->m;
+
 	if (prepare(m, asked))
-		listen_to(m);
+		listen_to(t);
 	if (m->journal.state == MOVE_READY && m->peer.fd < 0)
 		ask(m);
 	if (m->journal.state == MOVE_GRANTED)
-		go(m);
+		go(t);
 	else
 		drop(m);
 	if (m->journal.state == MOVE_RUNNING)
-		say(m, json_pack("{sbss}", "ok", 1, "warning", m->warning));
+		say(m, json_pack("{sbssso}", "ok", 1, "warning", m->warning,
+				 "steps", steps_told(&t->steps, t->asked)));
 	else
 		say_dropped(m);
 }
 
 void target_run(struct talk *asker, const json_t *asked, const char *from)
 {
-	struct move m = { .name = talk_text(asked, "name"), .other = from };
+	struct target t = {
+		.m = { .name = talk_text(asked, "name"), .other = from },
+	};
+	struct move *m = &t.m;
 
-	m.peer.fd = m.doors.go = m.doors.says = m.journal.lock = -1;
+	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
 	talk_hold_signals();
-	if (!move_is_name(m.name))
-		move_fails(&m, "'%.32s' is no name of a container", m.name);
-	else if (move_lock(&m) &&
-		 move_begin(&m, MOVE_TARGET,
+	if (!move_is_name(m->name))
+		move_fails(m, "'%.32s' is no name of a container", m->name);
+	else if (move_lock(m) &&
+		 move_begin(m, MOVE_TARGET,
 			    json_pack("{ssssssss}", "id",
-				      talk_text(asked, "id"), "name", m.name,
+				      talk_text(asked, "id"), "name", m->name,
 				      "peer", from, "peer_boot",
 				      talk_text(asked, "boot")))) {
-		m.peer = *asker;
+		m->peer = *asker;
 		asker->fd = -1;
 		asker->buf = NULL;
-		run(&m, asked);
-		move_end(&m);
-		journal_close(&m.journal);
+		run(&t, asked);
+		steps_free(&t.steps);
+		move_end(m);
+		journal_close(&m->journal);
 		return;
 	}
-	talk_refuse(asker, "%s", m.reason);
-	move_end(&m);
+	talk_refuse(asker, "%s", m->reason);
+	move_end(m);
 }
 
 void target_would(struct talk *asker, const json_t *asked)
@@ -246,12 +286,16 @@ void target_would(struct talk *asker, const json_t *asked)
 /* Its CRIU has lost who gives it a word: it goes on if it was granted, and else gives up. */
 void target_recover(struct move *m)
 {
+	struct target t = { .m = *m };
+
+	m = &t.m;
 	doors_reopen(&m->doors, m->journal.folder);
 	if (m->journal.state == MOVE_GRANTED) {
-		go(m);
+		go(&t);
 	} else {
 		move_fails(m, "its process has died");
 		drop(m);
 	}
+	steps_free(&t.steps);
 	move_end(m);
 }

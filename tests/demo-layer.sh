@@ -29,6 +29,7 @@ way_begins()
 }
 
 way_ends() { daemons_all_end; }
+way_moves() { on "n$old" "migr-ctr move --timing --by $by moved n$new"; }
 received()
 {
 	ask "n$partner" 'ethtool -S fabric' |
