@@ -94,39 +94,57 @@ int armed_notify_slow(struct shadow_cq *cq, bool solicited_only)
 	return 0;
 }
 
+enum found {
+	FOUND_NOTHING,
+	FOUND_BEFORE,	 /* it was there, so the real one was not armed */
+	FOUND_MEANWHILE, /* that may have an event of its own, or not */
+};
+
 /*
  * But here he has polled it before. What comes meanwhile may have an event, and be found as
  * well: then one of both is enough.
  */
-static int arm_again(struct shadow_cq *cq)
+static int arm_again(struct shadow_cq *cq, enum found *found)
 {
-	bool is_some = cq->n_taken;
-	int err = 0;
+	int err;
 
+	*found = FOUND_NOTHING;
 	if (!is_armed(cq))
 		return 0;
-	if (!is_some) {
-		err = arm_real(cq, !atomic_load(&cq->arms_any));
-		is_some = !err && (taken_fill(cq) || cq->n_taken);
-		if (is_some)
-			cq->cause = CAUSE_OURS;
+	if (cq->n_taken) {
+		*found = FOUND_BEFORE;
+		return 0;
 	}
-	if (is_some)
-		armed_wake(cq, false);
+	err = arm_real(cq, !atomic_load(&cq->arms_any));
+	if (!err && (taken_fill(cq) || cq->n_taken)) {
+		cq->cause = CAUSE_OURS;
+		*found = FOUND_MEANWHILE;
+	}
 	return err;
+}
+
+/* Who is told of both, and does not arm it in between, is told once too often. */
+static void wake_found(struct shadow_cq *cq, enum found found, bool is_locked)
+{
+	if (found == FOUND_MEANWHILE)
+		events_expect(cq, is_locked);
+	if (found != FOUND_NOTHING)
+		armed_wake(cq, false);
 }
 
 int armed_rearm(struct shadow_cq *cq)
 {
+	enum found found = FOUND_NOTHING;
 	int cancel = cancel_off(), err = 0;
 
 	pthread_mutex_lock(&cq->lock);
 	if (cq->real) {
 		taken_fill(cq);
 		cq->cause = CAUSE_NONE;
-		err = arm_again(cq);
+		err = arm_again(cq, &found);
 	}
 	pthread_mutex_unlock(&cq->lock);
+	wake_found(cq, found, false);
 	cancel_back(cancel);
 	return err;
 }
@@ -159,13 +177,17 @@ bool armed_is_own(struct shadow_cq *cq, const struct ibv_cq *real,
 
 void armed_polled(struct shadow_cq *cq)
 {
+	enum found found;
 	int cancel;
 
 	if (!atomic_load(&cq->woken) || !control_is_on())
 		return;
 	cancel = cancel_off();
-	/* that fails where there is no device any more: he is to hear of it */
-	if (events_take_back(cq) && arm_again(cq))
-		armed_wake(cq, true);
+	if (events_take_back(cq)) {
+		/* that fails where there is no device any more: he is to hear of it */
+		if (arm_again(cq, &found))
+			armed_wake(cq, true);
+		wake_found(cq, found, true);
+	}
 	cancel_back(cancel);
 }

@@ -169,6 +169,64 @@ void events_carry(struct ibv_comp_channel *old, bool keep)
 	}
 }
 
+#define PATIENCE \
+	5000000 /* ns; an event comes at once after its completion, or never */
+
+static const struct timespec pause_between = { .tv_nsec = 20000 };
+
+static void carry_unsorted(struct shadow_cq *cq)
+{
+	struct shadow_context *c = to_context(cq->cq.context);
+
+	pthread_mutex_lock(&c->lock);
+	if (armed_is(cq))
+		events_add(cq);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/*
+ * @slow: takes the layer completions of it, while it is read?
+ *
+ * Return: 0; the CQ is held then; or EAGAIN if there is none, or an errno
+ */
+static int read_one(struct shadow_channel *s, struct shadow_cq **cq,
+		    struct ibv_cq **r, bool *slow)
+{
+	int err = EAGAIN;
+
+	section_begin();
+	if (!atomic_load(&s->held))
+		err = read_real(s->real, r) ? errno : 0;
+	if (!err) {
+		*cq = to_cq(shadow_of_cq(*r));
+		hold_cq(*cq);
+		*slow = atomic_load(&(*cq)->slow) & CQ_SLOW;
+		real()->ibv_ack_cq_events(*r, 1);
+	}
+	section_end();
+	return err;
+}
+
+void events_expect(struct shadow_cq *cq, bool is_locked)
+{
+	struct shadow_channel *s = to_channel(cq->cq.channel);
+	uint64_t end = clock_ns() + PATIENCE;
+	struct shadow_cq *other;
+	bool came = false, slow;
+	struct ibv_cq *r;
+
+	do {
+		while (!came && !read_one(s, &other, &r, &slow)) {
+			came = other == cq;
+			if (!came && is_locked)
+				carry_unsorted(other);
+			else if (!came)
+				carry(other, r);
+			ibv_ack_cq_events(&other->cq, 1);
+		}
+	} while (!came && !nanosleep(&pause_between, NULL) && clock_ns() < end);
+}
+
 /* --- while the layer takes completions --- */
 
 /* Events from before may have been told: they are read in between. */
@@ -206,18 +264,14 @@ bool events_sort(void)
 	return more;
 }
 
-#define PATIENCE \
-	5000000 /* ns; an event comes at once after its completion, or never */
-
 void events_sort_end(void)
 {
-	const struct timespec pause = { .tv_nsec = 20000 };
 	uint64_t end = clock_ns() + PATIENCE;
 	struct shadow_channel *s;
 	struct shadow_context *c;
 
 	while (events_sort() && clock_ns() < end)
-		nanosleep(&pause, NULL);
+		nanosleep(&pause_between, NULL);
 	EACH (c, s, channels)
 		if (atomic_exchange(&s->muted, false))
 			relay_mute(&s->relay, s->real->fd, false);
@@ -233,20 +287,11 @@ void events_sort_end(void)
 static int read_event(struct shadow_channel *s, struct shadow_cq **cq,
 		      bool waited)
 {
-	int err = EAGAIN;
 	struct ibv_cq *r;
 	bool slow;
+	int err;
 
-	section_begin();
-	if (!atomic_load(&s->held))
-		err = read_real(s->real, &r) ? errno : 0;
-	if (!err) {
-		*cq = to_cq(shadow_of_cq(r));
-		hold_cq(*cq);
-		slow = atomic_load(&(*cq)->slow) & CQ_SLOW;
-		real()->ibv_ack_cq_events(r, 1);
-	}
-	section_end();
+	err = read_one(s, cq, &r, &slow);
 	if (err)
 		return err;
 	if (is_dropped(*cq, r, slow, waited)) {

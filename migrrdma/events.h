@@ -24,6 +24,13 @@ bool events_take_back(struct shadow_cq *cq);
 void events_carry(struct ibv_comp_channel *real, bool keep);
 
 /**
+ * events_expect - the event of a completion that has been found already may be on its way: it
+ *	comes at once, and is dropped then; or the completion came before the CQ was armed
+ * @is_locked: the CQ's lock is held. Else those of other CQs of the channel are sorted.
+ */
+void events_expect(struct shadow_cq *cq, bool is_locked);
+
+/**
  * events_sort_begin - from now on nobody is told of events in the real channels of contexts
  *	with suspended QPs: the layer reads them, and carries those of the application
  *

@@ -106,6 +106,13 @@ static void test_markers(void)
 	world_destroy();
 }
 
+static void receive_once(struct ibv_cq *real)
+{
+	(void)real;
+	fake_armed_hook = NULL;
+	fake_received(w.real, 6, 8);
+}
+
 /* A completion from before a CQ is armed is an event of some devices; not when it is polled. */
 static void test_polled(void)
 {
@@ -124,6 +131,18 @@ static void test_polled(void)
 	CHECK(ibv_poll_cq(w.cq, 1, &wc) == 1 && wc.wr_id == 1);
 	CHECK(is_woken());
 	POLLED(w.cq, 1, 2);
+	check_armed();
+
+	puts("and something comes just then");
+	fake_received(w.real, 8, 8);
+	arm();
+	fake_armed_hook = receive_once;
+	CHECK(ibv_poll_cq(w.cq, 1, &wc) == 1 && wc.wr_id == 8);
+	CHECK(!fake_armed_hook && is_woken());
+	read_event();
+	CHECK(!is_woken());
+	POLLED(w.cq, 1, 6);
+	arm();
 	check_armed();
 
 	puts("which is not");
@@ -212,11 +231,17 @@ static void count_arming(struct ibv_cq *real)
 	armings++;
 }
 
-static void receive_once(struct ibv_cq *real)
+/* as if it had been there when the CQ was armed */
+static void receive_unheard(struct ibv_cq *armed)
 {
-	(void)real;
+	struct ibv_cq *cq;
+	void *context;
+
 	fake_armed_hook = NULL;
 	fake_received(w.real, 6, 8);
+	CHECK(!real()->ibv_get_cq_event(armed->channel, &cq, &context));
+	real()->ibv_ack_cq_events(cq, 1);
+	CHECK(!armed->context->ops.req_notify_cq(armed, 0));
 }
 
 static void test_late(void)
@@ -239,6 +264,32 @@ static void test_late(void)
 	fake_received(w.real, 1, 8);
 	MUST(!pthread_join(thread, NULL));
 	POLLED(w.cq, 1, 1);
+
+	puts("what comes just when it is armed again wakes him, once");
+	arm();
+	suspend_in_vain();
+	came = false;
+	MUST(!pthread_create(&thread, NULL, wait_for_event, NULL));
+	WAIT(is_waiting());
+	fake_armed_hook = receive_once;
+	finish_late();
+	MUST(!pthread_join(thread, NULL));
+	CHECK(!fake_armed_hook && !is_woken());
+	POLLED(w.cq, 1, 6);
+
+	puts("also if it had come before");
+	arm();
+	suspend_in_vain();
+	came = false;
+	MUST(!pthread_create(&thread, NULL, wait_for_event, NULL));
+	WAIT(is_waiting());
+	fake_armed_hook = receive_unheard;
+	finish_late();
+	MUST(!pthread_join(thread, NULL));
+	CHECK(!fake_armed_hook && !is_woken());
+	POLLED(w.cq, 1, 6);
+	arm();
+	check_armed();
 
 	puts("nor who asks and does not wait");
 	CHECK(!fcntl(w.channel->fd, F_SETFL, O_NONBLOCK));
