@@ -103,6 +103,11 @@ bool move_begin(struct move *m, enum move_role role, json_t *record)
 	return mount_images(m);
 }
 
+bool move_has_address(const json_t *spec)
+{
+	return *talk_text(spec, "rdma");
+}
+
 bool move_go_on(struct move *m)
 {
 	m->name = journal_text(&m->journal, "name");
@@ -265,6 +270,35 @@ bool move_take(struct move *m, char *const argv[])
 	close(r.in);
 	r.in = -1;
 	return is_whole(m, &r, errors, sent);
+}
+
+/* By tar itself: a runtime that is started for that has its time while the container stands still. */
+static bool tar(struct move *m, const json_t *files, char *how,
+		bool (*stream)(struct move *m, char *const argv[]))
+{
+	const json_t *names = json_object_get(files, "names"), *name;
+	char *argv[6 + FILES_MOST + 1] = {
+		"tar", "-C", (char *)talk_text(files, "at"), how, "-", "--",
+	};
+	size_t i, n = 6;
+
+	json_array_foreach (names, i, name)
+		if (i < FILES_MOST && json_is_string(name))
+			argv[n++] = (char *)json_string_value(name);
+	if (!*argv[2] || n == 6 || n != 6 + json_array_size(names))
+		return move_fails(m, "%s does not say what files %s has",
+				  RUNTIME, m->name);
+	return stream(m, argv);
+}
+
+bool move_give_files(struct move *m, const json_t *files)
+{
+	return tar(m, files, "-Scf", move_give);
+}
+
+bool move_take_files(struct move *m, const json_t *files)
+{
+	return tar(m, files, "-xf", move_take);
 }
 
 static enum move_answer answer_in(struct move *m, const json_t *said)

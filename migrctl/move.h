@@ -10,6 +10,7 @@
 #include "talk.h"
 
 enum {
+	FILES_MOST = 32,   /* that a runtime may name */
 	READY_MS = 120000, /* in which an end has made ready for a move */
 	WORK_MS = 600000,  /* in which CRIU has done its work */
 	CLEAN_MS = 120000, /* in which it has cleaned up */
@@ -52,6 +53,9 @@ bool move_lock(struct move *m);
 /* The lock, the journal and the folder for images. @record as journal_new() */
 bool move_begin(struct move *m, enum move_role role, json_t *record);
 
+/* Does an address for RDMA move with what this spec is of? */
+bool move_has_address(const json_t *spec);
+
 /* the same for a move that has lost its process */
 bool move_go_on(struct move *m);
 
@@ -86,6 +90,13 @@ bool move_open_doors(struct move *m, const char *verb, const char *arg);
 /* a stream to the other end, or from there: what a program writes, or reads */
 bool move_give(struct move *m, char *const argv[]);
 bool move_take(struct move *m, char *const argv[]);
+
+/**
+ * move_give_files - the files that a runtime has for a container, to the other end, or from there
+ * @files: { "at": FOLDER, "names": [NAME...] }, as that runtime has told
+ */
+bool move_give_files(struct move *m, const json_t *files);
+bool move_take_files(struct move *m, const json_t *files);
 
 /**
  * move_ask - ask the other end what has become of the move

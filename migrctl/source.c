@@ -82,10 +82,9 @@ static bool open_doors(struct source *s)
 
 /* ---- streams --------------------------------------------------------------- */
 
-static bool give(struct source *s, const char *what, char *const argv[])
+static bool begin_giving(struct source *s, const char *what)
 {
-	return told(s, json_pack("{ssss}", "do", "take", "what", what)) &&
-	       move_give(&s->m, argv) && answered(s, WORK_MS);
+	return told(s, json_pack("{ssss}", "do", "take", "what", what));
 }
 
 static bool give_image(struct source *s, const char *folder)
@@ -93,15 +92,15 @@ static bool give_image(struct source *s, const char *folder)
 	char *const argv[] = { "tar", "-C", s->m.images,    "-S",
 			       "-cf", "-",  (char *)folder, NULL };
 
-	return give(s, "image", argv);
+	return begin_giving(s, "image") && move_give(&s->m, argv) &&
+	       answered(s, WORK_MS);
 }
 
-static bool give_folders(struct source *s)
+static bool give_files(struct source *s)
 {
-	char *const argv[] = { "migr-ctr", "driver", (char *)s->m.name, "pack",
-			       NULL };
-
-	return give(s, "folders", argv);
+	return begin_giving(s, "files") &&
+	       move_give_files(&s->m, json_object_get(s->about, "files")) &&
+	       answered(s, WORK_MS);
 }
 
 /* ---- rounds ---------------------------------------------------------------- */
@@ -158,9 +157,11 @@ static bool stop(struct source *s)
 	return move_set(m, MOVE_HELD);
 }
 
+/* only one that has an address of its own for RDMA: to ask the runtime takes time */
 static bool leave_address(struct source *s)
 {
-	return move_drive(&s->m, "leave", NULL, NULL, NULL);
+	return !move_has_address(json_object_get(s->about, "spec")) ||
+	       move_drive(&s->m, "leave", NULL, NULL, NULL);
 }
 
 static bool give_last_image(struct source *s)
@@ -175,7 +176,7 @@ static bool send_all(struct source *s)
 		bool (*take)(struct source *s);
 	} steps[] = {
 		{ "address", leave_address },
-		{ "send folders", give_folders },
+		{ "send files", give_files },
 		{ "send image", give_last_image },
 	};
 	double began;

@@ -14,7 +14,9 @@
 
 struct target {
 	struct move m;
-	double asked; /* to restore it, in s */
+	const json_t *spec; /* what is asked for */
+	json_t *files;	    /* what the runtime has for it here */
+	double asked;	    /* to restore it, in s */
 	double restored;
 	struct steps steps;
 };
@@ -50,24 +52,26 @@ static bool claim(struct move *m)
 		move_fails(m, "the journal of this move: %s", strerror(errno)));
 }
 
-static bool make(struct move *m, const json_t *spec)
+static bool make(struct target *t)
 {
+	struct move *m = &t->m;
+
 	return claim(m) &&
-	       move_drive(m, "make", NULL, json_incref((json_t *)spec), NULL) &&
+	       move_drive(m, "make", NULL, json_incref((json_t *)t->spec),
+			  &t->files) &&
 	       move_open_doors(m, "restore", NULL) &&
 	       (doors_said(&m->doors, "ready", READY_MS) ||
 		move_fails_by_doors(m, "runc and CRIU do not start here"));
 }
 
-static bool take(struct move *m, const json_t *asked)
+static bool take(struct target *t, const json_t *asked)
 {
+	struct move *m = &t->m;
 	char *const image[] = { "tar", "-C", m->images, "-xf", "-", NULL };
-	char *const folders[] = { "migr-ctr", "driver", (char *)m->name,
-				  "unpack", NULL };
 
-	return move_take(m, strcmp(talk_text(asked, "what"), "folders")
-				    ? image
-				    : folders) &&
+	return (strcmp(talk_text(asked, "what"), "files")
+			? move_take(m, image)
+			: move_take_files(m, t->files)) &&
 	       say_ok(m);
 }
 
@@ -77,7 +81,8 @@ static bool restore(struct target *t)
 	struct move *m = &t->m;
 
 	t->asked = steps_now();
-	if (!move_drive(m, "arrive", NULL, NULL, NULL))
+	if (move_has_address(t->spec) &&
+	    !move_drive(m, "arrive", NULL, NULL, NULL))
 		return false;
 	steps_add(&t->steps, "address", t->asked, steps_now());
 	doors_tell(&m->doors, "restore");
@@ -186,7 +191,7 @@ static bool obey(struct target *t, const json_t *asked)
 	bool is_ready = m->journal.state == MOVE_READY;
 
 	if (!strcmp(what, "take") && !is_ready)
-		return move_set(m, MOVE_COPYING) && take(m, asked);
+		return move_set(m, MOVE_COPYING) && take(t, asked);
 	if (!strcmp(what, "restore") && m->journal.state == MOVE_COPYING)
 		return restore(t);
 	if (!strcmp(what, "grant") && is_ready)
@@ -215,10 +220,13 @@ static void listen_to(struct target *t)
 	}
 }
 
-static bool prepare(struct move *m, const json_t *asked)
+static bool prepare(struct target *t, const json_t *asked)
 {
-	return checks_there(m, json_object_get(asked, "needs")) &&
-	       make(m, json_object_get(asked, "spec")) && say_ok(m);
+	struct move *m = &t->m;
+
+	t->spec = json_object_get(asked, "spec");
+	return checks_there(m, json_object_get(asked, "needs")) && make(t) &&
+	       say_ok(m);
 }
 
 /* Only who is ready has something that the other end may be about to give away. */
@@ -226,7 +234,7 @@ static void run(struct target *t, const json_t *asked)
 {
 	struct move *m = &t->m;
 
-	if (prepare(m, asked))
+	if (prepare(t, asked))
 		listen_to(t);
 	if (m->journal.state == MOVE_READY && m->peer.fd < 0)
 		ask(m);
@@ -263,6 +271,7 @@ void target_run(struct talk *asker, const json_t *asked, const char *from)
 		asker->buf = NULL;
 		run(&t, asked);
 		steps_free(&t.steps);
+		json_decref(t.files);
 		move_end(m);
 		journal_close(&m->journal);
 		return;

@@ -16,9 +16,12 @@ drive_describe()
 	jq -cn --arg cgroup "$cgroup" --argjson pid "$pid" \
 		--arg ip "$(<"$dir/ip")" --arg root "$(<"$dir/root")" \
 		--arg rdma "$(cat "$dir/rdma" 2>/dev/null)" --arg by "$(moves_by)" \
-		--arg config "$(<"$dir/config.json")" '
-		{ $pid, $cgroup, $by, spec: { $ip, $root, $rdma, $config } }'
+		--arg config "$(<"$dir/config.json")" --argjson files "$(its_files)" '
+		{ $pid, $cgroup, $by, $files, spec: { $ip, $root, $rdma, $config } }'
 }
+
+# What moves with it, besides its memory
+its_files() { jq -cn --arg at "$dir" '{ $at, names: $ARGS.positional }' --args "${folders[@]}"; }
 
 drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; fi; }
 
@@ -46,6 +49,7 @@ drive_make() # with a spec as stdin
 	mount_rootfs
 	allow_rdma_cm
 	[ -z "$gid" ] || rdma keep "$gid"
+	its_files
 }
 
 # Whatever came to be of a container that is not to run here
@@ -103,10 +107,6 @@ runc_restores()
 	quietly restore -d --tcp-established --image-path "$1/image" --pid-file "$dir/pid" \
 		--work-path "$1/logs" --bundle "$dir" "$name"
 }
-
-# The folders that move with it
-drive_pack() { tar -C "$dir" -S -cf - "${folders[@]}"; }
-drive_unpack() { tar -C "$dir" -xf - "${folders[@]}"; }
 
 # It is stopped, and the address for RDMA goes with it; or it was not to.
 drive_leave() { rdma_drop; }
