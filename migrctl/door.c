@@ -11,8 +11,9 @@
  * In the folder MIGR_CTR_DOOR are two pipes. "says" is told "ready", and of a dump how CRIU has
  * ended: "criu 0" if the image is whole, or "criu 1"; "go" gives the word, "dump" or "restore".
  * Any other, or its end, makes both give up. "errors" gets what there is to complain about.
- * With MIGR_CTR_HOLD a dump that is complete is "held" before anything is killed (gate.h), and
- * goes on by the word "leave"; or the container does, where it is.
+ * With MIGR_CTR_HOLD a container that is unplugged is "frozen", and a dump that is complete is
+ * "held" before anything is killed (gate.h), and goes on by the word "leave"; or the container
+ * does, where it is.
  * MIGR_CTR_LINK is the container's veth. In CRIU's own environment MIGR_CTR_REQUEST is what
  * it will be asked for, by which a test in CRIU's place knows it.
  *
@@ -171,13 +172,19 @@ static bool may_leave(struct door *d)
 	return d->is_answered;
 }
 
+/* From now on its files stay as they are, and need not wait for its memory. */
+static bool tell_frozen(const struct door *d)
+{
+	return !d->is_held || dprintf(d->says, "frozen\n") > 0;
+}
+
 /* May that be which CRIU notifies runc of? After "post-dump" the processes are killed. */
 static bool may_be(struct door *d, const char *script)
 {
 	if (!is_dump(d) || !script)
 		return true;
 	if (!strcmp(script, "network-lock"))
-		return unplug(d);
+		return unplug(d) && tell_frozen(d);
 	if (strcmp(script, "post-dump") != 0)
 		return true;
 	if (d->is_unplugged && d->is_held)

@@ -142,7 +142,7 @@ static int outcome(const struct options *o, const json_t *said)
 
 	if (o->json)
 		print(said);
-	else if (json_object_get(said, "runs_on"))
+	else if (json_is_true(json_object_get(said, "ok")))
 		show_moved(said, o->timing);
 	if (o->svg && json_object_get(said, "steps") &&
 	    !flame_draw(o->svg, said))

@@ -139,19 +139,35 @@ static bool copy(struct source *s)
 
 /* ---- stopped --------------------------------------------------------------- */
 
+static bool comes_to(struct source *s, const char *word)
+{
+	struct move *m = &s->m;
+
+	if (doors_said(&m->doors, word, WORK_MS))
+		return true;
+	return talk_is_ended() ? move_fails(m, "it was to end")
+			       : move_fails_by_doors(m, "CRIU cannot dump it");
+}
+
+/* Its files are sent while its memory is dumped: it is frozen, and they stay as they are. */
 static bool stop(struct source *s)
 {
 	struct move *m = &s->m;
+	double began;
 
 	if (!move_set(m, MOVE_STOPPING))
 		return false;
 	timing_mark(&s->timing, "prepare");
 	s->timing.stop = steps_now();
 	doors_tell(&m->doors, "dump");
-	if (!doors_said(&m->doors, "held", WORK_MS))
-		return talk_is_ended()
-			       ? move_fails(m, "it was to end")
-			       : move_fails_by_doors(m, "CRIU cannot dump it");
+	if (!comes_to(s, "frozen"))
+		return false;
+	began = steps_now();
+	if (!give_files(s))
+		return false;
+	timing_step(&s->timing, "send files", began);
+	if (!comes_to(s, "held"))
+		return false;
 	s->timing.held = steps_now();
 	timing_mark(&s->timing, "dump");
 	return move_set(m, MOVE_HELD);
@@ -164,29 +180,17 @@ static bool leave_address(struct source *s)
 	       move_drive(&s->m, "leave", NULL, NULL, NULL);
 }
 
-static bool give_last_image(struct source *s)
-{
-	return give_image(s, "image");
-}
-
 static bool send_all(struct source *s)
 {
-	static const struct {
-		const char *step;
-		bool (*take)(struct source *s);
-	} steps[] = {
-		{ "address", leave_address },
-		{ "send files", give_files },
-		{ "send image", give_last_image },
-	};
-	double began;
+	double began = steps_now();
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		began = steps_now();
-		if (!steps[i].take(s))
-			return false;
-		timing_step(&s->timing, steps[i].step, began);
-	}
+	if (!leave_address(s))
+		return false;
+	timing_step(&s->timing, "address", began);
+	began = steps_now();
+	if (!give_image(s, "image"))
+		return false;
+	timing_step(&s->timing, "send image", began);
 	timing_mark(&s->timing, "transfer");
 	return true;
 }

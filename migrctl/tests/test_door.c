@@ -285,6 +285,30 @@ static void test_fails(void)
 	end(1);
 }
 
+/* A mover is told when it stands still, and decides when all is dumped. */
+static void test_held(void)
+{
+	MUST(!setenv("MIGR_CTR_HOLD", "1", 1));
+	begin("good", CRIU_REQ_TYPE__DUMP);
+	word("dump\n");
+	CHECK(heard("network-lock") && said("frozen") && !is_plugged() &&
+	      ack());
+	CHECK(said("held"));
+	word("leave\n");
+	CHECK(heard("post-dump") && ack());
+	CHECK(said("criu 0") && heard("success"));
+	end(0);
+
+	begin("good", CRIU_REQ_TYPE__DUMP);
+	word("dump\n");
+	CHECK(heard("network-lock") && said("frozen") && ack());
+	CHECK(said("held"));
+	word("stop\n");
+	CHECK(said("criu 1") && is_plugged() && heard("failure"));
+	end(1);
+	MUST(!unsetenv("MIGR_CTR_HOLD"));
+}
+
 /* nobody has said that it may be unplugged, or what is said makes no sense */
 static void test_strange(void)
 {
@@ -432,6 +456,7 @@ int main(void)
 	test_other();
 	test_file();
 	test_fails();
+	test_held();
 	test_strange();
 	test_killed();
 	test_gives_up();
