@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hurry.h"
 #include "note.h"
 #include "peer.h"
 #include "run.h"
@@ -126,6 +127,7 @@ void move_drop_images(struct move *m)
 
 void move_end(struct move *m)
 {
+	hurry(false);
 	move_drop_images(m);
 	doors_close(&m->doors);
 	talk_free(&m->peer);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "history.h"
+#include "hurry.h"
 #include "listen.h"
 #include "move.h"
 #include "note.h"
@@ -436,6 +437,7 @@ int main(int argc, char **argv)
 	listener = listen_at_path(at, 0600);
 	if (listener < 0 || !hold_signals())
 		return 1;
+	hurry_init();
 	note("listens at %s", at);
 	run();
 	note("ends");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "hurry.h"
 #include "peer.h"
 #include "rounds.h"
 
@@ -159,6 +160,7 @@ static bool stop(struct source *s)
 		return false;
 	timing_mark(&s->timing, "prepare");
 	s->timing.stop = steps_now();
+	hurry(true);
 	doors_tell(&m->doors, "dump");
 	if (!comes_to(s, "frozen"))
 		return false;

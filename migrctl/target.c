@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "hurry.h"
 #include "move.h"
 #include "note.h"
 #include "peer.h"
@@ -81,6 +82,7 @@ static bool restore(struct target *t)
 	struct move *m = &t->m;
 
 	t->asked = steps_now();
+	hurry(true);
 	if (move_has_address(t->spec) &&
 	    !move_drive(m, "arrive", NULL, NULL, NULL))
 		return false;
