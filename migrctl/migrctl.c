@@ -2,92 +2,27 @@
 /*
  * Moves containers: asks the agent of a host, and tells what it says.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "flame.h"
-#include "listen.h"
+#include "agent.h"
 #include "peer.h"
 #include "show.h"
-#include "talk.h"
-
-#define SOCKET "/run/migrctl/sock"
-
-/* exit codes */
-enum {
-	DONE = 0,
-	FAILED = 1, /* it was stopped, and runs on where it was */
-	USAGE = 2,
-	REFUSED = 3, /* it was not stopped */
-	NOT_WHOLE =
-		4, /* it runs there, but something is missing, or left here */
-	DOUBT = 5, /* nobody here knows where it runs */
-};
-
-struct options {
-	const char *on; /* the host whose agent is asked; NULL: this one's */
-	const char *to, *fenced, *pre_copy;
-	const char *svg; /* a file for a picture of the timing, or NULL */
-	bool json, timing;
-};
-
-static int complain(const char *what, const char *why)
-{
-	fprintf(stderr, "migrctl: %s: %s\n", what, why);
-	return REFUSED;
-}
-
-/* Over a Unix socket the first words are the mover's; over TLS they have been heard. */
-static bool reach(struct talk *t, const struct options *o)
-{
-	int fd;
-
-	if (o->on)
-		return peer_dial(t, o->on, NULL);
-	fd = dial_path(SOCKET);
-	if (fd >= 0)
-		return talk_init(t, fd) && peer_greeted(t, NULL);
-	*t = (struct talk){ .fd = -1 };
-	snprintf(t->reason, sizeof(t->reason), SOCKET ": %s", strerror(errno));
-	return false;
-}
-
-static void print(const json_t *o)
-{
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	fflush(stdout);
-}
-
-/* what the answer to a question of one line is; asked is given back */
-static json_t *ask(struct talk *t, const struct options *o, json_t *asked)
-{
-	const char *where = o->on ? o->on : peer_self();
-	json_t *said = NULL;
-
-	if (!reach(t, o))
-		json_decref(asked);
-	else if (talk_say(t, asked))
-		said = talk_answered(t, -1);
-	if (!said)
-		complain(where, t->reason);
-	return said;
-}
 
 static int question(const struct options *o, json_t *asked,
 		    void (*show)(const json_t *said))
 {
 	struct talk t;
-	json_t *said = ask(&t, o, asked);
+	json_t *said = agent_ask(&t, o, asked);
 
-	if (said && (o->json || !show))
-		print(said);
-	else if (said)
+	if (!said)
+		complain(agent_host(o), t.reason);
+	else if (o->json)
+		print_json(said);
+	else
 		show(said);
 	json_decref(said);
 	talk_free(&t);
@@ -136,96 +71,13 @@ static int do_recover(const struct options *o, const char *name)
 			show_nothing);
 }
 
-static int outcome(const struct options *o, const json_t *said)
-{
-	const char *why = json_string_value(json_object_get(said, "error"));
-
-	if (o->json)
-		print(said);
-	else if (json_is_true(json_object_get(said, "ok")))
-		show_moved(said, o->timing);
-	if (o->svg && json_object_get(said, "steps") &&
-	    !flame_draw(o->svg, said))
-		complain(o->svg, strerror(errno));
-	if (json_is_true(json_object_get(said, "ok"))) {
-		why = json_string_value(json_object_get(said, "warning"));
-		if (why && !o->json)
-			complain("not all is as it should be", why);
-		return why ? NOT_WHOLE : DONE;
-	}
-	if (!o->json)
-		complain("not moved", why ? why : "nobody says why");
-	return json_is_true(json_object_get(said, "stopped")) ? FAILED
-							      : REFUSED;
-}
-
-/* until it is over; ^C aborts it, if that can be done still */
-static int follow(struct talk *t, const struct options *o, const char *name)
-{
-	bool asked = false;
-	json_t *said;
-	int code;
-
-	for (;;) {
-		said = talk_hear(t, -1);
-		if (said && json_object_get(said, "ok")) {
-			code = outcome(o, said);
-			json_decref(said);
-			return code;
-		}
-		if (said) {
-			if (o->json)
-				print(said);
-			else
-				show_phase(said);
-			json_decref(said);
-		} else if (talk_is_ended() && !asked) {
-			talk_hold_signals(); /* once more, and it is left alone */
-			asked = true;
-			do_abort(o, name);
-		} else {
-			complain("the agent", t->reason);
-			fprintf(stderr,
-				"migrctl: whether %s has moved is told "
-				"by migrctl status, and log\n",
-				name);
-			return DOUBT;
-		}
-	}
-}
-
-static json_t *migration(const struct options *o, const char *name)
-{
-	json_t *asked = json_pack("{ssssss}", "do", "migrate", "name", name,
-				  "to", o->to);
-	char *end;
-	long n;
-
-	if (!o->pre_copy)
-		return asked;
-	n = strtol(o->pre_copy, &end, 10);
-	json_object_set_new(asked, "pre_copy",
-			    *end || !*o->pre_copy ? json_string(o->pre_copy)
-						  : json_integer(n));
-	return asked;
-}
-
 static int do_migrate(const struct options *o, const char *name)
 {
-	json_t *asked = migration(o, name);
-	struct talk t;
-	int code;
+	struct outcome r;
 
 	talk_hold_signals();
-	if (!reach(&t, o)) {
-		json_decref(asked);
-		code = complain(o->on ? o->on : peer_self(), t.reason);
-	} else if (talk_say(&t, asked))
-		code = follow(&t, o, name);
-	else
-		code = complain(o->on ? o->on : peer_self(), t.reason);
-	talk_free(&t);
-	return code;
+	agent_move(o, name, o->to, &r);
+	return r.code;
 }
 
 /* ---- the command line --------------------------------------------------------- */
@@ -304,7 +156,7 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct options o = { 0 };
+	struct options o = { .socket = "/run/migrctl/sock" };
 	int option;
 
 	while ((option = getopt_long(argc, argv, "hk:c:a:p:", all, NULL)) != -1)
