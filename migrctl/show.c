@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "note.h"
+
 /* What others have said is not for a terminal as it is. */
 static const char *text(const json_t *o, const char *key)
 {
@@ -14,9 +16,7 @@ static const char *text(const json_t *o, const char *key)
 	char *c = clean[next = (next + 1) % 8];
 
 	snprintf(c, sizeof(clean[0]), "%s", t ? t : "");
-	for (char *at = c; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 127)
-			*at = '?';
+	note_clean(c);
 	return c;
 }
 
