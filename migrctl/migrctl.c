@@ -90,7 +90,7 @@ static int usage(FILE *f, int code)
 		"       migrctl [OPTION]... check NAME --to HOST [--from HOST]\n"
 		"       migrctl [OPTION]... abort NAME | recover NAME --fenced HOST\n"
 		"       migrctl [OPTION]... list | status | log\n"
-		"options: --on HOST, --json, -k KEY -c CERT -a CA, -p PORT\n");
+		"options: --on HOST, --json, -k KEY -c CERT -a CA, -p PORT, -s SOCKET\n");
 	return code;
 }
 
@@ -159,7 +159,8 @@ int main(int argc, char **argv)
 	struct options o = { .socket = "/run/migrctl/sock" };
 	int option;
 
-	while ((option = getopt_long(argc, argv, "hk:c:a:p:", all, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "hk:c:a:p:s:", all, NULL)) !=
+	       -1)
 		switch (option) {
 		case 'h':
 			return usage(stdout, DONE);
@@ -170,6 +171,9 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			peer_port = optarg;
+			break;
+		case 's':
+			o.socket = optarg;
 			break;
 		case 'f':
 			o.on = optarg;
