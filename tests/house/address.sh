@@ -35,6 +35,7 @@ for t in mount mountpoint jq; do echo '#!/bin/sh' | tool $t; done
 printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount
 echo '#!/bin/sh
 echo link rxe0/1 state ACTIVE physical_state LINK_UP netdev fabric' | tool rdma
+# shellcheck disable=SC2016 # expanded there
 printf '%s\n' '#!/bin/sh' '[ ! -e "$HOUSE/mute" ]' | tool migr-announce
 # Another node has what is in this file.
 tool arping <<'END'
