@@ -94,7 +94,10 @@ arrives() # arrive|back
 
 leaves()
 {
+	local rc=0
+
 	[ -e "$dir/arrived" ] || return 0
-	rm -f "$dir/arrived"
-	tells leave
+	tells leave || rc=1
+	rm -f "$dir/arrived" # then: rather twice than never, if this is killed
+	return $rc
 }
