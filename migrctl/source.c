@@ -175,10 +175,14 @@ static bool stop(struct source *s)
 	return move_set(m, MOVE_HELD);
 }
 
-/* only one that has an address of its own for RDMA: to ask the runtime takes time */
+/*
+ * Only one that has an address of its own for RDMA, or of which somebody has to be told: to ask
+ * the runtime takes time.
+ */
 static bool leave_address(struct source *s)
 {
-	return !move_has_address(json_object_get(s->about, "spec")) ||
+	return (!move_has_address(json_object_get(s->about, "spec")) &&
+		!json_is_true(json_object_get(s->about, "leaves"))) ||
 	       move_drive(&s->m, "leave", NULL, NULL, NULL);
 }
 

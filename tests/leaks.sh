@@ -38,7 +38,7 @@ left_behind='
 			echo "link of a container: ${m##*/}"
 		done
 		# what migr-gid adds
-		ip -o -4 addr show dev fabric 2>/dev/null | grep "/32 "
+		ip -o addr show dev fabric 2>/dev/null | grep -E "/(32|128) "
 		ps --ppid 2 -o comm= | grep -E "^(rxe|migr_)" | sed "s/^/thread: /"
 	}
 	shopt -s nullglob

@@ -2,7 +2,7 @@
 /*
  * Two ends of one TCP connection that count together.
  *
- * tcpcount PORT           echo every number to the one peer that connects
+ * tcpcount [-6] PORT      echo every number to the one peer that connects, by IPv6
  * tcpcount ADDRESS PORT   send 1, 2, 3 ... and want each one back
  *
  * The counting end prints each number that came back, so its output tells
@@ -10,11 +10,12 @@
  * number is lost, repeated or wrong. It is what a container migrates with to
  * prove that its connection survives.
  */
-#include <arpa/inet.h>
 #include <err.h>
+#include <netdb.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,16 +28,15 @@ static void all(ssize_t done)
 		errx(1, "connection closed");
 }
 
-static int echo(struct sockaddr_in *addr)
+static int echo(const struct addrinfo *at)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int listener = socket(at->ai_family, SOCK_STREAM, 0);
 	int one = 1;
 	uint32_t n;
 	int peer;
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(listener, (struct sockaddr *)addr, sizeof(*addr)) ||
-	    listen(listener, 1))
+	if (bind(listener, at->ai_addr, at->ai_addrlen) || listen(listener, 1))
 		err(1, "listen");
 	peer = accept(listener, NULL, NULL);
 	if (peer < 0)
@@ -47,13 +47,13 @@ static int echo(struct sockaddr_in *addr)
 	}
 }
 
-static int count(struct sockaddr_in *addr)
+static int count(const struct addrinfo *at)
 {
 	const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
-	int s = socket(AF_INET, SOCK_STREAM, 0);
+	int s = socket(at->ai_family, SOCK_STREAM, 0);
 	uint32_t n, back;
 
-	if (connect(s, (struct sockaddr *)addr, sizeof(*addr)))
+	if (connect(s, at->ai_addr, at->ai_addrlen))
 		err(1, "connect");
 	for (n = 1;; n++) {
 		all(send(s, &n, sizeof(n), MSG_NOSIGNAL));
@@ -68,14 +68,23 @@ static int count(struct sockaddr_in *addr)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET };
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV |
+					      AI_PASSIVE,
+				  .ai_family = AF_INET,
+				  .ai_socktype = SOCK_STREAM },
+			*at;
+	const char *host = argc == 3 ? argv[1] : NULL;
+	int code;
 
 	if (argc < 2 || argc > 3)
-		errx(2, "usage: tcpcount [ADDRESS] PORT");
-	addr.sin_port = htons(atoi(argv[argc - 1]));
-	if (argc == 2)
-		return echo(&addr);
-	if (inet_pton(AF_INET, argv[1], &addr.sin_addr) != 1)
-		errx(2, "not an address: %s", argv[1]);
-	return count(&addr);
+		errx(2, "usage: tcpcount [-6 | ADDRESS] PORT");
+	if (host && (!strcmp(host, "-6") || strchr(host, ':')))
+		hints.ai_family = AF_INET6;
+	if (host && !strcmp(host, "-6"))
+		host = NULL;
+	code = getaddrinfo(host, argv[argc - 1], &hints, &at);
+	if (code)
+		errx(2, "%s %s: %s", host ? host : "", argv[argc - 1],
+		     gai_strerror(code));
+	return host ? count(at) : echo(at);
 }

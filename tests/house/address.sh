@@ -28,18 +28,19 @@ for t in migr-gid migr-ctr; do
 	here "$tree/vm-images/$t" | tool $t
 done
 mkdir -p "$tmp/libexec/migr-ctr"
-for t in bundle.sh driver.sh layer.sh move.sh; do
-	here "$tree/vm-images/ctr/$t" >"$tmp/libexec/migr-ctr/$t"
+for t in "$tree"/vm-images/ctr/*.sh; do
+	here "$t" >"$tmp/libexec/migr-ctr/${t##*/}"
 done
 for t in mount mountpoint jq; do echo '#!/bin/sh' | tool $t; done
 printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount
 echo '#!/bin/sh
 echo link rxe0/1 state ACTIVE physical_state LINK_UP netdev fabric' | tool rdma
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' '[ ! -e "$HOUSE/mute" ]' | tool migr-announce
 # Another node has what is in this file.
 tool arping <<'END'
 #!/bin/bash
-[[ " $* " != *" -A "* ]] || [ ! -e "$HOUSE/mute" ] || exit 1
-[[ " $* " != *" -D "* ]] || ! grep -qsx -e "${@: -1}" "$HOUSE/elsewhere"
+! grep -qsx -e "${@: -1}" "$HOUSE/elsewhere"
 END
 # A late GID comes between two looks.
 tool grep <<'END'
@@ -50,7 +51,11 @@ exec grep "$@"
 END
 tool ip <<'END'
 #!/bin/bash
-gid() { printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' ${1//./ }; }
+. "$HOUSE/libexec/migr-ctr/address.sh"
+gid()
+{
+	ipv6_groups "$1" || printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' ${1//./ }
+}
 remove()
 {
 	local at
@@ -93,6 +98,12 @@ case "$*" in
 	for a in $(cd "$HOUSE/addr" && ls); do
 		[[ $a != 169.254.0.* ]] || remove "$a"
 	done ;;
+"neigh show "*)
+	if grep -qsx -e "$3" "$HOUSE/elsewhere"; then
+		echo "$3 lladdr 02:00:00:00:00:01 REACHABLE"
+	else
+		echo "$3 FAILED"
+	fi ;;
 "addr show "*) [ ! -e "$HOUSE/addr/${*: -1}" ] || echo "inet ${*: -1}" ;;
 esac
 END
@@ -318,6 +329,30 @@ echo 10.10.0.200 >"$tmp/elsewhere"
 refused "10.10.0.200 is in use" migr-gid unused 10.10.0.200
 rm "$tmp/elsewhere"
 
+say "one of IPv6, however it is written"
+create FD10:0::143 one
+[ "$(<"$gids/2")" = fd10:0000:0000:0000:0000:0000:0000:0143 ] || fail "GID 2 is $(<"$gids/2")"
+refused "FD10:0::143 is in use" create FD10:0::143 two
+refused "GID 2 of rxe0 is in use" create fd10::144@2 two
+migr-ctr delete one
+only
+echo fd10::143 >"$tmp/elsewhere"
+refused "fd10::143 is in use" create fd10::143 one
+say "its place is not one of IPv4's, nor of one with another end"
+migr-gid keep fd10::143@2
+only 169.254.129.67
+migr-gid drop fd10::243@2
+migr-gid drop 10.10.0.67@2
+only 169.254.129.67
+echo 169.254.129.67 >"$tmp/elsewhere"
+refused "fd10::143 is in use" migr-gid free fd10::143
+migr-gid unused fd10::143
+rm "$tmp/elsewhere"
+migr-gid take fd10::143@2
+only fd10::143
+migr-gid drop fd10::143@2
+only
+
 say "the first index that is free when it is taken"
 migr-gid take 10.10.0.201
 migr-gid take 10.10.0.202
@@ -327,7 +362,12 @@ migr-gid drop 10.10.0.201@2
 only
 
 say "no address for a container"
-refused "no address" migr-gid take 10.010.0.200
+for a in 10.010.0.200 10.10.0.256 10.10.0.0 fe80::1 ff02::1 ::1 fd10::g fd10::1/128 x; do
+	refused "'$a' is no address" migr-gid take $a
+	refused "'$a@2' is no address" migr-gid keep $a@2
+done
+refused "no address with an index" migr-gid take fd10::143@two
+refused "no address with an index" migr-gid keep fd10::143
 refused "for fillers and places" migr-gid take 169.254.0.3
 
 say "who fails when it has the address keeps nothing"

@@ -9,15 +9,18 @@
 drive_describe()
 {
 	must_run
-	local pid cgroup
+	need_hook
+	local pid cgroup leaves=false
 
+	! there_is_hook || leaves=true
 	pid=$(first_pid)
 	cgroup=$(sed -n 's,^0::/,/sys/fs/cgroup/,p' "/proc/$pid/cgroup")
 	jq -cn --arg cgroup "$cgroup" --argjson pid "$pid" \
 		--arg ip "$(<"$dir/ip")" --arg root "$(<"$dir/root")" \
 		--arg rdma "$(cat "$dir/rdma" 2>/dev/null)" --arg by "$(moves_by)" \
-		--arg config "$(<"$dir/config.json")" --argjson files "$(its_files)" '
-		{ $pid, $cgroup, $by, $files, spec: { $ip, $root, $rdma, $config } }'
+		--arg config "$(<"$dir/config.json")" --argjson files "$(its_files)" \
+		--argjson leaves $leaves '
+		{ $pid, $cgroup, $by, $leaves, $files, spec: { $ip, $root, $rdma, $config } }'
 }
 
 # What moves with it, besides its memory
@@ -26,7 +29,11 @@ its_files() { jq -cn --arg at "$dir" '{ $at, names: $ARGS.positional }' --args "
 drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; fi; }
 
 # Is there nothing here that would be lost?
-drive_vacant() { must_not_be_another; }
+drive_vacant()
+{
+	need_hook
+	must_not_be_another
+}
 
 # All but the container itself
 drive_make() # with a spec as stdin
@@ -38,7 +45,7 @@ drive_make() # with a spec as stdin
 	ip=$(field ip) || exit
 	root=$(field root) || exit
 	gid=$(field rdma) || exit
-	[[ $ip =~ ^[0-9]+(\.[0-9]+){3}$ ]] || die "'$ip' is no address"
+	need_ip "$ip"
 	must_not_be_another
 	need_root "$root"
 	clear_away
@@ -108,19 +115,26 @@ runc_restores()
 		--work-path "$1/logs" --bundle "$dir" "$name"
 }
 
-# It is stopped, and the address for RDMA goes with it; or it was not to.
-drive_leave() { rdma_drop; }
+# It is stopped, and its addresses go with it; or it was not to. That somebody could not be
+# told so is none of its business, and is said when it is over.
+drive_leave()
+{
+	leaves 2>"$dir/amiss" || true
+	rdma_drop
+}
 drive_arrive() # with the place that is kept for it
 {
 	[ ! -s "$dir/rdma" ] || migr-gid take "$(<"$dir/rdma")" >/dev/null
 }
 drive_back() # [ADDRESS@INDEX]
 {
+	rm -f "$dir/amiss"
 	! runs || {
 		plug
 		rounds_end
 	}
 	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || rdma take "$1"
+	! runs || [ -e "$dir/arrived" ] || arrives back
 }
 
 # Those that were given up before there was a dump: it runs on without that.
@@ -136,8 +150,12 @@ drive_attach() { attach; }
 
 drive_gone() # NODE: it runs there
 {
+	local amiss
+
 	printf '%s\n' "$HOSTNAME" "$1" >>"$dir/been"
+	amiss=$(cat "$dir/amiss" 2>/dev/null) || true
 	drive_unmake
+	[ -z "$amiss" ] || die "${amiss#migr-ctr: }"
 }
 
 cmd_driver() # NAME VERB...

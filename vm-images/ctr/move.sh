@@ -171,7 +171,7 @@ move_ends()
 
 cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 {
-	local timing='' by='' lost='' before=1 made
+	local timing='' by='' lost='' before=1 made amiss=''
 
 	while [[ $1 == --* ]]; do
 		case $1 in
@@ -185,6 +185,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 	[ -n "${2-}" ] || usage 2
 	node=$2
 	must_run
+	need_hook
 	[ -n "$by" ] || by=$(moves_by)
 	case $by in
 	layer) is_under_layer || die "$name is not under the layer" ;;
@@ -242,6 +243,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 	mark dump
 	phase=transfer
 	has_image || die "CRIU has left no image of $name"
+	leaves || amiss=1
 	rdma_drop
 	pack been >&"$to" || does_not_arrive "the image of $name cannot be read, or not be sent to $node"
 	exec {to}>&-
@@ -265,6 +267,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 	mark finish
 	[ -z "$timing" ] || tell_timing
 	[ -z "$lost" ] || die "$name runs on $node, but connections of it are lost"
+	[ -z "$amiss" ] || die "$name runs on $node, but $hook has failed here"
 }
 
 # However it ends, nothing is left but logs, or a container that runs; the exit code
@@ -300,6 +303,8 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 	peers=$(hear_long) || exit 1
 	must_not_be_another
 	need_root "$root"
+	need_ip "$ip"
+	need_hook
 	trap receive_ends EXIT
 	trap 'exit 143' HUP INT TERM
 	clear_away
@@ -341,7 +346,7 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 	trap '' HUP INT TERM PIPE
 	shadows_hand_over
 	echo restore || true
-	attach || die "$name has no network"
+	attach || die "$name runs here, but its network is not whole"
 	echo attach || true
 	trap - EXIT
 }
