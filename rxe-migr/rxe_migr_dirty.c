@@ -26,7 +26,16 @@ static int get_lost(char *buf, const struct kernel_param *kp)
 	return sysfs_emit(buf, "%u\n", atomic_read(&nr_lost));
 }
 
-static const struct kernel_param_ops lost_ops = { .get = get_lost };
+/* also where the module is loaded with it: parse_args() asks for nothing else */
+static int set_lost(const char *val, const struct kernel_param *kp)
+{
+	return -EPERM;
+}
+
+static const struct kernel_param_ops lost_ops = {
+	.get = get_lost,
+	.set = set_lost,
+};
 
 /* for those who cannot ask a context any more */
 module_param_cb(migr_lost, &lost_ops, NULL, 0444);
