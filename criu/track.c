@@ -8,11 +8,14 @@
  * mapping of a device all of them are frozen, and it has copied and cleared nothing yet.
  * (Who has no mapping of it has no queue, and nothing is written for him.)
  *
- * That a context was tracked before, the driver says. If it was not, it may be one that has
- * been opened since the older images were made: all of its memory has been pinned since
- * then, which makes it dirty. So each round leaves an image with what it has tracked, by
- * numbers that the driver gives: pid and file descriptor may be used again. Of a context that
- * has ended since then, the driver has made dirty what it had written, or counts it.
+ * Each round has a number, and the driver says which one a context was in before: not in
+ * that of the older images, but in another one, if they are not the last ones, if the one
+ * after them came to nothing, or if somebody else has tracked it. If it was in none, it may
+ * be a context that has been opened since the older images were made: all of its memory
+ * has been pinned since then, which makes it dirty. So each round leaves an image with
+ * what it has tracked, by numbers that the driver gives: pid and file descriptor may be
+ * used again. Of a context that has ended since then, the driver has made dirty what it had
+ * written, or counts it.
  */
 #define _GNU_SOURCE
 #include <criu/criu-plugin.h>
@@ -91,15 +94,24 @@ static const struct rp_tracked_image *older_image(void)
 	return older;
 }
 
-/* Was it there, and has lost what was written since? Also yes, if nobody can tell */
-static bool was_there(uint64_t context)
+static bool is_in(const struct rp_tracked_image *img, uint64_t context)
 {
-	const struct rp_tracked_image *img = older_image();
-
 	for (uint32_t i = 0; img && i < img->nr; i++)
 		if (img->contexts[i] == context)
 			return true;
-	return !img;
+	return false;
+}
+
+/*
+ * Is all seen that was written since the older images were made? What is not in their list
+ * has come since, and has no round before this one.
+ */
+static bool follows(const struct rxe_migr_track_resp *resp)
+{
+	const struct rp_tracked_image *img = older_image();
+
+	return img &&
+	       resp->since == (is_in(img, resp->context) ? img->hdr.dump : 0);
 }
 
 /* ---- what this one leaves ---------------------------------------------- */
@@ -155,7 +167,7 @@ static const char *not_seen(const struct rxe_migr_track_resp *resp)
 	}
 	if (resp->flags & RXE_MIGR_TRACK_LOST)
 		return "RDMA has written what is mapped elsewhere by now";
-	if (resp->flags & RXE_MIGR_TRACK_BEGUN && was_there(resp->context))
+	if (!follows(resp))
 		return "what RDMA has written since was not tracked";
 	return NULL;
 }
@@ -175,8 +187,7 @@ int rp_track_check_ended(pid_t pid)
 static int track_one(pid_t pid, int number, int fd,
 		     struct rxe_migr_track_resp *resp)
 {
-	int err = migr_cmd_track(fd, 0, pid, resp);
-	struct rxe_migr_track_resp end;
+	int err = migr_cmd_track_round(fd, pid, rp_image_dump(), resp);
 	const char *why;
 
 	if (err == -EINVAL) /* the device is open, but has no context */
@@ -193,9 +204,8 @@ static int track_one(pid_t pid, int number, int fd,
 	why = not_seen(resp);
 	if (!why)
 		return 0;
+	/* so it is if somebody tries again: then there was this round in between */
 	say_refused(pid, number, why);
-	/* nor is it done if somebody tries again */
-	migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &end);
 	return -EOPNOTSUPP;
 }
 
@@ -226,7 +236,8 @@ static int track(const struct rp_task *task, const struct rp_fd *f, int fd)
 
 	if (err == RP_NOT_OURS)
 		return 0;
-	return err ?: add(resp.context);
+	/* it may have several descriptors, and the task two names */
+	return err || is_in(list, resp.context) ? err : add(resp.context);
 }
 
 /* Of one that is about to end nothing is copied, nor of a file that is closed */

@@ -38,7 +38,7 @@ static int end(pid_t pid, int number)
 		return 0;
 	if (err)
 		rp_err("pid %d, fd %d: %s", pid, number, migr_errno_text(err));
-	else
+	else if (resp.since)
 		printf("pid %d, fd %d: not tracked any more\n", pid, number);
 	return err;
 }

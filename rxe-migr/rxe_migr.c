@@ -297,9 +297,9 @@ static int track(struct rxe_migr_uc *muc, const struct rxe_migr_track *in,
 	err = mutex_lock_killable(&muc->track_lock);
 	if (!err) {
 		if (in->flags & RXE_MIGR_TRACK_END)
-			rxe_migr_track_end(muc);
+			rxe_migr_track_end(muc, resp);
 		else
-			err = rxe_migr_track(muc, mm, resp);
+			err = rxe_migr_track(muc, mm, in->round, resp);
 		mutex_unlock(&muc->track_lock);
 	}
 	if (mm)

@@ -131,7 +131,11 @@ struct rxe_migr_loaded;
  * @resumed: RESUME succeeded
  * @tracked: TRACK was the last that was asked for, and not its end
  * @track_lost: TRACK cannot say any more what was written since it was asked
+ * @told_lost: it has said so, in this round
  * @track_unseen: where what is written since then is not seen, or 0
+ * @told_unseen: what it has said of that, in this round
+ * @round: of the last TRACK
+ * @since: the round before that one, or 0
  */
 struct rxe_migr_uc {
 	struct rxe_ucontext	uc;
@@ -147,7 +151,11 @@ struct rxe_migr_uc {
 	bool			resumed;
 	bool			tracked;
 	bool			track_lost;
+	bool			told_lost;
 	unsigned long		track_unseen;
+	unsigned long		told_unseen;
+	u64			round;
+	u64			since;
 };
 
 static inline struct rxe_migr_qp *to_migr_qp(struct rxe_qp *qp)
@@ -392,9 +400,10 @@ int rxe_migr_find_unseen(const struct rxe_migr_memory *mem,
 /* rxe_migr_dirty.c */
 void __rxe_migr_dirty(struct rxe_mr *mr, unsigned long index);
 void rxe_migr_mr_cleanup(struct rxe_mr *mr);
-int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
+int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm, u64 round,
 		   struct rxe_migr_track_resp *resp);
-void rxe_migr_track_end(struct rxe_migr_uc *muc);
+void rxe_migr_track_end(struct rxe_migr_uc *muc,
+			struct rxe_migr_track_resp *resp);
 void rxe_migr_track_cleanup(struct rxe_migr_uc *muc);
 
 /* hook where a page of an MR, that of this index, has been written */

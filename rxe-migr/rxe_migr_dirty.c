@@ -14,6 +14,7 @@
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <rdma/ib_umem.h>
 
@@ -295,20 +296,58 @@ static void untrack_all(struct rxe_migr_uc *muc)
 		__rxe_put(elem);
 	}
 	WRITE_ONCE(muc->track_lost, false);
+	muc->told_lost = false;
 	muc->track_unseen = 0;
+	muc->told_unseen = 0;
 	muc->tracked = false;
+}
+
+/*
+ * What is to be told in this round, from now on also to who asks again: nobody knows
+ * whether it came to who had asked first, nor what became of his round. Context:
+ * track_lock held
+ */
+static void enter_round(struct rxe_migr_uc *muc, u64 round)
+{
+	if (muc->tracked && round && round == muc->round)
+		return;
+
+	muc->since = muc->tracked ? muc->round : 0;
+	muc->round = round ?: get_random_u64();
+	muc->told_lost = false;
+	/* by now the bits have been cleared, and it was there when they were */
+	muc->told_unseen = muc->track_unseen;
+}
+
+static void tell(struct rxe_migr_uc *muc, const struct rxe_migr_unseen *unseen,
+		 struct rxe_migr_track_resp *resp)
+{
+	if (xchg(&muc->track_lost, false))
+		muc->told_lost = true;
+	if (unseen->now)
+		muc->told_unseen = unseen->now;
+	muc->track_unseen = unseen->next;
+
+	resp->context = muc->id;
+	resp->since = muc->since;
+	resp->unseen = muc->told_unseen;
+	if (muc->told_lost || muc->told_unseen)
+		resp->flags |= RXE_MIGR_TRACK_LOST;
+	if (!muc->since)
+		resp->flags |= RXE_MIGR_TRACK_BEGUN;
 }
 
 /**
  * rxe_migr_track - TRACK
  * @muc: the context; track_lock is held
  * @mm: in whose memory its MRs are; NULL: of who has registered each
+ * @round: its number; 0: any
  * @resp: receives what was done
  *
  * Context: process; sleeps, takes mmap locks.
  * Return: 0, -EINTR or -ENOMEM
  */
-int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
+int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm, u64 round,
 		   struct rxe_migr_track_resp *resp)
 {
 	struct room *room = kmalloc(sizeof(*room), GFP_KERNEL);
@@ -331,13 +370,8 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
 	 * has written is there after this: each processor has had a barrier.
 	 */
 	synchronize_rcu();
-	resp->unseen = unseen.now ?: muc->track_unseen;
-	muc->track_unseen = unseen.next;
-	if (xchg(&muc->track_lost, false) || resp->unseen)
-		resp->flags |= RXE_MIGR_TRACK_LOST;
-	if (!muc->tracked)
-		resp->flags |= RXE_MIGR_TRACK_BEGUN;
-	resp->context = muc->id;
+	enter_round(muc, round);
+	tell(muc, &unseen, resp);
 	muc->tracked = true;
 
 	return 0;
@@ -346,13 +380,19 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
 /**
  * rxe_migr_track_end - nothing of a context is tracked any more
  * @muc: the context; track_lock is held
+ * @resp: receives which round was the last one
  *
  * Context: process; sleeps.
  */
-void rxe_migr_track_end(struct rxe_migr_uc *muc)
+void rxe_migr_track_end(struct rxe_migr_uc *muc,
+			struct rxe_migr_track_resp *resp)
 {
-	if (muc->tracked)
-		untrack_all(muc);
+	resp->context = muc->id;
+	if (!muc->tracked)
+		return;
+
+	resp->since = muc->round;
+	untrack_all(muc);
 }
 
 /* Return: is all that was written since the last TRACK seen? */
@@ -398,6 +438,8 @@ void rxe_migr_mr_cleanup(struct rxe_mr *mr)
  */
 void rxe_migr_track_cleanup(struct rxe_migr_uc *muc)
 {
-	if (muc->track_lost || muc->track_unseen)
+	/* also what was told in a round that may have come to nothing */
+	if (muc->track_lost || muc->told_lost || muc->track_unseen ||
+	    muc->told_unseen)
 		atomic_inc(&nr_lost);
 }

@@ -19,16 +19,15 @@ int criu_get_image_dir(void)
 }
 
 static struct {
-	int err, ended;
+	int err;
 	struct rxe_migr_track_resp resp;
 } driver;
 
-int migr_cmd_track(int fd, uint32_t flags, pid_t pid,
-		   struct rxe_migr_track_resp *resp)
+int migr_cmd_track_round(int fd, pid_t pid, uint64_t round,
+			 struct rxe_migr_track_resp *resp)
 {
-	CHECK(fd == 77);
-	driver.ended += flags == RXE_MIGR_TRACK_END;
-	CHECK(flags ? flags == RXE_MIGR_TRACK_END : pid == 10);
+	CHECK(fd == 77 && pid == 10);
+	CHECK(round && round == rp_image_dump());
 	*resp = driver.resp;
 	return driver.err;
 }
@@ -41,10 +40,14 @@ int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp)
 	return 0;
 }
 
-static int at_once(uint32_t flags)
+#define CONTEXT 5000000003
+
+/* of the round before it, for the driver */
+static int after(uint64_t since, uint32_t flags)
 {
-	driver.resp.flags = flags;
-	driver.resp.context = 5000000003;
+	driver.resp.flags = flags | (since ? 0 : RXE_MIGR_TRACK_BEGUN);
+	driver.resp.since = since;
+	driver.resp.context = CONTEXT;
 	return rp_track_last(10, 3, 77);
 }
 
@@ -74,61 +77,82 @@ static void use(const char *name, const char *parent)
 	if (parent)
 		MUST(!symlinkat(link, images, "parent"));
 	rp_track_begin();
+	MUST(!rp_image_new_dump());
+}
+
+/* a first round, of these contexts too; its number */
+static uint64_t round_with(const char *name, uint64_t a, uint64_t b)
+{
+	use(name, NULL);
+	CHECK(!add(a) && !add(b) && !write_list());
+	return rp_image_dump();
 }
 
 int main(void)
 {
 	char command[64];
+	uint64_t n;
 
 	MUST(mkdtemp(root));
 	puts("a round that is whole");
 	use("whole", NULL);
-	for (uint32_t flags = 0; flags < 4; flags++)
-		CHECK(!at_once(flags));
+	for (uint64_t since = 0; since < 2; since++)
+		CHECK(!after(since, 0) && !after(since, RXE_MIGR_TRACK_LOST));
 	driver.err = -EINVAL; /* no context */
-	CHECK(at_once(0) == RP_NOT_OURS);
+	CHECK(after(1, 0) == RP_NOT_OURS);
 	driver.err = -EINTR;
-	CHECK(at_once(0) == -EINTR);
+	CHECK(after(1, 0) == -EINTR);
 	driver.err = 0;
 
 	puts("a difference to what has left nothing");
 	use("difference", "whole");
-	CHECK(!at_once(0));
-	CHECK(!driver.ended);
-	CHECK(at_once(RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP && driver.ended == 1);
-	CHECK(at_once(RXE_MIGR_TRACK_BEGUN) == -EOPNOTSUPP &&
-	      driver.ended == 2);
+	CHECK(after(0, 0) == -EOPNOTSUPP);
+	CHECK(after(1, 0) == -EOPNOTSUPP);
 
 	puts("to a round without contexts");
 	use("none", NULL);
 	CHECK(rp_track_note(getpid()) == RP_NOT_OURS);
+	n = rp_image_dump();
 	use("after none", "none");
-	CHECK(!at_once(RXE_MIGR_TRACK_BEGUN));
-	CHECK(at_once(RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
+	CHECK(rp_image_dump() != n);
+	CHECK(!after(0, 0));
+	CHECK(after(0, RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
+	/* somebody has tracked it, or a round in between came to nothing */
+	CHECK(after(n, 0) == -EOPNOTSUPP);
 
 	puts("of memory that is written without being seen");
 	driver.resp.unseen = 0x7000;
-	CHECK(at_once(RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
+	CHECK(after(0, RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
 	driver.resp.unseen = 0;
-	CHECK(!at_once(0));
+	CHECK(!after(0, 0));
 
 	puts("to one that has tracked it, and others");
-	use("one", NULL);
-	CHECK(!add(7) && !add(5000000003) && !write_list());
+	n = round_with("one", 7, CONTEXT);
 	use("after one", "one");
-	CHECK(!at_once(0));
-	CHECK(at_once(RXE_MIGR_TRACK_BEGUN) == -EOPNOTSUPP);
-	use("others", NULL);
-	CHECK(!add(7) && !add(705032707) && !write_list());
+	CHECK(!after(n, 0));
+	CHECK(after(n, RXE_MIGR_TRACK_LOST) == -EOPNOTSUPP);
+	CHECK(after(0, 0) == -EOPNOTSUPP);
+	CHECK(after(n + 1, 0) == -EOPNOTSUPP);
+	CHECK(after(rp_image_dump(), 0) == -EOPNOTSUPP);
+	round_with("others", 7, 705032707);
 	use("after others", "others");
-	CHECK(!at_once(RXE_MIGR_TRACK_BEGUN));
+	CHECK(!after(0, 0));
+	CHECK(after(n, 0) == -EOPNOTSUPP);
 
 	puts("to one that has left something else");
 	use("bad", NULL);
 	CHECK(!rp_write_file(images, RP_TRACKED_NAME, "none", 4));
 	use("after bad", "bad");
-	CHECK(at_once(RXE_MIGR_TRACK_BEGUN) == -EOPNOTSUPP);
-	CHECK(!at_once(0));
+	CHECK(after(0, 0) == -EOPNOTSUPP);
+	CHECK(after(n, 0) == -EOPNOTSUPP);
+
+	puts("by two descriptors");
+	use("twice", NULL);
+	driver.resp.context = 9;
+	for (int i = 0; i < 2; i++)
+		CHECK(!track(&(struct rp_task){ .pid = 10 },
+			     &(struct rp_fd){ .fd = 3 + i }, 77));
+	CHECK(list->nr == 1 && list->contexts[0] == 9);
 
 	puts("to one since which a context has ended that had lost track");
 	use("some", NULL);

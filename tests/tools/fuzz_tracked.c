@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "fuzz_dirty.h"
+#include "migr_uverbs.h"
 
 #define FEW 16 /* pages */
 
@@ -251,6 +252,64 @@ static uint64_t one_life(struct rig *rig, bool move)
 	return resp.context;
 }
 
+/* ---- rounds ------------------------------------------------------------ */
+
+/* to the end of a context nothing comes of it but this: what it says */
+static void expect_round(const struct pair *p, uint64_t round, uint64_t since,
+			 bool lost)
+{
+	const int begun = since ? 0 : RXE_MIGR_TRACK_BEGUN;
+	struct rxe_migr_track_resp resp;
+
+	MUST(!migr_cmd_track_round(p->b.ctx->cmd_fd, 0, round, &resp));
+	EXPECT(resp.since == since, true);
+	EXPECT((int)resp.flags, begun | (lost ? RXE_MIGR_TRACK_LOST : 0));
+}
+
+/* TRACK whose answer nobody gets */
+static int track_unheard(const struct pair *p, uint64_t round)
+{
+	const struct rxe_migr_track in = { .round = round };
+
+	return migr_device_run(p->b.ctx->cmd_fd, RXE_MIGR_METHOD_TRACK, &in,
+			       sizeof(in), (void *)8,
+			       sizeof(struct rxe_migr_track_resp));
+}
+
+/*
+ * Each round is told which one was before, and all that is to be told in it, however
+ * often it is asked; who has not heard it, or begins another one, is told so.
+ */
+static void rounds_in_order(struct rig *rig)
+{
+	struct rxe_migr_track_resp resp;
+	char *other = map(SMALL);
+	struct pair p;
+
+	pair_open(rig, &p);
+	take_memory(&p, SMALL);
+	expect_round(&p, 5, 0, false);
+	expect_round(&p, 5, 0, false);
+	expect_round(&p, 6, 5, false);
+	MUST(mremap(p.mem, PAGES * PAGE, PAGES * PAGE,
+		    MREMAP_MAYMOVE | MREMAP_FIXED, other) == other);
+	write_page(&p, 3);
+	EXPECT(track_unheard(&p, 7), -EFAULT);
+	expect_round(&p, 7, 6, true);
+	expect_round(&p, 7, 6, true);
+	expect_round(&p, 8, 7, false);
+	write_page(&p, 3);
+	EXPECT(track_unheard(&p, 0), -EFAULT);
+	MUST(!migr_cmd_track_round(p.b.ctx->cmd_fd, 0, 9, &resp));
+	EXPECT(resp.since && resp.since != 8, true);
+	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, RXE_MIGR_TRACK_END, 0, &resp));
+	EXPECT(resp.since == 9, true);
+	expect_round(&p, 9, 0, true); /* all of it, which is elsewhere */
+	MUST(!ibv_dereg_mr(p.mr));
+	pair_close(&p);
+	munmap(other, PAGES * PAGE);
+}
+
 /* ---- at the same time -------------------------------------------------- */
 
 /* a stranger to TRACK: he writes, by one MR or by many that come and go */
@@ -425,4 +484,5 @@ void attack_tracked(struct rig *rig)
 	of_a_file(&p);
 	pair_close(&p);
 	EXPECT(one_life(rig, false) != one_life(rig, true), true);
+	rounds_in_order(rig);
 }
