@@ -144,6 +144,7 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	if (!err) {
 		rxe_migr_stop_qps(qps, n);
 		muc->stopped = true;
+		WRITE_ONCE(muc->committed, false);
 	}
 	mutex_unlock(&muc->lock);
 	if (err)

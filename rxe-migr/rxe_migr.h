@@ -130,6 +130,8 @@ struct rxe_migr_loaded;
  * @attached: ATTACH succeeded
  * @resumed: RESUME succeeded
  * @tracked: TRACK was the last that was asked for, and not its end
+ * @untracked: its end was, and nobody knows what has been written since
+ * @committed: COMMIT was the last that was asked for: nothing more is written
  * @track_lost: TRACK cannot say any more what was written since it was asked
  * @told_lost: it has said so, in this round
  * @track_unseen: where what is written since then is not seen, or 0
@@ -150,6 +152,8 @@ struct rxe_migr_uc {
 	bool			attached;
 	bool			resumed;
 	bool			tracked;
+	bool			untracked;
+	bool			committed;
 	bool			track_lost;
 	bool			told_lost;
 	unsigned long		track_unseen;

@@ -373,6 +373,7 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm, u64 round,
 	enter_round(muc, round);
 	tell(muc, &unseen, resp);
 	muc->tracked = true;
+	muc->untracked = false;
 
 	return 0;
 }
@@ -393,6 +394,7 @@ void rxe_migr_track_end(struct rxe_migr_uc *muc,
 
 	resp->since = muc->round;
 	untrack_all(muc);
+	muc->untracked = true;
 }
 
 /* Return: is all that was written since the last TRACK seen? */
@@ -432,14 +434,22 @@ void rxe_migr_mr_cleanup(struct rxe_mr *mr)
 	kvfree(mr->migr_dirty);
 }
 
+/*
+ * May a context have written what nobody knows of who goes on from its last round? What
+ * was told may have been told to one that came to nothing.
+ */
+static bool is_lost(const struct rxe_migr_uc *muc)
+{
+	return muc->track_lost || muc->told_lost || muc->track_unseen ||
+		muc->told_unseen || muc->untracked;
+}
+
 /**
  * rxe_migr_track_cleanup - a context ends, which has no MRs any more
  * @muc: the context
  */
 void rxe_migr_track_cleanup(struct rxe_migr_uc *muc)
 {
-	/* also what was told in a round that may have come to nothing */
-	if (muc->track_lost || muc->told_lost || muc->track_unseen ||
-	    muc->told_unseen)
+	if (is_lost(muc) && !muc->committed)
 		atomic_inc(&nr_lost);
 }

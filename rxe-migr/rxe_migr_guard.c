@@ -214,10 +214,12 @@ int rxe_migr_guard_commit(struct rxe_migr_uc *muc)
 	int err = 0;
 
 	spin_lock(&links_lock);
-	if (muc->stopped)
+	if (muc->stopped) {
 		muc->guard->committed = true;
-	else
+		WRITE_ONCE(muc->committed, true);
+	} else {
 		err = -EINVAL;
+	}
 	spin_unlock(&links_lock);
 
 	return err;

@@ -286,8 +286,9 @@ struct rxe_migr_track { /* 16 bytes */
  * misses what was written in between: it may have been LOST then, or soft-dirty, and
  * copied by somebody else.
  *
- * When a context ends that has been tracked, and TRACK would have said LOST, the module's
- * parameter migr_lost counts it.
+ * When a context ends for which TRACK would say LOST, or has said so in its last round, or
+ * that is not tracked any more since TRACK_END, the module's parameter migr_lost counts it;
+ * not after COMMIT.
  */
 #define RXE_MIGR_TRACK_LOST (1U << 0)
 #define RXE_MIGR_TRACK_BEGUN (1U << 1)

@@ -224,6 +224,34 @@ static unsigned int lost_contexts(void)
 	return n;
 }
 
+/* one that is tracked no more, be it that all else is well, and ends; or moves away */
+static void untracked_life(struct rig *rig, bool commit)
+{
+	const unsigned int before = lost_contexts();
+	struct rxe_migr_track_resp resp;
+	struct pair p;
+	int guard = -1;
+
+	pair_open(rig, &p);
+	take_memory(&p, HUGE_PAGES);
+	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &resp));
+	clear_soft_dirty();
+	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, RXE_MIGR_TRACK_END, 0, &resp));
+	EXPECT(resp.since != 0, true);
+	write_page(&p, 3);
+	if (commit) {
+		guard = side_stop(&p.b);
+		MUST(!migr_cmd_commit(p.b.ctx->cmd_fd));
+	}
+	MUST(!ibv_dereg_mr(p.mr));
+	EXPECT(is_soft_dirty(p.mem + 3 * PAGE), false);
+	pair_close(&p);
+	if (commit)
+		close(guard);
+	EXPECT((int)(lost_contexts() - before), !commit);
+	munmap(p.mem, PAGES * PAGE);
+}
+
 /* one that ends with something that is written elsewhere, or with all well */
 static uint64_t one_life(struct rig *rig, bool move)
 {
@@ -484,5 +512,7 @@ void attack_tracked(struct rig *rig)
 	of_a_file(&p);
 	pair_close(&p);
 	EXPECT(one_life(rig, false) != one_life(rig, true), true);
+	for (int commit = 0; commit < 2; commit++)
+		untracked_life(rig, commit);
 	rounds_in_order(rig);
 }
