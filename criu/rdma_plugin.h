@@ -241,7 +241,7 @@ struct rp_dead_image {
 struct rp_tracked_image {
 	struct rp_image_hdr hdr;
 	uint32_t nr;
-	uint32_t lost;	     /* migr_lost of the module then (rxe_migr_abi.h) */
+	uint32_t lost; /* the module's count then: migr_lost (rxe_migr_abi.h) */
 	uint64_t contexts[]; /* that are tracked: the driver's numbers */
 };
 

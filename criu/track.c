@@ -33,26 +33,34 @@ static pid_t *pids;
 static size_t nr_pids;
 static bool done; /* in this round */
 static struct rp_tracked_image *list;
-/* when it was looked for the last time: what comes later the next one has to find */
-static uint32_t lost;
+
+/* contexts that have ended for which TRACK would have said LOST, as the module tells it */
+static struct {
+	bool known;
+	uint32_t count; /* how many, from a random number on */
+	uint32_t nr;	/* the last ones of them, the very last first */
+	uint64_t context[64];
+} lost; /* when it was looked for the last time: what comes later the next one finds */
+
 /* of the images to which this is a difference, once it has been looked for */
 static struct rp_tracked_image *older;
 static bool has_looked;
 
 static const char *lost_path = "/sys/module/rdma_rxe/parameters/migr_lost";
 
-/* how many contexts have ended for which TRACK would have said LOST */
-static uint32_t lost_contexts(void)
+/* not known: there is no such module, maybe no more, or it is the stock one */
+static void look_for_lost(void)
 {
 	FILE *f = fopen(lost_path, "re");
-	uint32_t n = 0;
+	const uint32_t most = sizeof(lost.context) / sizeof(*lost.context);
 
-	if (!f) /* there is no such module, and no context */
-		return 0;
-	if (fscanf(f, "%" SCNu32, &n) != 1)
-		n = UINT32_MAX;
-	fclose(f);
-	return n;
+	lost.known = f && fscanf(f, "%" SCNu32, &lost.count) == 1;
+	lost.nr = 0;
+	while (lost.known && lost.nr < most &&
+	       fscanf(f, "%" SCNu64, lost.context + lost.nr) == 1)
+		lost.nr++;
+	if (f)
+		fclose(f);
 }
 
 static size_t size_of(uint32_t nr)
@@ -68,8 +76,7 @@ void rp_track_begin(void)
 	pids = NULL;
 	nr_pids = 0;
 	list = older = NULL;
-	done = has_looked = false;
-	lost = 0;
+	done = has_looked = lost.known = false;
 }
 
 /* ---- what the round before has left ------------------------------------ */
@@ -136,7 +143,12 @@ static int write_list(void)
 	struct rp_tracked_image *img = list ?: &none;
 	int err;
 
-	img->lost = lost;
+	/* or the next one could not tell who has ended */
+	if (img->nr && !lost.known) {
+		rp_err("%s: cannot tell which contexts have ended", lost_path);
+		return -EIO;
+	}
+	img->lost = lost.known ? lost.count : 0;
 	rp_image_seal(img, RP_IMAGE_TRACKED, size_of(img->nr));
 	err = rp_write_file(criu_get_image_dir(), RP_TRACKED_NAME, img,
 			    size_of(img->nr));
@@ -172,12 +184,30 @@ static const char *not_seen(const struct rxe_migr_track_resp *resp)
 	return NULL;
 }
 
+/*
+ * Has one of the list ended, and was lost? Also yes, if nobody can tell. Of one that has come
+ * since, all memory is dirty
+ */
+static bool has_lost(const struct rp_tracked_image *img)
+{
+	const uint32_t since = lost.count - img->lost;
+
+	if (!img->nr)
+		return false;
+	if (!lost.known || since > lost.nr)
+		return true;
+	for (uint32_t i = 0; i < since; i++)
+		if (is_in(img, lost.context[i]))
+			return true;
+	return false;
+}
+
 int rp_track_check_ended(pid_t pid)
 {
 	const struct rp_tracked_image *img = older_image();
 
-	lost = lost_contexts();
-	if (!img || img->lost == lost)
+	look_for_lost();
+	if (!img || !has_lost(img))
 		return 0;
 	rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): a context has ended since, maybe its own, for which RDMA had written what was mapped elsewhere, or was not seen",
 	       pid);

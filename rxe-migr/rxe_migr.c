@@ -661,6 +661,7 @@ const struct uapi_definition rxe_migr_uapi_defs[] = {
 int rxe_migr_init(void)
 {
 	rxe_migr_absent_init();
+	rxe_migr_track_init();
 	return rxe_migr_proto_init();
 }
 

@@ -408,6 +408,7 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm, u64 round,
 		   struct rxe_migr_track_resp *resp);
 void rxe_migr_track_end(struct rxe_migr_uc *muc,
 			struct rxe_migr_track_resp *resp);
+void rxe_migr_track_init(void);
 void rxe_migr_track_cleanup(struct rxe_migr_uc *muc);
 
 /* hook where a page of an MR, that of this index, has been written */

@@ -20,11 +20,53 @@
 
 #include "rxe.h"
 
-static atomic_t nr_lost = ATOMIC_INIT(0);
+#define NR_LOST	64U	/* a power of 2 */
+
+static DEFINE_SPINLOCK(lost_lock);
+
+/*
+ * Contexts that have ended for which TRACK would have said LOST: how many, from a random
+ * number on, and the last ones. Under lost_lock
+ */
+static struct {
+	u32	count;
+	u64	id[NR_LOST];
+} lost;
 
 static int get_lost(char *buf, const struct kernel_param *kp)
 {
-	return sysfs_emit(buf, "%u\n", atomic_read(&nr_lost));
+	u32 i;
+	u64 id;
+	int n;
+
+	spin_lock(&lost_lock);
+	n = sysfs_emit(buf, "%u\n", lost.count);
+	for (i = 1; i <= NR_LOST; i++) {
+		id = lost.id[(lost.count - i) % NR_LOST];
+		if (!id)
+			break;
+		n += sysfs_emit_at(buf, n, "%llu\n", id);
+	}
+	spin_unlock(&lost_lock);
+
+	return n;
+}
+
+static void add_lost(u64 id)
+{
+	spin_lock(&lost_lock);
+	lost.id[lost.count++ % NR_LOST] = id;
+	spin_unlock(&lost_lock);
+}
+
+/**
+ * rxe_migr_track_init - nothing is lost yet
+ *
+ * Who has noted a number of this module's before it was unloaded is to see another one.
+ */
+void rxe_migr_track_init(void)
+{
+	lost.count = get_random_u32();
 }
 
 /* also where the module is loaded with it: parse_args() asks for nothing else */
@@ -40,7 +82,7 @@ static const struct kernel_param_ops lost_ops = {
 
 /* for those who cannot ask a context any more */
 module_param_cb(migr_lost, &lost_ops, NULL, 0444);
-MODULE_PARM_DESC(migr_lost, "how many contexts have ended for which TRACK would have said LOST");
+MODULE_PARM_DESC(migr_lost, "how many contexts have ended for which TRACK would have said LOST, and which ones");
 
 /* for a run of pages that were written */
 struct room {
@@ -451,5 +493,5 @@ static bool is_lost(const struct rxe_migr_uc *muc)
 void rxe_migr_track_cleanup(struct rxe_migr_uc *muc)
 {
 	if (is_lost(muc) && !muc->committed)
-		atomic_inc(&nr_lost);
+		add_lost(muc->id);
 }

@@ -235,7 +235,7 @@ void rxe_migr_uc_init(struct rxe_ucontext *uc)
 
 	mutex_init(&muc->lock);
 	mutex_init(&muc->track_lock);
-	muc->id = get_random_u64();
+	muc->id = get_random_u64() ?: 1;
 }
 
 /**

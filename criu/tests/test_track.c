@@ -62,6 +62,13 @@ static void set_lost(const char *text)
 	MUST(f && fputs(text, f) >= 0 && !fclose(f));
 }
 
+/* whether somebody has ended that matters, if that is what the module says */
+static int ends_with(const char *text)
+{
+	set_lost(text);
+	return rp_track_check_ended(10);
+}
+
 /* a folder of images, with another one as its parent, or without */
 static void use(const char *name, const char *parent)
 {
@@ -84,6 +91,7 @@ static void use(const char *name, const char *parent)
 static uint64_t round_with(const char *name, uint64_t a, uint64_t b)
 {
 	use(name, NULL);
+	CHECK(!rp_track_check_ended(10));
 	CHECK(!add(a) && !add(b) && !write_list());
 	return rp_image_dump();
 }
@@ -94,6 +102,7 @@ int main(void)
 	uint64_t n;
 
 	MUST(mkdtemp(root));
+	set_lost("0\n");
 	puts("a round that is whole");
 	use("whole", NULL);
 	for (uint64_t since = 0; since < 2; since++)
@@ -155,18 +164,27 @@ int main(void)
 	CHECK(list->nr == 1 && list->contexts[0] == 9);
 
 	puts("to one since which a context has ended that had lost track");
-	use("some", NULL);
-	set_lost("4294967295\n");
-	CHECK(!rp_track_check_ended(10));
-	set_lost("1\n");
-	CHECK(!write_list());
+	set_lost("4294967294\n9\n");
+	round_with("some", 7, 9);
 	use("after some", "some");
-	set_lost("4294967295\n");
-	CHECK(!rp_track_check_ended(10));
-	set_lost("0\n");
-	use("later", "some");
-	CHECK(rp_track_check_ended(10) == -EOPNOTSUPP);
+	CHECK(!ends_with("4294967294\n9\n"));
+	CHECK(ends_with("4294967295\n9\n9\n") == -EOPNOTSUPP);
 	CHECK(rp_track_note(getpid()) == -EOPNOTSUPP);
+	CHECK(ends_with("1\n5\n5\n7\n9\n") == -EOPNOTSUPP);
+
+	puts("or others, or nobody can tell");
+	CHECK(!ends_with("0\n5\n6\n9\n"));
+	CHECK(!ends_with("0\n5\n6\n7\n"));
+	CHECK(ends_with("0\n5\n") == -EOPNOTSUPP);
+	CHECK(ends_with("4294967293\n9\n") == -EOPNOTSUPP);
+	CHECK(ends_with("") == -EOPNOTSUPP);
+	lost_path = "/nowhere";
+	CHECK(rp_track_check_ended(10) == -EOPNOTSUPP);
+	use("no module", "none");
+	CHECK(!rp_track_check_ended(10));
+	CHECK(!write_list());
+	CHECK(!add(7) && write_list() == -EIO);
+	CHECK(!ends_with("77\n7\n") && !write_list());
 
 	puts("it goes with the images of a dump");
 	use("removed", NULL);

@@ -287,15 +287,16 @@ struct rxe_migr_track { /* 16 bytes */
  * copied by somebody else.
  *
  * When a context ends for which TRACK would say LOST, or has said so in its last round, or
- * that is not tracked any more since TRACK_END, the module's parameter migr_lost counts it;
- * not after COMMIT.
+ * that is not tracked any more since TRACK_END, the module's parameter migr_lost counts it,
+ * not after COMMIT. It has lines: how many by now, from a random number on, 32 bits, and the
+ * contexts, the last ones first, at most 64.
  */
 #define RXE_MIGR_TRACK_LOST (1U << 0)
 #define RXE_MIGR_TRACK_BEGUN (1U << 1)
 
 struct rxe_migr_track_resp { /* 40 bytes */
 	__aligned_u64 pages; /* that it has written since the last TRACK, at first all */
-	__aligned_u64 context; /* a number that no other context ever has */
+	__aligned_u64 context; /* a number that no other context ever has, not 0 */
 	/*
 	 * Where there is memory of an MR that may have been written since the round before
 	 * without becoming soft-dirty, by the device or by the process; or 0. That is

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* mremap() */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -214,24 +215,38 @@ static void forked(struct pair *p, enum kind kind)
 
 /* ---- contexts ---------------------------------------------------------- */
 
-static unsigned int lost_contexts(void)
+/* how many, and the last of them, or 0 */
+static unsigned int lost_contexts(uint64_t *last)
 {
 	FILE *f = fopen("/sys/module/rdma_rxe/parameters/migr_lost", "re");
 	unsigned int n;
 
 	MUST(f && fscanf(f, "%u", &n) == 1);
+	if (fscanf(f, "%" SCNu64, last) != 1)
+		*last = 0;
 	fclose(f);
 	return n;
+}
+
+/* since there were so many: this one, and no other one; or none */
+static void expect_lost(unsigned int before, uint64_t context, bool is)
+{
+	uint64_t last;
+
+	EXPECT((int)(lost_contexts(&last) - before), is);
+	EXPECT(last == context, is);
 }
 
 /* one that is tracked no more, be it that all else is well, and ends; or moves away */
 static void untracked_life(struct rig *rig, bool commit)
 {
-	const unsigned int before = lost_contexts();
 	struct rxe_migr_track_resp resp;
+	unsigned int before;
 	struct pair p;
 	int guard = -1;
+	uint64_t last;
 
+	before = lost_contexts(&last);
 	pair_open(rig, &p);
 	take_memory(&p, HUGE_PAGES);
 	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &resp));
@@ -248,18 +263,20 @@ static void untracked_life(struct rig *rig, bool commit)
 	pair_close(&p);
 	if (commit)
 		close(guard);
-	EXPECT((int)(lost_contexts() - before), !commit);
+	expect_lost(before, resp.context, !commit);
 	munmap(p.mem, PAGES * PAGE);
 }
 
 /* one that ends with something that is written elsewhere, or with all well */
 static uint64_t one_life(struct rig *rig, bool move)
 {
-	const unsigned int before = lost_contexts();
 	struct rxe_migr_track_resp resp, again;
 	char *other = map(SMALL);
+	unsigned int before;
 	struct pair p;
+	uint64_t last;
 
+	before = lost_contexts(&last);
 	pair_open(rig, &p);
 	take_memory(&p, SMALL);
 	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &resp));
@@ -273,7 +290,7 @@ static uint64_t one_life(struct rig *rig, bool move)
 	write_page(&p, 3);
 	MUST(!ibv_dereg_mr(p.mr));
 	pair_close(&p);
-	EXPECT((int)(lost_contexts() - before), move);
+	expect_lost(before, resp.context, move);
 	munmap(other, PAGES * PAGE);
 	if (!move)
 		munmap(p.mem, PAGES * PAGE);
