@@ -315,7 +315,10 @@ void rp_dump_finish(bool failed, bool tasks_live);
 
 /* A round begins, or a dump, with a number for its images */
 void rp_track_begin(void);
-/* A task that will be frozen: refused if a device of it does not say what it writes */
+/*
+ * A task that will be frozen: its contexts are tracked from now on, or it is refused, if a
+ * device of it does not say what it writes
+ */
 int rp_track_note(pid_t pid);
 /* A mapping of a device, of tasks that are frozen: all that the devices wrote is dirty */
 int rp_track_round(dev_t rdev);

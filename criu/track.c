@@ -4,9 +4,10 @@
  * (--prev-images-dir): CRIU asks the page tables what has changed, which do not know what
  * the device writes. The driver does, and makes it soft-dirty (TRACK, rxe_migr_abi.h).
  *
- * In a round PAUSE_DEVICES names the tasks, which still run. When CRIU looks at the first
- * mapping of a device all of them are frozen, and it has copied and cleared nothing yet.
- * (Who has no mapping of it has no queue, and nothing is written for him.)
+ * In a round PAUSE_DEVICES names the tasks, which still run: their contexts are tracked from
+ * then on, if they have not been before. When CRIU looks at the first mapping of a device all
+ * tasks are frozen, and it has copied and cleared nothing yet: so they are asked once more.
+ * (Who has no mapping of it has no queue: nothing is written for him, until he makes one.)
  *
  * Each round has a number, and the driver says which one a context was in before: not in
  * that of the older images, but in another one, if they are not the last ones, if the one
@@ -310,14 +311,39 @@ static int for_each_device(pid_t pid, device_fn *fn)
 	return err;
 }
 
+static int check_and_track(const struct rp_task *task, const struct rp_fd *f,
+			   int fd)
+{
+	return check(task, f, fd) ?: track(task, f, fd);
+}
+
+static bool is_noted(pid_t pid)
+{
+	for (size_t i = 0; i < nr_pids; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* CRIU gives the tasks so much time to stop, of which this is no part */
+static int track_all(pid_t pid)
+{
+	const unsigned int left = alarm(0);
+	int err = for_each_device(pid, check_and_track);
+
+	alarm(left);
+	return err;
+}
+
 int rp_track_note(pid_t pid)
 {
-	int err = rp_track_check_ended(pid) ?: for_each_device(pid, check);
 	pid_t *more;
+	int err;
 
-	/* who comes after this is not in it, and was not there */
-	if (!err && !nr_pids)
-		err = write_list();
+	if (is_noted(pid))
+		return RP_NOT_OURS;
+	/* who comes after this is not in the list, and was not there */
+	err = rp_track_check_ended(pid) ?: track_all(pid) ?: write_list();
 	if (err)
 		return err;
 	more = reallocarray(pids, nr_pids + 1, sizeof(*pids));

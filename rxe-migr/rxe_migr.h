@@ -120,7 +120,7 @@ struct rxe_migr_loaded;
  * @lock: serializes the methods; taken before the locks of QPs. ATTACH holds it
  *        while it waits for memory, so nothing of another context may
  * @track_lock: serializes TRACK, which may have to wait for an mmap lock, so that
- *        nothing but ATTACH waits for that; taken after @lock
+ *        nothing but who gets MRs waits for that; taken after @lock
  * @id: no other context has it, nor had or will have
  * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr_guard.c
  * @loaded: the image that LOAD has got, until RESUME
@@ -403,6 +403,8 @@ int rxe_migr_find_unseen(const struct rxe_migr_memory *mem,
 
 /* rxe_migr_dirty.c */
 void __rxe_migr_dirty(struct rxe_mr *mr, unsigned long index);
+void rxe_migr_track_mr(struct rxe_migr_uc *muc, struct rxe_mr *mr);
+int rxe_migr_finish_mr(struct rxe_mr *mr);
 void rxe_migr_mr_cleanup(struct rxe_mr *mr);
 int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm, u64 round,
 		   struct rxe_migr_track_resp *resp);

@@ -8,8 +8,8 @@
  * bits are cleared the page tables lose the right to write. Where they do not,
  * rxe_migr_find_unseen() finds it.)
  *
- * An MR that is registered between two TRACKs needs no bits before the second: to pin
- * its pages takes a fault for writing, too.
+ * An MR that is registered between two TRACKs has no bits at first: to pin its pages
+ * takes a fault for writing, too.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -109,17 +109,18 @@ void __rxe_migr_dirty(struct rxe_mr *mr, unsigned long index)
 }
 
 /*
- * All pages are to be looked at, and what is written from now on. Context: track_lock of
- * the MR's context held
+ * What is written from now on is to be looked at, or all pages. Context: track_lock of the
+ * MR's context held
  */
-static int begin(struct rxe_mr *mr)
+static int begin(struct rxe_mr *mr, bool all)
 {
 	if (!mr->migr_dirty)
 		mr->migr_dirty = kvcalloc(BITS_TO_LONGS(mr->nbuf), sizeof(long),
 					  GFP_KERNEL | __GFP_NOWARN);
 	if (!mr->migr_dirty)
 		return -ENOMEM;
-	bitmap_fill(mr->migr_dirty, mr->nbuf);
+	if (all)
+		bitmap_fill(mr->migr_dirty, mr->nbuf);
 	/* the bits are there for whoever sees that: __rxe_migr_dirty() */
 	smp_store_release(&mr->migr_track, true);
 
@@ -260,7 +261,7 @@ static long next_run(struct rxe_mr *mr, struct mm_struct *mm,
 
 	/* what was pinned to be read gets no other rights: ib_umem_check_rereg() */
 	if (mr->umem->writable) {
-		err = mr->migr_track ? 0 : begin(mr);
+		err = mr->migr_track ? 0 : begin(mr, true);
 		if (err)
 			return err;
 		n = take_run(mr, first, room);
@@ -437,6 +438,49 @@ void rxe_migr_track_end(struct rxe_migr_uc *muc,
 	resp->since = muc->round;
 	untrack_all(muc);
 	muc->untracked = true;
+}
+
+/**
+ * rxe_migr_track_mr - an MR has got its pages, by which nobody writes yet
+ * @muc: its context; track_lock is held
+ * @mr: the MR
+ *
+ * The next TRACK may come when it is gone, and the bits have been cleared.
+ *
+ * Context: process; sleeps.
+ */
+void rxe_migr_track_mr(struct rxe_migr_uc *muc, struct rxe_mr *mr)
+{
+	if (!muc->tracked || mr->migr_track || !mr->umem ||
+	    !mr->umem->writable)
+		return;
+	if (begin(mr, false))
+		WRITE_ONCE(muc->track_lost, true);
+}
+
+/**
+ * rxe_migr_finish_mr - hook in rxe_reg_user_mr(), in the place of rxe_finalize()
+ * @mr: the MR, which nobody else knows yet
+ *
+ * If TRACK does not find it, it is tracked from here on.
+ *
+ * Context: process; sleeps.
+ * Return: 0, or -EINTR
+ */
+int rxe_migr_finish_mr(struct rxe_mr *mr)
+{
+	struct ib_uobject *uobj = mr_pd(mr)->ibpd.uobject;
+	struct rxe_migr_uc *muc = uobj ? to_migr_uc(uobj->context) : NULL;
+
+	if (muc && mutex_lock_killable(&muc->track_lock))
+		return -EINTR;
+	if (muc)
+		rxe_migr_track_mr(muc, mr);
+	rxe_finalize(mr);
+	if (muc)
+		mutex_unlock(&muc->track_lock);
+
+	return 0;
 }
 
 /* Return: is all that was written since the last TRACK seen? */

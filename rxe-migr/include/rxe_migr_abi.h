@@ -248,9 +248,10 @@ enum rxe_migr_resume_flags { RXE_MIGR_RESUME_CHECK_ONLY = 1U << 0 };
  * that it has written to the context's MRs since the last TRACK soft-dirty in the process
  * (/proc/PID/pagemap), as if that had written it: whoever copies the memory of a process
  * that runs on, in rounds between which he clears soft-dirty bits, misses nothing then.
- * Of an MR that was not tracked before all pages are made so. Nothing is written. An MR
- * that is destroyed is seen to at that moment. What was written to memory that has been
- * unmapped, and that nobody else has, is not missed.
+ * Of an MR that was there before the first TRACK all pages are made so; one that comes later
+ * is tracked from the beginning. Nothing is written. An MR that is destroyed is seen to at
+ * that moment. What was written to memory that has been unmapped, and that nobody else has,
+ * is not missed.
  *
  * To be called while the processes are frozen, QPs may run, in each round before the bits
  * are cleared; and once more after STOP, before the last one. Rounds have numbers, which
