@@ -46,6 +46,7 @@ static struct {
 /* of the images to which this is a difference, once it has been looked for */
 static struct rp_tracked_image *older;
 static bool has_looked;
+static const char *no_older; /* why there is none, though there should be */
 
 static const char *lost_path = "/sys/module/rdma_rxe/parameters/migr_lost";
 
@@ -77,28 +78,57 @@ void rp_track_begin(void)
 	pids = NULL;
 	nr_pids = 0;
 	list = older = NULL;
+	no_older = NULL;
 	done = has_looked = lost.known = false;
 }
 
 /* ---- what the round before has left ------------------------------------ */
 
+static int is_there(int dir, const char *name, uint32_t number)
+{
+	(void)dir;
+	(void)name;
+	(void)number;
+	return 1;
+}
+
+/* A dump leaves these, if there was a context. */
+static bool has_contexts(int dir)
+{
+	return rp_for_each_image(dir, "rdma-ctx-", 10, is_there) ||
+	       rp_for_each_image(dir, "rdma-task-", 10, is_there);
+}
+
+static void look_for_older(int dir)
+{
+	void *img;
+
+	rp_image_any_dump();
+	if (!faccessat(dir, RP_TRACKED_NAME, F_OK, AT_SYMLINK_NOFOLLOW)) {
+		if (rp_read_image(dir, RP_TRACKED_NAME, RP_IMAGE_TRACKED, &img))
+			no_older = "what they say of contexts cannot be read";
+		else
+			older = img;
+	} else if (errno != ENOENT || has_contexts(dir)) {
+		no_older = "they do not say which contexts were tracked";
+	}
+}
+
 static const struct rp_tracked_image *older_image(void)
 {
 	int dir;
-	void *img;
 
 	if (has_looked)
 		return older;
 	has_looked = true;
 	dir = openat(criu_get_image_dir(), "parent",
-		     O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return NULL;
-	rp_image_any_dump();
-	if (!faccessat(dir, RP_TRACKED_NAME, F_OK, 0) &&
-	    !rp_read_image(dir, RP_TRACKED_NAME, RP_IMAGE_TRACKED, &img))
-		older = img;
-	close(dir);
+		     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		look_for_older(dir);
+		close(dir);
+	} else if (errno != ENOENT) { /* to CRIU, too, that is no parent */
+		no_older = "they cannot be read";
+	}
 	return older;
 }
 
@@ -206,12 +236,15 @@ static bool has_lost(const struct rp_tracked_image *img)
 int rp_track_check_ended(pid_t pid)
 {
 	const struct rp_tracked_image *img = older_image();
+	const char *why = no_older;
 
 	look_for_lost();
-	if (!img || !has_lost(img))
+	if (img && has_lost(img))
+		why = "a context has ended since, maybe its own, for which RDMA had written what was mapped elsewhere, or was not seen";
+	if (!why)
 		return 0;
-	rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): a context has ended since, maybe its own, for which RDMA had written what was mapped elsewhere, or was not seen",
-	       pid);
+	rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): %s",
+	       pid, why);
 	return -EOPNOTSUPP;
 }
 

@@ -149,11 +149,30 @@ int main(void)
 	CHECK(after(n, 0) == -EOPNOTSUPP);
 
 	puts("to one that has left something else");
-	use("bad", NULL);
+	round_with("bad", 7, 9);
 	CHECK(!rp_write_file(images, RP_TRACKED_NAME, "none", 4));
 	use("after bad", "bad");
+	CHECK(rp_track_check_ended(10) == -EOPNOTSUPP);
+	CHECK(rp_track_note(getpid()) == -EOPNOTSUPP);
 	CHECK(after(0, 0) == -EOPNOTSUPP);
 	CHECK(after(n, 0) == -EOPNOTSUPP);
+
+	puts("or has no list, though there was a context");
+	for (int i = 0; i < 2; i++) {
+		use(i ? "task" : "ctx", NULL);
+		CHECK(!rp_write_file(images,
+				     i ? "rdma-task-0.img" : "rdma-ctx-0.img",
+				     "", 0));
+		use(i ? "after task" : "after ctx", i ? "task" : "ctx");
+		CHECK(rp_track_check_ended(10) == -EOPNOTSUPP);
+	}
+	use("loop", "loop/parent");
+	CHECK(rp_track_check_ended(10) == -EOPNOTSUPP);
+	use("orphan", "nowhere"); /* which is none */
+	CHECK(!rp_track_check_ended(10));
+	CHECK(after(0, 0) == -EOPNOTSUPP);
+	use("after no context", "whole");
+	CHECK(!rp_track_check_ended(10));
 
 	puts("by two descriptors");
 	use("twice", NULL);
