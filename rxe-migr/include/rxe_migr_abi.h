@@ -303,7 +303,8 @@ struct rxe_migr_track_resp { /* 40 bytes */
 	 * without becoming soft-dirty, by the device or by the process; or 0. That is
 	 * pages of hugetlb, and small private ones that the process could write without
 	 * a fault when their bits were to be cleared, for they are left alone while
-	 * they are pinned (by mprotect(), in a mapping that was new or had grown).
+	 * they are pinned (by mprotect(), in a mapping that was new or had grown); also
+	 * those beside an MR that have one huge page in common with it.
 	 */
 	__aligned_u64 unseen;
 	__aligned_u64 since; /* a round; 0: BEGUN. With TRACK_END: the last one, if any */
