@@ -147,7 +147,10 @@ static unsigned long take_run(struct rxe_mr *mr, unsigned long *first,
 	return n;
 }
 
-/* where @n pages are, and a count of the memory's users, if there is such memory still */
+/*
+ * Where @n pages are, and a count of the memory's users. If it has none any more nobody can
+ * copy it, and of a file that others have they copy all: then mm is NULL
+ */
 static void get_run(struct rxe_mr *mr, struct mm_struct *mm,
 		    unsigned long first, unsigned long n, struct room *room,
 		    struct rxe_migr_memory *run)
@@ -197,8 +200,6 @@ static int mark(struct rxe_migr_memory *run, struct room *room)
 {
 	int err;
 
-	if (!run->mm)
-		return -ESTALE;
 	run->flags = 0;
 	err = rxe_migr_compare(run, room->mapped);
 	run->flags = FOLL_WRITE;
@@ -231,7 +232,7 @@ static int mark_singly(const struct rxe_migr_memory *run, struct room *room)
 /* The references go. Return: as mark() */
 static int mark_run(struct rxe_migr_memory *run, struct room *room)
 {
-	int err = mark(run, room);
+	int err = run->mm ? mark(run, room) : 0;
 	unsigned long i;
 
 	if (err == -ESTALE)
@@ -298,9 +299,14 @@ static int track_all(struct rxe_migr_uc *muc, struct mm_struct *mm,
 	while ((elem = rxe_migr_next(pool, &muc->uc.ibuc, &next))) {
 		struct rxe_mr *mr = elem->obj;
 
+		if (fatal_signal_pending(current)) {
+			__rxe_put(elem);
+			return -EINTR;
+		}
 		if (next != last)
 			first = 0;
 		last = next;
+		cond_resched();
 		n = next_run(mr, mm, &first, room, &run);
 		if (!n && mr->migr_track)
 			resp->regions++;
@@ -496,6 +502,7 @@ static bool mark_rest(struct rxe_mr *mr)
 	while (ok && (n = next_run(mr, NULL, &first, room, &run)) > 0) {
 		ok = !mark_run(&run, room);
 		first += n;
+		cond_resched();
 	}
 	if (ok)
 		ok = !n && !look_at_all(&run, &unseen) && !unseen.now;

@@ -262,7 +262,8 @@ enum rxe_migr_resume_flags { RXE_MIGR_RESUME_CHECK_ONLY = 1U << 0 };
  *
  * EINVAL	another flag
  * EACCES	the memory of another process, without CAP_SYS_PTRACE over that
- * EINTR	a signal came while memory was waited for. Some pages are lost
+ * EINTR	a signal came while memory was waited for, some pages are lost; or one that
+ *		kills, at any time
  * ENOMEM	no memory
  * ESRCH	there is no such process, or it has no memory any more
  */

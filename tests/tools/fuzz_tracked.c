@@ -304,6 +304,45 @@ static void untracked_life(struct rig *rig, bool commit)
 	munmap(p.mem, PAGES * PAGE);
 }
 
+/* @reports: receives the number of its context, which is tracked, and has written */
+static void end_abruptly(struct rig *rig, enum kind kind, int reports)
+{
+	struct rxe_migr_track_resp resp;
+	struct pair p;
+
+	pair_open(rig, &p);
+	take_memory(&p, kind);
+	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &resp));
+	clear_soft_dirty();
+	write_page(&p, 3);
+	MUST(write(reports, &resp.context, sizeof(resp.context)) ==
+	     sizeof(resp.context));
+	_exit(fuzz_failures != 0);
+}
+
+/* one whose process closes nothing: its memory is gone before, and nobody's any more */
+static void abrupt_life(struct rig *rig, enum kind kind)
+{
+	unsigned int before;
+	uint64_t last;
+	int fds[2], status;
+	pid_t pid;
+
+	before = lost_contexts(&last);
+	MUST(!pipe2(fds, O_CLOEXEC));
+	fflush(stdout);
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid)
+		end_abruptly(rig, kind, fds[1]);
+	MUST(waitpid(pid, &status, 0) == pid);
+	EXPECT(status, 0);
+	MUST(read(fds[0], &last, sizeof(last)) == sizeof(last));
+	expect_lost(before, last, false);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* one that ends with something that is written elsewhere, or with all well */
 static uint64_t one_life(struct rig *rig, bool move)
 {
@@ -569,5 +608,7 @@ void attack_tracked(struct rig *rig)
 	EXPECT(one_life(rig, false) != one_life(rig, true), true);
 	for (int commit = 0; commit < 2; commit++)
 		untracked_life(rig, commit);
+	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
+		abrupt_life(rig, kind);
 	rounds_in_order(rig);
 }
