@@ -2,8 +2,9 @@
 /*
  * migr-untrack PID...: what the devices write for these processes is not tracked any more.
  *
- * For rounds (criu pre-dump) that nobody goes on with: a dump ends them, however it ends
- * itself, but who gives up without one leaves them. The next dump is a whole one.
+ * For rounds (criu pre-dump) that nobody goes on with: a dump ends them, also one that fails,
+ * but who gives up without one leaves them, as CRIU does if it is killed. The next dump is a
+ * whole one.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -192,21 +192,34 @@ static bool is_dead(struct page *page)
 		(folio_test_anon(folio) || !READ_ONCE(folio->mapping));
 }
 
+static int compare_as(struct rxe_migr_memory *run, unsigned int flags,
+		      struct room *room)
+{
+	run->flags = flags;
+	return rxe_migr_compare(run, room->mapped);
+}
+
 /*
- * To what was given back no new memory is given. Return: 0, or -ESTALE, -EINTR or -ENOMEM:
- * what was written is in no page that is seen
+ * What is mapped is made soft-dirty, and nothing else is mapped for that: in its place,
+ * where it was given back, there would be new memory.
+ *
+ * Return: 0, or -ESTALE, -EINTR or -ENOMEM: what was written is in no page that is seen
  */
 static int mark(struct rxe_migr_memory *run, struct room *room)
 {
-	int err;
+	return compare_as(run, FOLL_NOFAULT, room) ?:
+		compare_as(run, FOLL_WRITE, room);
+}
 
-	run->flags = 0;
-	err = rxe_migr_compare(run, room->mapped);
-	run->flags = FOLL_WRITE;
-	if (!err)
-		err = rxe_migr_compare(run, room->mapped);
+/* One that is in a file, or on the move, may be there again if somebody asks */
+static int mark_one(struct rxe_migr_memory *one, struct room *room)
+{
+	int err = mark(one, room);
 
-	return err;
+	if (err != -ESTALE || !READ_ONCE(page_folio(*one->pinned)->mapping))
+		return err;
+
+	return compare_as(one, 0, room) ?: compare_as(one, FOLL_WRITE, room);
 }
 
 /* one by one: what was in those that are dead is not missed */
@@ -218,7 +231,7 @@ static int mark_singly(const struct rxe_migr_memory *run, struct room *room)
 
 	one.n = 1;
 	for (i = 0; i < run->n; i++, one.addr += PAGE_SIZE, one.pinned++) {
-		err = mark(&one, room);
+		err = mark_one(&one, room);
 		if (err == -ESTALE && is_dead(*one.pinned))
 			err = 0;
 		ret = ret ?: err;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -199,6 +200,72 @@ static void unmapped_file(struct pair *p)
 	write_page(p, 3);
 	track(p, false);
 	MUST(!ibv_dereg_mr(p->mr));
+	close(fd);
+}
+
+static long blocks(int fd)
+{
+	struct stat st;
+
+	MUST(!fstat(fd, &st));
+	return st.st_blocks;
+}
+
+/* what a file has given back it does not get anew, be it of huge pages */
+static void punched(struct pair *p, unsigned int flags)
+{
+	const bool unseen = flags & MFD_HUGETLB;
+	const int before = set_huge_pages(2);
+	int fd = memfd_create("memory", MFD_CLOEXEC | flags);
+	struct rxe_migr_track_resp resp;
+
+	MUST(fd >= 0 && !ftruncate(fd, HUGE));
+	p->mem = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(p->mem != MAP_FAILED);
+	memset(p->mem, 1, HUGE);
+	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, HUGE, ALL_ACCESS));
+	write_page(p, 3);
+	MUST(blocks(fd) > 0);
+	MUST(!madvise(p->mem, HUGE, MADV_REMOVE));
+	MUST(!blocks(fd));
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, RXE_MIGR_TRACK_END, 0, &resp));
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	EXPECT((int)blocks(fd), 0);
+	write_page(p, 3);
+	track(p, unseen);
+	EXPECT((int)blocks(fd), 0);
+	/* what it has got is another page, and that of the device is nobody's */
+	p->mem[3 * PAGE] = 2;
+	write_page(p, 3);
+	track(p, unseen);
+	EXPECT(p->mem[3 * PAGE], 2);
+	MUST(!ibv_dereg_mr(p->mr));
+	munmap(p->mem, HUGE);
+	close(fd);
+	set_huge_pages(before);
+	track(p, unseen);
+	track(p, false);
+}
+
+/* what is not mapped at the moment, but in the file */
+static void unmapped_page(struct pair *p)
+{
+	int fd = memfd_create("memory", MFD_CLOEXEC);
+
+	MUST(fd >= 0 && !ftruncate(fd, (off_t)(FEW * PAGE)));
+	p->mem = mmap(NULL, FEW * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		      0);
+	MUST(p->mem != MAP_FAILED);
+	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, FEW * PAGE, ALL_ACCESS));
+	track(p, false);
+	clear_soft_dirty();
+	MUST(!madvise(p->mem, FEW * PAGE, MADV_DONTNEED));
+	write_page(p, 3);
+	EXPECT((int)track(p, false), 1);
+	EXPECT(is_soft_dirty(p->mem + 3 * PAGE), true);
+	EXPECT(is_soft_dirty(p->mem + 4 * PAGE), false);
+	MUST(!ibv_dereg_mr(p->mr));
+	munmap(p->mem, FEW * PAGE);
 	close(fd);
 }
 
@@ -603,6 +670,9 @@ void attack_tracked(struct rig *rig)
 		meanwhile(&p, kind, true);
 	}
 	unmapped_file(&p);
+	punched(&p, 0);
+	punched(&p, MFD_HUGETLB);
+	unmapped_page(&p);
 	of_a_file(&p);
 	pair_close(&p);
 	EXPECT(one_life(rig, false) != one_life(rig, true), true);
