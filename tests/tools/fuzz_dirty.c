@@ -65,18 +65,23 @@ static size_t soft_dirty_pages(const char *mem)
 
 /* ---- memory ------------------------------------------------------------ */
 
-char *map(enum kind kind)
+char *map_bytes(enum kind kind, size_t bytes)
 {
 	int flags = kind == SHARED ? MAP_SHARED : MAP_PRIVATE;
-	char *at = mmap(NULL, PAGES * PAGE + HUGE, PROT_READ | PROT_WRITE,
+	char *at = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
 			flags | MAP_ANONYMOUS, -1, 0);
 
 	MUST(at != MAP_FAILED);
 	at = (char *)(((uintptr_t)at + HUGE - 1) & ~(HUGE - 1));
-	MUST(!madvise(at, PAGES * PAGE,
+	MUST(!madvise(at, bytes,
 		      kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
-	memset(at, 1, PAGES * PAGE);
+	memset(at, 1, bytes);
 	return at;
+}
+
+char *map(enum kind kind)
+{
+	return map_bytes(kind, PAGES * PAGE);
 }
 
 void take_memory(struct pair *p, enum kind kind)

@@ -35,7 +35,8 @@ void clear_soft_dirty(void);
 bool is_soft_dirty(const void *at);
 void read_soft_dirty(const char *mem, bool dirty[PAGES]);
 
-/* PAGES pages that are written, on a huge page's boundary */
+/* pages that are written, on a huge page's boundary; PAGES of them */
+char *map_bytes(enum kind kind, size_t bytes);
 char *map(enum kind kind);
 /* such memory, and an MR of b */
 void take_memory(struct pair *p, enum kind kind);
