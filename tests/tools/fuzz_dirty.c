@@ -52,7 +52,7 @@ void read_soft_dirty(const char *mem, bool dirty[PAGES])
 		dirty[i] = entries[i] >> 55 & 1;
 }
 
-static size_t soft_dirty_pages(const char *mem)
+size_t soft_dirty_pages(const char *mem)
 {
 	bool dirty[PAGES];
 	size_t n = 0;
@@ -380,6 +380,7 @@ void attack_dirty(struct rig *rig)
 		unasked(&p, kind);
 	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
 		lost(&p, kind);
+	dirty_ways(&p);
 	other_rights(&p);
 	ends(&p);
 	large(&p);

@@ -34,6 +34,7 @@ void pair_close(struct pair *p);
 void clear_soft_dirty(void);
 bool is_soft_dirty(const void *at);
 void read_soft_dirty(const char *mem, bool dirty[PAGES]);
+size_t soft_dirty_pages(const char *mem); /* of PAGES */
 
 /* pages that are written, on a huge page's boundary; PAGES of them */
 char *map_bytes(enum kind kind, size_t bytes);
@@ -50,5 +51,8 @@ void write_all(struct pair *p, char *written);
 /* how many pages the device has written; must it say LOST? */
 size_t track(const struct pair *p, bool lost);
 void expect_marked(const struct pair *p, const char *written);
+
+/* the parts that are other files: fuzz_ways.c, fuzz_rounds.c */
+void dirty_ways(struct pair *p);
 
 #endif /* FUZZ_DIRTY_H */
