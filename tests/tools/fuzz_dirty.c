@@ -120,6 +120,11 @@ struct ibv_sge of(const struct ibv_mr *mr, uint64_t offset, uint32_t bytes)
 				 mr->lkey };
 }
 
+void write_page(struct pair *p, size_t i)
+{
+	post(&p->a, IBV_WR_RDMA_WRITE, of(p->a.mr, 0, 8), p->mr, i * PAGE);
+}
+
 static void receive(struct pair *p, uint64_t offset, uint32_t bytes)
 {
 	struct ibv_sge sge = of(p->mr, offset, bytes);
