@@ -49,8 +49,10 @@ static int end_all(pid_t pid)
 	struct rp_task task;
 	int ret = rp_task_scan(pid, &task);
 
-	if (ret)
+	if (ret) {
+		rp_err("pid %d: %s", pid, strerror(-ret));
 		return ret;
+	}
 	for (size_t i = 0; i < task.nr_fds; i++)
 		if (task.fds[i].kind == RP_UVERBS)
 			ret = end(pid, task.fds[i].fd) ?: ret;
