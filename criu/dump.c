@@ -349,10 +349,9 @@ void rp_dump_settle(void)
 	outcome_due = false;
 }
 
-int rp_dump_begin(void)
+void rp_dump_begin(void)
 {
 	dump_forget_plugin();
-	return rp_image_new_dump();
 }
 
 /* as the driver's UNSTOP makes sure: or there would be two who go on from it */

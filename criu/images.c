@@ -76,10 +76,17 @@ static struct {
 	uint64_t dump;
 } wanted; /* that is read */
 
+uint64_t rp_image_dump(void)
+{
+	return dump;
+}
+
 int rp_image_new_dump(void)
 {
-	if (getrandom(&dump, sizeof(dump), 0) == sizeof(dump))
+	if (getrandom(&dump, sizeof(dump), 0) == sizeof(dump)) {
+		dump |= !dump;
 		return 0;
+	}
 	rp_err("cannot have a random number: %s", strerror(errno));
 	return -EIO;
 }

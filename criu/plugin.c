@@ -46,8 +46,10 @@ static int rdma_init(int now)
 		rp_late_begin();
 		return rp_restore_init();
 	}
-	if (stage == CR_PLUGIN_STAGE__DUMP && rp_dump_begin())
+	if (rp_image_new_dump())
 		return -EPERM;
+	if (stage == CR_PLUGIN_STAGE__DUMP)
+		rp_dump_begin();
 	return 0;
 }
 

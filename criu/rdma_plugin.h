@@ -232,13 +232,16 @@ struct rp_dead_image {
 	/* nr_vmas times struct rp_vma */
 };
 
-/* rdma-tracked.img: what was tracked when a round copied memory, with the tasks frozen */
+/*
+ * rdma-tracked.img: what was tracked when a round copied memory, with the tasks frozen.
+ * hdr.dump is the number of the round, for the driver, too
+ */
 #define RP_TRACKED_NAME "rdma-tracked.img"
 
 struct rp_tracked_image {
 	struct rp_image_hdr hdr;
 	uint32_t nr;
-	uint32_t lost;	     /* migr_lost of the module then (rxe_migr_abi.h) */
+	uint32_t lost; /* the module's count then: migr_lost (rxe_migr_abi.h) */
 	uint64_t contexts[]; /* that are tracked: the driver's numbers */
 };
 
@@ -249,6 +252,8 @@ const uint32_t *rp_image_fds(const struct rp_task_image *img);
 size_t rp_task_image_size(size_t nr_vmas, size_t nr_fds);
 /* Those that are sealed from now on are of another dump: -errno and log */
 int rp_image_new_dump(void);
+/* Their random number, which is not 0 */
+uint64_t rp_image_dump(void);
 /* What is read next may be of any dump, and all that follows is of the same */
 void rp_image_any_dump(void);
 /* Fill in the header, the rest must be in place */
@@ -297,7 +302,7 @@ int rp_remove_images(int dir);
  * a dump is settled first, whatever comes
  */
 void rp_dump_settle(void);
-int rp_dump_begin(void);
+void rp_dump_begin(void);
 /* Take and stop the contexts of a task; RP_NOT_OURS: it has none */
 int rp_dump_take(pid_t pid);
 int rp_dump_file(int lfd, uint32_t id);
@@ -308,9 +313,12 @@ void rp_dump_finish(bool failed, bool tasks_live);
 
 /* ---- rounds before a dump, and what comes after them (track.c) ---- */
 
-/* A round begins, or a dump */
+/* A round begins, or a dump, with a number for its images */
 void rp_track_begin(void);
-/* A task that will be frozen: refused if a device of it does not say what it writes */
+/*
+ * A task that will be frozen: its contexts are tracked from now on, or it is refused, if a
+ * device of it does not say what it writes
+ */
 int rp_track_note(pid_t pid);
 /* A mapping of a device, of tasks that are frozen: all that the devices wrote is dirty */
 int rp_track_round(dev_t rdev);

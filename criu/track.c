@@ -4,15 +4,19 @@
  * (--prev-images-dir): CRIU asks the page tables what has changed, which do not know what
  * the device writes. The driver does, and makes it soft-dirty (TRACK, rxe_migr_abi.h).
  *
- * In a round PAUSE_DEVICES names the tasks, which still run. When CRIU looks at the first
- * mapping of a device all of them are frozen, and it has copied and cleared nothing yet.
- * (Who has no mapping of it has no queue, and nothing is written for him.)
+ * In a round PAUSE_DEVICES names the tasks, which still run: their contexts are tracked from
+ * then on, if they have not been before. When CRIU looks at the first mapping of a device all
+ * tasks are frozen, and it has copied and cleared nothing yet: so they are asked once more.
+ * (Who has no mapping of it has no queue: nothing is written for him, until he makes one.)
  *
- * That a context was tracked before, the driver says. If it was not, it may be one that has
- * been opened since the older images were made: all of its memory has been pinned since
- * then, which makes it dirty. So each round leaves an image with what it has tracked, by
- * numbers that the driver gives: pid and file descriptor may be used again. Of a context that
- * has ended since then, the driver has made dirty what it had written, or counts it.
+ * Each round has a number, and the driver says which one a context was in before: not in
+ * that of the older images, but in another one, if they are not the last ones, if the one
+ * after them came to nothing, or if somebody else has tracked it. If it was in none, it may
+ * be a context that has been opened since the older images were made: all of its memory
+ * has been pinned since then, which makes it dirty. So each round leaves an image with
+ * what it has tracked, by numbers that the driver gives: pid and file descriptor may be
+ * used again. Of a context that has ended since then, the driver has made dirty what it had
+ * written, or counts it.
  */
 #define _GNU_SOURCE
 #include <criu/criu-plugin.h>
@@ -30,26 +34,35 @@ static pid_t *pids;
 static size_t nr_pids;
 static bool done; /* in this round */
 static struct rp_tracked_image *list;
-/* when it was looked for the last time: what comes later the next one has to find */
-static uint32_t lost;
+
+/* contexts that have ended for which TRACK would have said LOST, as the module tells it */
+static struct {
+	bool known;
+	uint32_t count; /* how many, from a random number on */
+	uint32_t nr;	/* the last ones of them, the very last first */
+	uint64_t context[64];
+} lost; /* when it was looked for the last time: what comes later the next one finds */
+
 /* of the images to which this is a difference, once it has been looked for */
 static struct rp_tracked_image *older;
 static bool has_looked;
+static const char *no_older; /* why there is none, though there should be */
 
 static const char *lost_path = "/sys/module/rdma_rxe/parameters/migr_lost";
 
-/* how many contexts have ended for which TRACK would have said LOST */
-static uint32_t lost_contexts(void)
+/* not known: there is no such module, maybe no more, or it is the stock one */
+static void look_for_lost(void)
 {
 	FILE *f = fopen(lost_path, "re");
-	uint32_t n = 0;
+	const uint32_t most = sizeof(lost.context) / sizeof(*lost.context);
 
-	if (!f) /* there is no such module, and no context */
-		return 0;
-	if (fscanf(f, "%" SCNu32, &n) != 1)
-		n = UINT32_MAX;
-	fclose(f);
-	return n;
+	lost.known = f && fscanf(f, "%" SCNu32, &lost.count) == 1;
+	lost.nr = 0;
+	while (lost.known && lost.nr < most &&
+	       fscanf(f, "%" SCNu64, lost.context + lost.nr) == 1)
+		lost.nr++;
+	if (f)
+		fclose(f);
 }
 
 static size_t size_of(uint32_t nr)
@@ -65,41 +78,78 @@ void rp_track_begin(void)
 	pids = NULL;
 	nr_pids = 0;
 	list = older = NULL;
-	done = has_looked = false;
-	lost = 0;
+	no_older = NULL;
+	done = has_looked = lost.known = false;
 }
 
 /* ---- what the round before has left ------------------------------------ */
 
+static int is_there(int dir, const char *name, uint32_t number)
+{
+	(void)dir;
+	(void)name;
+	(void)number;
+	return 1;
+}
+
+/* A dump leaves these, if there was a context. */
+static bool has_contexts(int dir)
+{
+	return rp_for_each_image(dir, "rdma-ctx-", 10, is_there) ||
+	       rp_for_each_image(dir, "rdma-task-", 10, is_there);
+}
+
+static void look_for_older(int dir)
+{
+	void *img;
+
+	rp_image_any_dump();
+	if (!faccessat(dir, RP_TRACKED_NAME, F_OK, AT_SYMLINK_NOFOLLOW)) {
+		if (rp_read_image(dir, RP_TRACKED_NAME, RP_IMAGE_TRACKED, &img))
+			no_older = "what they say of contexts cannot be read";
+		else
+			older = img;
+	} else if (errno != ENOENT || has_contexts(dir)) {
+		no_older = "they do not say which contexts were tracked";
+	}
+}
+
 static const struct rp_tracked_image *older_image(void)
 {
 	int dir;
-	void *img;
 
 	if (has_looked)
 		return older;
 	has_looked = true;
 	dir = openat(criu_get_image_dir(), "parent",
-		     O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return NULL;
-	rp_image_any_dump();
-	if (!faccessat(dir, RP_TRACKED_NAME, F_OK, 0) &&
-	    !rp_read_image(dir, RP_TRACKED_NAME, RP_IMAGE_TRACKED, &img))
-		older = img;
-	close(dir);
+		     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		look_for_older(dir);
+		close(dir);
+	} else if (errno != ENOENT) { /* to CRIU, too, that is no parent */
+		no_older = "they cannot be read";
+	}
 	return older;
 }
 
-/* Was it there, and has lost what was written since? Also yes, if nobody can tell */
-static bool was_there(uint64_t context)
+static bool is_in(const struct rp_tracked_image *img, uint64_t context)
 {
-	const struct rp_tracked_image *img = older_image();
-
 	for (uint32_t i = 0; img && i < img->nr; i++)
 		if (img->contexts[i] == context)
 			return true;
-	return !img;
+	return false;
+}
+
+/*
+ * Is all seen that was written since the older images were made? What is not in their list
+ * has come since, and has no round before this one.
+ */
+static bool follows(const struct rxe_migr_track_resp *resp)
+{
+	const struct rp_tracked_image *img = older_image();
+
+	return img &&
+	       resp->since == (is_in(img, resp->context) ? img->hdr.dump : 0);
 }
 
 /* ---- what this one leaves ---------------------------------------------- */
@@ -124,7 +174,12 @@ static int write_list(void)
 	struct rp_tracked_image *img = list ?: &none;
 	int err;
 
-	img->lost = lost;
+	/* or the next one could not tell who has ended */
+	if (img->nr && !lost.known) {
+		rp_err("%s: cannot tell which contexts have ended", lost_path);
+		return -EIO;
+	}
+	img->lost = lost.known ? lost.count : 0;
 	rp_image_seal(img, RP_IMAGE_TRACKED, size_of(img->nr));
 	err = rp_write_file(criu_get_image_dir(), RP_TRACKED_NAME, img,
 			    size_of(img->nr));
@@ -155,28 +210,48 @@ static const char *not_seen(const struct rxe_migr_track_resp *resp)
 	}
 	if (resp->flags & RXE_MIGR_TRACK_LOST)
 		return "RDMA has written what is mapped elsewhere by now";
-	if (resp->flags & RXE_MIGR_TRACK_BEGUN && was_there(resp->context))
+	if (!follows(resp))
 		return "what RDMA has written since was not tracked";
 	return NULL;
+}
+
+/*
+ * Has one of the list ended, and was lost? Also yes, if nobody can tell. Of one that has come
+ * since, all memory is dirty
+ */
+static bool has_lost(const struct rp_tracked_image *img)
+{
+	const uint32_t since = lost.count - img->lost;
+
+	if (!img->nr)
+		return false;
+	if (!lost.known || since > lost.nr)
+		return true;
+	for (uint32_t i = 0; i < since; i++)
+		if (is_in(img, lost.context[i]))
+			return true;
+	return false;
 }
 
 int rp_track_check_ended(pid_t pid)
 {
 	const struct rp_tracked_image *img = older_image();
+	const char *why = no_older;
 
-	lost = lost_contexts();
-	if (!img || img->lost == lost)
+	look_for_lost();
+	if (img && has_lost(img))
+		why = "a context has ended since, maybe its own, for which RDMA had written what was mapped elsewhere, or was not seen";
+	if (!why)
 		return 0;
-	rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): a context has ended since, maybe its own, for which RDMA had written what was mapped elsewhere, or was not seen",
-	       pid);
+	rp_err("pid %d: its memory cannot be dumped as a difference to older images (--prev-images-dir): %s",
+	       pid, why);
 	return -EOPNOTSUPP;
 }
 
 static int track_one(pid_t pid, int number, int fd,
 		     struct rxe_migr_track_resp *resp)
 {
-	int err = migr_cmd_track(fd, 0, pid, resp);
-	struct rxe_migr_track_resp end;
+	int err = migr_cmd_track_round(fd, pid, rp_image_dump(), resp);
 	const char *why;
 
 	if (err == -EINVAL) /* the device is open, but has no context */
@@ -193,9 +268,8 @@ static int track_one(pid_t pid, int number, int fd,
 	why = not_seen(resp);
 	if (!why)
 		return 0;
+	/* so it is if somebody tries again: then there was this round in between */
 	say_refused(pid, number, why);
-	/* nor is it done if somebody tries again */
-	migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &end);
 	return -EOPNOTSUPP;
 }
 
@@ -226,7 +300,8 @@ static int track(const struct rp_task *task, const struct rp_fd *f, int fd)
 
 	if (err == RP_NOT_OURS)
 		return 0;
-	return err ?: add(resp.context);
+	/* it may have several descriptors, and the task two names */
+	return err || is_in(list, resp.context) ? err : add(resp.context);
 }
 
 /* Of one that is about to end nothing is copied, nor of a file that is closed */
@@ -269,14 +344,39 @@ static int for_each_device(pid_t pid, device_fn *fn)
 	return err;
 }
 
+static int check_and_track(const struct rp_task *task, const struct rp_fd *f,
+			   int fd)
+{
+	return check(task, f, fd) ?: track(task, f, fd);
+}
+
+static bool is_noted(pid_t pid)
+{
+	for (size_t i = 0; i < nr_pids; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* CRIU gives the tasks so much time to stop, of which this is no part */
+static int track_all(pid_t pid)
+{
+	const unsigned int left = alarm(0);
+	int err = for_each_device(pid, check_and_track);
+
+	alarm(left);
+	return err;
+}
+
 int rp_track_note(pid_t pid)
 {
-	int err = rp_track_check_ended(pid) ?: for_each_device(pid, check);
 	pid_t *more;
+	int err;
 
-	/* who comes after this is not in it, and was not there */
-	if (!err && !nr_pids)
-		err = write_list();
+	if (is_noted(pid))
+		return RP_NOT_OURS;
+	/* who comes after this is not in the list, and was not there */
+	err = rp_track_check_ended(pid) ?: track_all(pid) ?: write_list();
 	if (err)
 		return err;
 	more = reallocarray(pids, nr_pids + 1, sizeof(*pids));

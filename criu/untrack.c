@@ -2,8 +2,9 @@
 /*
  * migr-untrack PID...: what the devices write for these processes is not tracked any more.
  *
- * For rounds (criu pre-dump) that nobody goes on with: a dump ends them, however it ends
- * itself, but who gives up without one leaves them. The next dump is a whole one.
+ * For rounds (criu pre-dump) that nobody goes on with: a dump ends them, also one that fails,
+ * but who gives up without one leaves them, as CRIU does if it is killed. The next dump is a
+ * whole one.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static int end(pid_t pid, int number)
 		return 0;
 	if (err)
 		rp_err("pid %d, fd %d: %s", pid, number, migr_errno_text(err));
-	else
+	else if (resp.since)
 		printf("pid %d, fd %d: not tracked any more\n", pid, number);
 	return err;
 }
@@ -48,8 +49,10 @@ static int end_all(pid_t pid)
 	struct rp_task task;
 	int ret = rp_task_scan(pid, &task);
 
-	if (ret)
+	if (ret) {
+		rp_err("pid %d: %s", pid, strerror(-ret));
 		return ret;
+	}
 	for (size_t i = 0; i < task.nr_fds; i++)
 		if (task.fds[i].kind == RP_UVERBS)
 			ret = end(pid, task.fds[i].fd) ?: ret;

@@ -48,14 +48,28 @@ int migr_cmd_stop_task(int fd, pid_t pid, struct rxe_migr_status *st)
 	return stop(&in, st);
 }
 
+static int track(int fd, const struct rxe_migr_track *in,
+		 struct rxe_migr_track_resp *resp)
+{
+	memset(resp, 0, sizeof(*resp));
+	return migr_device_run(fd, RXE_MIGR_METHOD_TRACK, in, sizeof(*in), resp,
+			       sizeof(*resp));
+}
+
 int migr_cmd_track(int fd, uint32_t flags, pid_t pid,
 		   struct rxe_migr_track_resp *resp)
 {
-	struct rxe_migr_track in = { .flags = flags, .pid = pid };
+	const struct rxe_migr_track in = { .flags = flags, .pid = pid };
 
-	memset(resp, 0, sizeof(*resp));
-	return migr_device_run(fd, RXE_MIGR_METHOD_TRACK, &in, sizeof(in), resp,
-			       sizeof(*resp));
+	return track(fd, &in, resp);
+}
+
+int migr_cmd_track_round(int fd, pid_t pid, uint64_t round,
+			 struct rxe_migr_track_resp *resp)
+{
+	const struct rxe_migr_track in = { .pid = pid, .round = round };
+
+	return track(fd, &in, resp);
 }
 
 int migr_cmd_commit(int fd)

@@ -73,6 +73,10 @@ int migr_cmd_attach(int fd, struct rxe_migr_status *st);
 int migr_cmd_track(int fd, uint32_t flags, pid_t pid,
 		   struct rxe_migr_track_resp *resp);
 
+/* The same in the round of this number */
+int migr_cmd_track_round(int fd, pid_t pid, uint64_t round,
+			 struct rxe_migr_track_resp *resp);
+
 /*
  * Give a fresh context the image, as it was dumped, from which objects are then
  * restored. `data` is copied.

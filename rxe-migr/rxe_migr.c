@@ -144,6 +144,7 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 	if (!err) {
 		rxe_migr_stop_qps(qps, n);
 		muc->stopped = true;
+		WRITE_ONCE(muc->committed, false);
 	}
 	mutex_unlock(&muc->lock);
 	if (err)
@@ -297,9 +298,9 @@ static int track(struct rxe_migr_uc *muc, const struct rxe_migr_track *in,
 	err = mutex_lock_killable(&muc->track_lock);
 	if (!err) {
 		if (in->flags & RXE_MIGR_TRACK_END)
-			rxe_migr_track_end(muc);
+			rxe_migr_track_end(muc, resp);
 		else
-			err = rxe_migr_track(muc, mm, resp);
+			err = rxe_migr_track(muc, mm, in->round, resp);
 		mutex_unlock(&muc->track_lock);
 	}
 	if (mm)
@@ -660,6 +661,7 @@ const struct uapi_definition rxe_migr_uapi_defs[] = {
 int rxe_migr_init(void)
 {
 	rxe_migr_absent_init();
+	rxe_migr_track_init();
 	return rxe_migr_proto_init();
 }
 

@@ -120,7 +120,7 @@ struct rxe_migr_loaded;
  * @lock: serializes the methods; taken before the locks of QPs. ATTACH holds it
  *        while it waits for memory, so nothing of another context may
  * @track_lock: serializes TRACK, which may have to wait for an mmap lock, so that
- *        nothing but ATTACH waits for that; taken after @lock
+ *        nothing but who gets MRs waits for that; taken after @lock
  * @id: no other context has it, nor had or will have
  * @guard: keeps the QPs Stopped; its address under links_lock in rxe_migr_guard.c
  * @loaded: the image that LOAD has got, until RESUME
@@ -130,8 +130,14 @@ struct rxe_migr_loaded;
  * @attached: ATTACH succeeded
  * @resumed: RESUME succeeded
  * @tracked: TRACK was the last that was asked for, and not its end
+ * @untracked: its end was, and nobody knows what has been written since
+ * @committed: COMMIT was the last that was asked for: nothing more is written
  * @track_lost: TRACK cannot say any more what was written since it was asked
+ * @told_lost: it has said so, in this round
  * @track_unseen: where what is written since then is not seen, or 0
+ * @told_unseen: what it has said of that, in this round
+ * @round: of the last TRACK
+ * @since: the round before that one, or 0
  */
 struct rxe_migr_uc {
 	struct rxe_ucontext	uc;
@@ -146,8 +152,14 @@ struct rxe_migr_uc {
 	bool			attached;
 	bool			resumed;
 	bool			tracked;
+	bool			untracked;
+	bool			committed;
 	bool			track_lost;
+	bool			told_lost;
 	unsigned long		track_unseen;
+	unsigned long		told_unseen;
+	u64			round;
+	u64			since;
 };
 
 static inline struct rxe_migr_qp *to_migr_qp(struct rxe_qp *qp)
@@ -391,10 +403,14 @@ int rxe_migr_find_unseen(const struct rxe_migr_memory *mem,
 
 /* rxe_migr_dirty.c */
 void __rxe_migr_dirty(struct rxe_mr *mr, unsigned long index);
+void rxe_migr_track_mr(struct rxe_migr_uc *muc, struct rxe_mr *mr);
+int rxe_migr_finish_mr(struct rxe_mr *mr);
 void rxe_migr_mr_cleanup(struct rxe_mr *mr);
-int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm,
+int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm, u64 round,
 		   struct rxe_migr_track_resp *resp);
-void rxe_migr_track_end(struct rxe_migr_uc *muc);
+void rxe_migr_track_end(struct rxe_migr_uc *muc,
+			struct rxe_migr_track_resp *resp);
+void rxe_migr_track_init(void);
 void rxe_migr_track_cleanup(struct rxe_migr_uc *muc);
 
 /* hook where a page of an MR, that of this index, has been written */

@@ -214,10 +214,12 @@ int rxe_migr_guard_commit(struct rxe_migr_uc *muc)
 	int err = 0;
 
 	spin_lock(&links_lock);
-	if (muc->stopped)
+	if (muc->stopped) {
 		muc->guard->committed = true;
-	else
+		WRITE_ONCE(muc->committed, true);
+	} else {
 		err = -EINVAL;
+	}
 	spin_unlock(&links_lock);
 
 	return err;
@@ -233,7 +235,7 @@ void rxe_migr_uc_init(struct rxe_ucontext *uc)
 
 	mutex_init(&muc->lock);
 	mutex_init(&muc->track_lock);
-	muc->id = get_random_u64();
+	muc->id = get_random_u64() ?: 1;
 }
 
 /**

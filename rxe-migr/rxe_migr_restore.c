@@ -466,12 +466,13 @@ static int attach_mr(struct rxe_dev *rxe, struct rxe_mr *mr,
  *
  * MRs that got their pages before an error keep them until they are destroyed.
  *
- * Context: process, the application's own memory; sleeps.
+ * Context: process, the application's own memory; track_lock held; sleeps.
  * Return: 0, -EAGAIN if an MR is just being created, or the error of
  * ib_umem_get()
  */
 int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st)
 {
+	struct rxe_migr_uc *muc = to_migr_uc(uc);
 	struct rxe_dev *rxe = to_rdev(uc->device);
 	struct rxe_pool_elem *elem;
 	unsigned long index = 0;
@@ -484,6 +485,8 @@ int rxe_migr_attach_mrs(struct ib_ucontext *uc, struct rxe_migr_status *st)
 			err = -EAGAIN;	/* the core has not finished it */
 		else if (mr->ibmr.type == IB_MR_TYPE_USER && !mr->umem)
 			err = attach_mr(rxe, mr, st);
+		if (!err)
+			rxe_migr_track_mr(muc, mr);
 		rxe_put(mr);
 	}
 

@@ -7,7 +7,9 @@
  * clear_soft_dirty() of fs/proc/task_mmu.c leaves both alone, bit and right, of a small
  * private page that is pinned. Such a page is soft-dirty for ever, or never: if it got the
  * right without a fault, by mprotect() in a mapping that is soft-dirty as a whole
- * (can_change_pte_writable()). And of hugetlb pages there is no bit.
+ * (can_change_pte_writable()). Of a huge page that is mapped by small entries all are taken
+ * for pinned if one is: so there may be such pages beside the MR. And of hugetlb pages there
+ * is no bit.
  */
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
@@ -15,82 +17,118 @@
 
 #include "rxe.h"
 
+static bool has_part(const struct rxe_migr_memory *mem, unsigned long addr,
+		     unsigned long end)
+{
+	return addr < mem->addr + (mem->n << PAGE_SHIFT) && end > mem->addr;
+}
+
+/* as pte_is_pinned() judges of all that is in one folio. Context: PTE lock held */
+static bool is_pinned(pte_t pte)
+{
+	struct folio *folio;
+
+	if (pte_special(pte) || !pfn_valid(pte_pfn(pte)))
+		return false;
+	folio = page_folio(pte_page(pte));
+
+	return folio_test_large(folio) && folio_maybe_dma_pinned(folio);
+}
+
 /*
- * @pmd: of a table with the entries of addr to end. Context: RCU, for that is how tables
- * are freed by those who do not need the mmap lock
+ * @table: where @pmd has been read, of a table with the entries of addr to end. One that has
+ * gone since is of a file, with no page that belongs to this mapping alone:
+ * retract_page_tables(). Context: RCU, for that is how tables are freed by those who do not
+ * need the mmap lock
+ *
+ * Return: an address, or 0
  */
-static bool has_unseen_pte(pmd_t pmd, unsigned long addr, unsigned long end)
+static unsigned long find_pte(const struct rxe_migr_memory *mem, pmd_t *table,
+			      pmd_t pmd, unsigned long addr, unsigned long end)
 {
 	pte_t *entry = pte_offset_kernel(&pmd, addr);
+	spinlock_t *lock = pte_lockptr(mem->mm, &pmd);
+	unsigned long found = 0;
 
-	for (; addr < end; addr += PAGE_SIZE, entry++) {
+	spin_lock(lock);
+	if (!pmd_same(pmd, pmdp_get_lockless(table)))
+		addr = end;
+	for (; addr < end && !found; addr += PAGE_SIZE, entry++) {
 		pte_t pte = ptep_get(entry);
 
-		if (pte_present(pte) && pte_write(pte) && !pte_soft_dirty(pte))
-			return true;
+		if (pte_present(pte) && pte_write(pte) && !pte_soft_dirty(pte) &&
+		    (has_part(mem, addr, addr + PAGE_SIZE) || is_pinned(pte)))
+			found = addr;
 	}
+	spin_unlock(lock);
 
-	return false;
+	return found;
 }
 
 /*
  * @addr, @end: in a mapping, and in one table. Entries are read as they are at the moment,
  * like those that CRIU reads afterwards. Context: mmap lock held, thus no table above
  * those of PTEs is freed
+ *
+ * Return: an address, or 0
  */
-static bool has_unseen(struct mm_struct *mm, unsigned long addr,
-		       unsigned long end)
+static unsigned long find(const struct rxe_migr_memory *mem, unsigned long addr,
+			  unsigned long end)
 {
-	pgd_t *pgd = pgd_offset(mm, addr);
-	bool found = false;
+	pgd_t *pgd = pgd_offset(mem->mm, addr);
+	unsigned long found = 0;
+	pmd_t *table, pmd;
 	p4d_t *p4d;
 	pud_t *pud;
-	pmd_t pmd;
 
 	if (!pgd_present(*pgd))
-		return false;
+		return 0;
 	p4d = p4d_offset(pgd, addr);
 	if (!p4d_present(*p4d))
-		return false;
+		return 0;
 	pud = pud_offset(p4d, addr);
 	if (!pud_present(*pud))
-		return false;
+		return 0;
 	if (pud_leaf(*pud))
-		return true;	/* has no bit that anybody reads */
+		return addr;	/* has no bit that anybody reads */
 
 	rcu_read_lock();
-	pmd = pmdp_get_lockless(pmd_offset(pud, addr));
-	if (pmd_leaf(pmd))
-		found = pmd_present(pmd) && pmd_write(pmd) &&
-			!pmd_soft_dirty(pmd);
-	else if (pmd_present(pmd))
-		found = has_unseen_pte(pmd, addr, end);
+	table = pmd_offset(pud, addr);
+	pmd = pmdp_get_lockless(table);
+	if (pmd_present(pmd) && !pmd_leaf(pmd))
+		found = find_pte(mem, table, pmd, addr, end);
+	else if (pmd_present(pmd) && pmd_write(pmd) && !pmd_soft_dirty(pmd))
+		found = addr;
 	rcu_read_unlock();
 
 	return found;
 }
 
-/* Context: mmap lock held */
+/* @addr, @end: all that one table has, or a part. Context: mmap lock held */
 static void look(const struct rxe_migr_memory *mem, unsigned long addr,
 		 unsigned long end, struct rxe_migr_unseen *unseen)
 {
 	VMA_ITERATOR(vmi, mem->mm, addr);
 	struct vm_area_struct *vma;
-	unsigned long from, to;
+	unsigned long from, to, found;
 	bool huge;
 
 	for_each_vma_range(vmi, vma, end) {
 		huge = is_vm_hugetlb_page(vma);
 		from = max(addr, vma->vm_start);
 		to = min(end, vma->vm_end);
-		if (!huge && !has_unseen(mem->mm, from, to))
+		if (huge)
+			found = has_part(mem, from, to) ? from : 0;
+		else
+			found = find(mem, from, to);
+		if (!found)
 			continue;
 		/* of a shared mapping the right goes with the bit */
 		if (huge || is_cow_mapping(vma->vm_flags))
-			unseen->next = from;
+			unseen->next = found;
 		/* all of it is taken for written, until the bits are cleared */
 		if (!(vma->vm_flags & VM_SOFTDIRTY))
-			unseen->now = from;
+			unseen->now = found;
 	}
 }
 
@@ -105,15 +143,14 @@ static void look(const struct rxe_migr_memory *mem, unsigned long addr,
 int rxe_migr_find_unseen(const struct rxe_migr_memory *mem,
 			 struct rxe_migr_unseen *unseen)
 {
-	unsigned long addr = mem->addr, end = addr + (mem->n << PAGE_SHIFT);
-	unsigned long next;
+	unsigned long addr = ALIGN_DOWN(mem->addr, PMD_SIZE);
+	unsigned long end = mem->addr + (mem->n << PAGE_SHIFT);
 
-	for (; addr < end; addr = next) {
-		/* what one table has */
-		next = min(end, ALIGN(addr + 1, PMD_SIZE));
+	/* all that its huge pages have, if it has such pages */
+	for (; addr < end; addr += PMD_SIZE) {
 		if (mmap_read_lock_killable(mem->mm))
 			return -EINTR;
-		look(mem, addr, next, unseen);
+		look(mem, addr, addr + PMD_SIZE, unseen);
 		mmap_read_unlock(mem->mm);
 		cond_resched();
 	}

@@ -2,7 +2,7 @@
 /*
  * contexts: verbs objects to move, without traffic while they move.
  *
- *	contexts [-C] [-c CONTEXTS] [-p PROCESSES] [-e EXTRA]
+ *	contexts [-Ck] [-c CONTEXTS] [-p PROCESSES] [-e EXTRA]
  *		 [-d DEVICE]... [-g GID_INDEX]
  *
  * Each process opens some contexts and makes a PD, an MR, a CQ and two QPs in
@@ -11,7 +11,7 @@
  * before. With -C all contexts of all processes are connected at the start: a ring
  * for each device, in which the second QP of a context is the peer of the first one
  * of the next. They have had events by then, of which the last one is acknowledged
- * only afterwards. "ready" and "PASS" or "FAIL: reason" go to stdout, one line
+ * only afterwards. With -k processes stay when they have closed their contexts. "ready" and "PASS" or "FAIL: reason" go to stdout, one line
  * per process.
  *
  * EXTRA is something that cannot be moved: "events" (a second asynchronous event
@@ -60,7 +60,7 @@ struct ctx {
 static const char *devices[8]; /* none: the first there is */
 static int nr_devices;
 static int gid_index = 1;
-static int connected;
+static int connected, stays;
 static int memory = MAP_PRIVATE;
 static int contexts = 1, processes = 1;
 
@@ -405,6 +405,8 @@ static int process(int number, const char *extra)
 	for (int i = 0; i < contexts; i++)
 		destroy(c + i);
 	puts("PASS");
+	if (stays)
+		wait_forever();
 	return 0;
 }
 
@@ -414,11 +416,13 @@ int main(int argc, char **argv)
 	int opt, status, ret = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while ((opt = getopt(argc, argv, "Cc:p:e:d:g:E")) != -1) {
+	while ((opt = getopt(argc, argv, "Ckc:p:e:d:g:E")) != -1) {
 		if (opt == 'E')
 			return be_executed();
 		if (opt == 'C')
 			connected = 1;
+		else if (opt == 'k')
+			stays = 1;
 		else if (opt == 'c')
 			contexts = atoi(optarg);
 		else if (opt == 'p')

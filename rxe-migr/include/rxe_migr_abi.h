@@ -248,54 +248,67 @@ enum rxe_migr_resume_flags { RXE_MIGR_RESUME_CHECK_ONLY = 1U << 0 };
  * that it has written to the context's MRs since the last TRACK soft-dirty in the process
  * (/proc/PID/pagemap), as if that had written it: whoever copies the memory of a process
  * that runs on, in rounds between which he clears soft-dirty bits, misses nothing then.
- * Of an MR that was not tracked before all pages are made so. Nothing is written. An MR
- * that is destroyed is seen to at that moment. What was written to memory that has been
- * unmapped, and that nobody else has, is not missed.
+ * Of an MR that was there before the first TRACK all pages are made so; one that comes later
+ * is tracked from the beginning. Nothing is written. An MR that is destroyed is seen to at
+ * that moment. What was written to memory that has been unmapped, and that nobody else has,
+ * is not missed.
  *
  * To be called while the processes are frozen, QPs may run, in each round before the bits
- * are cleared; and once more after STOP, before the last one. With RXE_MIGR_TRACK_END
+ * are cleared; and once more after STOP, before the last one. Rounds have numbers, which
+ * are the caller's: he may call it several times in one, and is told from which other one
+ * on all that was written is seen. With RXE_MIGR_TRACK_END
  * nothing is made soft-dirty, and nothing is tracked any more; it can be given at any
  * time. No file server and nobody who answers userfaults is waited for.
  *
  * EINVAL	another flag
  * EACCES	the memory of another process, without CAP_SYS_PTRACE over that
- * EINTR	a signal came while memory was waited for. Some pages are lost
+ * EINTR	a signal came while memory was waited for, some pages are lost; or one that
+ *		kills, at any time
  * ENOMEM	no memory
  * ESRCH	there is no such process, or it has no memory any more
  */
 #define RXE_MIGR_TRACK_END (1U << 0)
 
-struct rxe_migr_track {
+struct rxe_migr_track { /* 16 bytes */
 	__u32 flags; /* RXE_MIGR_TRACK_* */
 	__s32 pid;   /* in whose memory the MRs are, as with STOP; 0: who has
 		      * registered each
 		      */
+	__aligned_u64 round; /* a random number; 0: one that nobody knows */
 };
 
 /*
- * LOST: since the last TRACK something was written that is in none of the pages that are
+ * LOST: since the round before something was written that is in none of the pages that are
  * mapped where the MR was registered, or may have been written `unseen`. Only a copy of
- * all memory has it.
- * BEGUN: it is the first TRACK of the context, or the first since TRACK_END. What was
+ * all memory has it. It is said in each TRACK of the round.
+ * BEGUN: it is the first round of the context, or the first since TRACK_END. What was
  * written before to MRs that are gone is not seen.
  *
- * When a context ends that has been tracked, and TRACK would have said LOST, the module's
- * parameter migr_lost counts it.
+ * `since`: the round before. Who copies what has changed since another round than that
+ * misses what was written in between: it may have been LOST then, or soft-dirty, and
+ * copied by somebody else.
+ *
+ * When a context ends for which TRACK would say LOST, or has said so in its last round, or
+ * that is not tracked any more since TRACK_END, the module's parameter migr_lost counts it,
+ * not after COMMIT. It has lines: how many by now, from a random number on, 32 bits, and the
+ * contexts, the last ones first, at most 64.
  */
 #define RXE_MIGR_TRACK_LOST (1U << 0)
 #define RXE_MIGR_TRACK_BEGUN (1U << 1)
 
-struct rxe_migr_track_resp {
+struct rxe_migr_track_resp { /* 40 bytes */
 	__aligned_u64 pages; /* that it has written since the last TRACK, at first all */
-	__aligned_u64 context; /* a number that no other context ever has */
+	__aligned_u64 context; /* a number that no other context ever has, not 0 */
 	/*
-	 * Where there is memory of an MR that may have been written since the last TRACK
+	 * Where there is memory of an MR that may have been written since the round before
 	 * without becoming soft-dirty, by the device or by the process; or 0. That is
 	 * pages of hugetlb, and small private ones that the process could write without
 	 * a fault when their bits were to be cleared, for they are left alone while
-	 * they are pinned (by mprotect(), in a mapping that was new or had grown).
+	 * they are pinned (by mprotect(), in a mapping that was new or had grown); also
+	 * those beside an MR that have one huge page in common with it.
 	 */
 	__aligned_u64 unseen;
+	__aligned_u64 since; /* a round; 0: BEGUN. With TRACK_END: the last one, if any */
 	__u32 regions;	     /* that are tracked now */
 	__u32 flags;	     /* of these two */
 };

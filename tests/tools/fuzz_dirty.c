@@ -52,7 +52,7 @@ void read_soft_dirty(const char *mem, bool dirty[PAGES])
 		dirty[i] = entries[i] >> 55 & 1;
 }
 
-static size_t soft_dirty_pages(const char *mem)
+size_t soft_dirty_pages(const char *mem)
 {
 	bool dirty[PAGES];
 	size_t n = 0;
@@ -65,18 +65,23 @@ static size_t soft_dirty_pages(const char *mem)
 
 /* ---- memory ------------------------------------------------------------ */
 
-char *map(enum kind kind)
+char *map_bytes(enum kind kind, size_t bytes)
 {
 	int flags = kind == SHARED ? MAP_SHARED : MAP_PRIVATE;
-	char *at = mmap(NULL, PAGES * PAGE + HUGE, PROT_READ | PROT_WRITE,
+	char *at = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
 			flags | MAP_ANONYMOUS, -1, 0);
 
 	MUST(at != MAP_FAILED);
 	at = (char *)(((uintptr_t)at + HUGE - 1) & ~(HUGE - 1));
-	MUST(!madvise(at, PAGES * PAGE,
+	MUST(!madvise(at, bytes,
 		      kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
-	memset(at, 1, PAGES * PAGE);
+	memset(at, 1, bytes);
 	return at;
+}
+
+char *map(enum kind kind)
+{
+	return map_bytes(kind, PAGES * PAGE);
 }
 
 void take_memory(struct pair *p, enum kind kind)
@@ -113,6 +118,11 @@ struct ibv_sge of(const struct ibv_mr *mr, uint64_t offset, uint32_t bytes)
 {
 	return (struct ibv_sge){ (uintptr_t)mr->addr + offset, bytes,
 				 mr->lkey };
+}
+
+void write_page(struct pair *p, size_t i)
+{
+	post(&p->a, IBV_WR_RDMA_WRITE, of(p->a.mr, 0, 8), p->mr, i * PAGE);
 }
 
 static void receive(struct pair *p, uint64_t offset, uint32_t bytes)
@@ -191,7 +201,7 @@ static void rounds(struct pair *p, enum kind kind)
 	char written[PAGES];
 
 	take_memory(p, kind);
-	EXPECT(track(p, false) >= PAGES, true);
+	EXPECT((int)track(p, false), 0);
 	EXPECT(soft_dirty_pages(p->mem) == PAGES, true);
 	for (int i = 0; i < 3; i++) {
 		clear_soft_dirty();
@@ -208,6 +218,23 @@ static void rounds(struct pair *p, enum kind kind)
 	/* an MR that goes before anybody has looked */
 	clear_soft_dirty();
 	write_all(p, written);
+	MUST(!ibv_dereg_mr(p->mr));
+	expect_marked(p, written);
+	EXPECT((int)track(p, false), 0);
+	munmap(p->mem, PAGES * PAGE);
+}
+
+/* an MR that comes and goes between two TRACKs, and the bits are cleared meanwhile */
+static void unasked(struct pair *p, enum kind kind)
+{
+	const size_t clean = kind == SMALL ? PAGES : 0;
+	char written[PAGES];
+
+	take_memory(p, kind);
+	clear_soft_dirty();
+	write_all(p, written);
+	/* or this tests nothing */
+	EXPECT(soft_dirty_pages(p->mem) == clean, true);
 	MUST(!ibv_dereg_mr(p->mr));
 	expect_marked(p, written);
 	EXPECT((int)track(p, false), 0);
@@ -252,22 +279,36 @@ static void other_rights(struct pair *p)
 	munmap(mem, PAGES * PAGE);
 }
 
-static void ends(struct pair *p)
+static void track_ends(const struct pair *p)
 {
 	struct rxe_migr_track_resp resp;
+
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, RXE_MIGR_TRACK_END, 0, &resp));
+	EXPECT((int)resp.regions, 0);
+	EXPECT(resp.since != 0, true);
+}
+
+/* with all there is: how many pages */
+static size_t track_begins(const struct pair *p)
+{
+	struct rxe_migr_track_resp resp;
+
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	EXPECT((int)resp.flags, RXE_MIGR_TRACK_BEGUN);
+	return resp.pages;
+}
+
+static void ends(struct pair *p)
+{
 	char written[PAGES];
 
 	take_memory(p, SHARED);
 	track(p, false);
-	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, RXE_MIGR_TRACK_END, 0, &resp));
-	EXPECT((int)resp.regions, 0);
+	track_ends(p);
 	clear_soft_dirty();
 	write_all(p, written);
 	EXPECT(soft_dirty_pages(p->mem) == 0, true);
-	/* it begins anew, with all there is */
-	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
-	EXPECT((int)resp.flags, RXE_MIGR_TRACK_BEGUN);
-	EXPECT(resp.pages >= PAGES, true);
+	EXPECT(track_begins(p) >= PAGES, true);
 	EXPECT(soft_dirty_pages(p->mem) == PAGES, true);
 	MUST(!ibv_dereg_mr(p->mr));
 	munmap(p->mem, PAGES * PAGE);
@@ -288,7 +329,8 @@ static void large(struct pair *p)
 			  MAP_SHARED | MAP_FIXED, fd, 0) == mem + i * part);
 	close(fd);
 	MUST(mr = ibv_reg_mr(p->b.pd, mem, parts * part, ALL_ACCESS));
-	EXPECT(track(p, false) >= parts * part / PAGE, true);
+	track_ends(p);
+	EXPECT(track_begins(p) >= parts * part / PAGE, true);
 	clear_soft_dirty();
 	post(&p->a, IBV_WR_RDMA_WRITE, of(p->a.mr, 0, 1), mr, parts * part - 1);
 	EXPECT((int)track(p, false), 1);
@@ -340,7 +382,10 @@ void attack_dirty(struct rig *rig)
 	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
 		rounds(&p, kind);
 	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
+		unasked(&p, kind);
+	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++)
 		lost(&p, kind);
+	dirty_ways(&p);
 	other_rights(&p);
 	ends(&p);
 	large(&p);

@@ -8,6 +8,7 @@
 #define PAGE 4096UL
 #define PAGES 1024UL /* two huge ones */
 #define HUGE (512 * PAGE)
+#define FEW 16 /* pages */
 #define ALL_ACCESS                                          \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -34,8 +35,10 @@ void pair_close(struct pair *p);
 void clear_soft_dirty(void);
 bool is_soft_dirty(const void *at);
 void read_soft_dirty(const char *mem, bool dirty[PAGES]);
+size_t soft_dirty_pages(const char *mem); /* of PAGES */
 
-/* PAGES pages that are written, on a huge page's boundary */
+/* pages that are written, on a huge page's boundary; PAGES of them */
+char *map_bytes(enum kind kind, size_t bytes);
 char *map(enum kind kind);
 /* such memory, and an MR of b */
 void take_memory(struct pair *p, enum kind kind);
@@ -44,10 +47,18 @@ void take_memory(struct pair *p, enum kind kind);
 void post(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
 	  const struct ibv_mr *to, uint64_t offset);
 struct ibv_sge of(const struct ibv_mr *mr, uint64_t offset, uint32_t bytes);
+/* page i of p->mr */
+void write_page(struct pair *p, size_t i);
 /* some pages, in every way; @written has a byte for each of them */
 void write_all(struct pair *p, char *written);
 /* how many pages the device has written; must it say LOST? */
 size_t track(const struct pair *p, bool lost);
 void expect_marked(const struct pair *p, const char *written);
+
+/* ---- the parts that are other files ---- */
+
+void dirty_ways(struct pair *p);			/* fuzz_ways.c */
+void tracked_meanwhile(struct pair *p, enum kind kind); /* fuzz_meanwhile.c */
+void tracked_rounds(struct rig *rig);			/* fuzz_rounds.c */
 
 #endif /* FUZZ_DIRTY_H */

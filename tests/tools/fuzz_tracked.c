@@ -7,24 +7,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fuzz_dirty.h"
-
-#define FEW 16 /* pages */
-
-static void write_page(struct pair *p, size_t i)
-{
-	post(&p->a, IBV_WR_RDMA_WRITE, of(p->a.mr, 0, 8), p->mr, i * PAGE);
-}
 
 /* ---- what is written unseen -------------------------------------------- */
 
@@ -83,6 +76,43 @@ static void writable_and_clean(struct pair *p)
 	EXPECT(is_soft_dirty(p->mem + 3 * PAGE), true);
 	MUST(!ibv_dereg_mr(p->mr));
 	munmap(at, 4 * length);
+}
+
+/* The same beside the MR, which has one huge page with it in common */
+static void writable_beside(struct pair *p)
+{
+	char *at = mmap(NULL, 4 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	const int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+	char *beside;
+
+	MUST(at != MAP_FAILED);
+	p->mem = (char *)(((uintptr_t)at + HUGE) & ~(HUGE - 1));
+	MUST(mmap(p->mem, HUGE, PROT_READ | PROT_WRITE, fixed, -1, 0) ==
+	     p->mem);
+	MUST(!madvise(p->mem, HUGE, MADV_HUGEPAGE));
+	memset(p->mem, 1, HUGE);
+	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, PAGE, ALL_ACCESS));
+	expect_unseen(p, HUGE, false);
+	clear_soft_dirty();
+	MUST(mmap(p->mem + HUGE, PAGE, PROT_READ | PROT_WRITE, fixed, -1, 0) ==
+	     p->mem + HUGE);
+	MUST(!madvise(p->mem + HUGE, PAGE, MADV_HUGEPAGE));
+	EXPECT(is_soft_dirty(p->mem), true); /* as a part of all that */
+	beside = p->mem + 100 * PAGE;
+	MUST(!mprotect(beside, PAGE, PROT_READ));
+	MUST(!mprotect(beside, PAGE, PROT_READ | PROT_WRITE));
+
+	expect_unseen(p, HUGE, false);
+	clear_soft_dirty();
+	*beside = 2;
+	/* or this tests nothing */
+	EXPECT(is_soft_dirty(beside), false);
+	expect_unseen(p, HUGE, true);
+	MUST(!ibv_dereg_mr(p->mr));
+	munmap(at, 4 * HUGE);
+	track(p, true); /* what was written until then */
+	track(p, false);
 }
 
 static int set_huge_pages(int n)
@@ -163,6 +193,72 @@ static void unmapped_file(struct pair *p)
 	close(fd);
 }
 
+static long blocks(int fd)
+{
+	struct stat st;
+
+	MUST(!fstat(fd, &st));
+	return st.st_blocks;
+}
+
+/* what a file has given back it does not get anew, be it of huge pages */
+static void punched(struct pair *p, unsigned int flags)
+{
+	const bool unseen = flags & MFD_HUGETLB;
+	const int before = set_huge_pages(2);
+	int fd = memfd_create("memory", MFD_CLOEXEC | flags);
+	struct rxe_migr_track_resp resp;
+
+	MUST(fd >= 0 && !ftruncate(fd, HUGE));
+	p->mem = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(p->mem != MAP_FAILED);
+	memset(p->mem, 1, HUGE);
+	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, HUGE, ALL_ACCESS));
+	write_page(p, 3);
+	MUST(blocks(fd) > 0);
+	MUST(!madvise(p->mem, HUGE, MADV_REMOVE));
+	MUST(!blocks(fd));
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, RXE_MIGR_TRACK_END, 0, &resp));
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	EXPECT((int)blocks(fd), 0);
+	write_page(p, 3);
+	track(p, unseen);
+	EXPECT((int)blocks(fd), 0);
+	/* what it has got is another page, and that of the device is nobody's */
+	p->mem[3 * PAGE] = 2;
+	write_page(p, 3);
+	track(p, unseen);
+	EXPECT(p->mem[3 * PAGE], 2);
+	MUST(!ibv_dereg_mr(p->mr));
+	munmap(p->mem, HUGE);
+	close(fd);
+	set_huge_pages(before);
+	track(p, unseen);
+	track(p, false);
+}
+
+/* what is not mapped at the moment, but in the file */
+static void unmapped_page(struct pair *p)
+{
+	int fd = memfd_create("memory", MFD_CLOEXEC);
+
+	MUST(fd >= 0 && !ftruncate(fd, (off_t)(FEW * PAGE)));
+	p->mem = mmap(NULL, FEW * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		      0);
+	MUST(p->mem != MAP_FAILED);
+	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, FEW * PAGE, ALL_ACCESS));
+	track(p, false);
+	clear_soft_dirty();
+	MUST(!madvise(p->mem, FEW * PAGE, MADV_DONTNEED));
+	write_page(p, 3);
+	EXPECT((int)track(p, false), 1);
+	EXPECT(is_soft_dirty(p->mem + 3 * PAGE), true);
+	EXPECT(is_soft_dirty(p->mem + 4 * PAGE), false);
+	MUST(!ibv_dereg_mr(p->mr));
+	munmap(p->mem, FEW * PAGE);
+	close(fd);
+}
+
 /* memory that a file system would have to read, if it was not there already */
 static void of_a_file(struct pair *p)
 {
@@ -209,149 +305,6 @@ static void forked(struct pair *p, enum kind kind)
 	}
 	MUST(!ibv_dereg_mr(p->mr));
 	munmap(p->mem, PAGES * PAGE);
-}
-
-/* ---- contexts ---------------------------------------------------------- */
-
-static unsigned int lost_contexts(void)
-{
-	FILE *f = fopen("/sys/module/rdma_rxe/parameters/migr_lost", "re");
-	unsigned int n;
-
-	MUST(f && fscanf(f, "%u", &n) == 1);
-	fclose(f);
-	return n;
-}
-
-/* one that ends with something that is written elsewhere, or with all well */
-static uint64_t one_life(struct rig *rig, bool move)
-{
-	const unsigned int before = lost_contexts();
-	struct rxe_migr_track_resp resp, again;
-	char *other = map(SMALL);
-	struct pair p;
-
-	pair_open(rig, &p);
-	take_memory(&p, SMALL);
-	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &resp));
-	EXPECT((int)resp.flags, RXE_MIGR_TRACK_BEGUN);
-	if (move)
-		MUST(mremap(p.mem, PAGES * PAGE, PAGES * PAGE,
-			    MREMAP_MAYMOVE | MREMAP_FIXED, other) == other);
-	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &again));
-	EXPECT((int)again.flags, 0);
-	EXPECT(again.context == resp.context, true);
-	write_page(&p, 3);
-	MUST(!ibv_dereg_mr(p.mr));
-	pair_close(&p);
-	EXPECT((int)(lost_contexts() - before), move);
-	munmap(other, PAGES * PAGE);
-	if (!move)
-		munmap(p.mem, PAGES * PAGE);
-	return resp.context;
-}
-
-/* ---- at the same time -------------------------------------------------- */
-
-/* a stranger to TRACK: he writes, by one MR or by many that come and go */
-struct writer {
-	struct pair *p;
-	bool many;
-	/* held by who copies memory, as if the writer's process was frozen */
-	pthread_mutex_t reg, dereg;
-	bool stop;
-	uint64_t written;
-};
-
-static void write_some(struct writer *w)
-{
-	struct pair *p = w->p;
-
-	for (int i = 0; i < 8; i++) {
-		memcpy(p->a.mem, &(uint64_t){ ++w->written }, 8);
-		write_page(p, w->written * 7919 % (p->mr->length / PAGE));
-	}
-}
-
-static void *write_on(void *arg)
-{
-	struct writer *w = arg;
-	struct pair *p = w->p;
-
-	while (!__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE)) {
-		if (!w->many) {
-			write_some(w);
-			continue;
-		}
-		pthread_mutex_lock(&w->reg);
-		MUST(p->mr = ibv_reg_mr(p->b.pd,
-					p->mem + w->written % PAGES * PAGE,
-					FEW * PAGE, ALL_ACCESS));
-		pthread_mutex_unlock(&w->reg);
-		write_some(w);
-		pthread_mutex_lock(&w->dereg);
-		MUST(!ibv_dereg_mr(p->mr));
-		pthread_mutex_unlock(&w->dereg);
-	}
-	return NULL;
-}
-
-/* a round: what is soft-dirty is copied */
-static size_t copy_round(struct writer *w, char *copy)
-{
-	const struct pair *p = w->p;
-	bool dirty[PAGES];
-	size_t n = 0;
-
-	pthread_mutex_lock(&w->reg);
-	track(p, false);
-	pthread_mutex_lock(&w->dereg);
-	read_soft_dirty(p->mem, dirty);
-	clear_soft_dirty();
-	pthread_mutex_unlock(&w->dereg);
-	pthread_mutex_unlock(&w->reg);
-	for (size_t i = 0; i < PAGES; i++)
-		if (dirty[i]) {
-			memcpy(copy + i * PAGE, p->mem + i * PAGE, PAGE);
-			n++;
-		}
-	return n;
-}
-
-static void meanwhile(struct pair *p, enum kind kind, bool many)
-{
-	struct writer w = { .p = p,
-			    .many = many,
-			    .reg = PTHREAD_MUTEX_INITIALIZER,
-			    .dereg = PTHREAD_MUTEX_INITIALIZER };
-	char *copy = malloc(PAGES * PAGE);
-	uint64_t before;
-	pthread_t thread;
-	size_t n = 0;
-
-	MUST(copy);
-	if (many)
-		p->mem = map(kind);
-	else
-		take_memory(p, kind);
-	copy_round(&w, copy);
-	MUST(!pthread_create(&thread, NULL, write_on, &w));
-	for (int i = 0; i < 10; i++) {
-		before = __atomic_load_n(&w.written, __ATOMIC_RELAXED);
-		while (__atomic_load_n(&w.written, __ATOMIC_RELAXED) == before)
-			sched_yield();
-		n += copy_round(&w, copy);
-	}
-	__atomic_store_n(&w.stop, true, __ATOMIC_RELEASE);
-	MUST(!pthread_join(thread, NULL));
-	n += copy_round(&w, copy);
-	printf("%zu pages in 11 rounds, %lu written\n", n,
-	       (unsigned long)w.written);
-	EXPECT(memcmp(copy, p->mem, PAGES * PAGE), 0);
-	if (!many)
-		MUST(!ibv_dereg_mr(p->mr));
-	munmap(p->mem, PAGES * PAGE);
-	free(copy);
 }
 
 /* ---- whose memory ------------------------------------------------------ */
@@ -412,17 +365,20 @@ void attack_tracked(struct rig *rig)
 	others_memory(&p);
 	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &resp));
 	writable_and_clean(&p);
+	writable_beside(&p);
 	hugetlb(&p, MAP_PRIVATE);
 	hugetlb(&p, MAP_SHARED);
 	unmapped(&p, HUGE_PAGES);
 	unmapped(&p, SMALL);
 	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++) {
 		forked(&p, kind);
-		meanwhile(&p, kind, false);
-		meanwhile(&p, kind, true);
+		tracked_meanwhile(&p, kind);
 	}
 	unmapped_file(&p);
+	punched(&p, 0);
+	punched(&p, MFD_HUGETLB);
+	unmapped_page(&p);
 	of_a_file(&p);
 	pair_close(&p);
-	EXPECT(one_life(rig, false) != one_life(rig, true), true);
+	tracked_rounds(rig);
 }

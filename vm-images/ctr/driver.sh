@@ -129,21 +129,23 @@ drive_arrive() # with the place that is kept for it
 drive_back() # [ADDRESS@INDEX]
 {
 	rm -f "$dir/amiss"
-	! runs || {
-		plug
-		rounds_end
-	}
+	! runs || plug
 	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || rdma take "$1"
 	! runs || [ -e "$dir/arrived" ] || arrives back
+	! runs || rounds_end
 }
 
-# Those that were given up before there was a dump: it runs on without that.
+# Those that were given up before there was a dump: it runs on without that. Its processes may
+# have groups of their own. Without the plug-in there was nothing to end.
 rounds_end()
 {
-	local procs
+	local at procs
 
-	procs=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$(first_pid)/cgroup")/cgroup.procs
-	xargs migr-untrack <"$procs" >/dev/null 2>&1 || true
+	command -v migr-untrack >/dev/null || return 0
+	at=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$(first_pid)/cgroup")
+	procs=$(find "$at" -name cgroup.procs -exec cat {} +)
+	# shellcheck disable=SC2086 # words
+	[ -z "$procs" ] || migr-untrack $procs >/dev/null
 }
 
 drive_attach() { attach; }
