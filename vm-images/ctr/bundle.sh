@@ -108,7 +108,8 @@ mount_rootfs()
 
 # The same on every node, and on one line. Every mount has to be dumped and made
 # again, and CRIU calls tar and gzip for each tmpfs: so there is none of its own, and no
-# path of /proc or /sys is masked.
+# path of /proc or /sys is masked. CRIU makes the cgroup that was dumped: runc has to look for it
+# there, and not beside the one that it happens to be in. Devices need no controller.
 spec() # CMD..., with $layer
 {
 	# shellcheck disable=SC2016 # for the shell inside
@@ -167,6 +168,7 @@ spec() # CMD..., with $layer
 				bind($none; ($folders | split(" ")[]); "ro"),
 				bind("/dev/null"; ($files | split(" ")[]); "ro") end],
 		  linux: {
+			cgroupsPath: ("/migr-ctr/" + $name),
 			resources: { devices: [
 				{ allow: false, access: "rwm" },
 				{ allow: true, type: "c", major: 231, access: "rwm" }] },
