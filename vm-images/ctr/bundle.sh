@@ -6,6 +6,17 @@
 # What moves, beside the image that CRIU makes.
 folders=(run tmp shm)
 
+# Under systemd all mounts are shared, and a second view of / would get a copy of each mount that
+# comes after it: of every container twice as many as of the one before. So it is on its own, before
+# another one comes.
+mount_alone() # FOLDER, MOUNT'S OPTIONS AND SOURCE...
+{
+	(
+		flock 9
+		mount "${@:2}" "$1" && mount --make-private "$1"
+	) 9<"$state"
+}
+
 # Pages of a file on disk can be no MR (EFAULT): the kernel keeps no page of it pinned
 # for writing. Those of POSIX shared memory can.
 make_folders()
@@ -13,7 +24,7 @@ make_folders()
 	mkdir -p "${folders[@]/#/$dir/}" /run/migrd
 	chmod 1777 "$dir/tmp"
 	mountpoint -q "$dir/shm" ||
-		mount -t tmpfs -o nosuid,nodev,mode=1777 shm "$dir/shm"
+		mount_alone "$dir/shm" -t tmpfs -o nosuid,nodev,mode=1777 shm
 }
 
 # somebody's shell may be in there
@@ -102,7 +113,7 @@ mount_rootfs()
 	}
 	mountpoint -q "$dir/rootfs" || {
 		mkdir -p "$root"/{proc,sys,dev,run,tmp,var/lib/migr-ctr} "$root$ours"
-		mount -o bind,ro "$root" "$dir/rootfs"
+		mount_alone "$dir/rootfs" -o bind,ro "$root"
 	}
 }
 
