@@ -146,7 +146,7 @@ key:
 
 # Keys and certificates of the nodes for migrd
 certs: toolbox
-	@$(TURN) $(TOOLBOX) migrd/certs $(STAGE)/migrd
+	@$(TURN) $(TOOLBOX) migrd/certs --lab $(STAGE)/migrd
 
 # Debian's rxe may have changed since this was written.
 tried: roots build images
