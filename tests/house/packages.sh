@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Packages and make install, as far as that can be tried without either: what a purge removes.
+# Packages and make install, as far as that can be tried without a build: what a purge removes,
+# and what an installation leaves as it is.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -25,3 +26,50 @@ rm -r "$ctr/c1"
 purge
 [ ! -e "$ctr" ] || fail "left: $(ls -A "$ctr")"
 purge
+
+say "make install: folders that are there keep their modes, and links to folders stay"
+mkdir -p "$tmp/make/build" "$tmp/make/vm-images"
+cp "$tree/Makefile" "$tmp/make/"
+mkdir -p "$tmp/bin"
+printf '%s\n' '#!/bin/sh' 'exec "$@"' >"$tmp/make/vm-images/toolbox"
+printf '%s\n' '#!/bin/sh' "echo >>$tmp/linker" >"$tmp/bin/ldconfig"
+# In the place of a build
+cat >"$tmp/bin/cmake" <<'END'
+#!/bin/bash
+[ "$1" = --install ] || exit 0
+mkdir "$DESTDIR" && cd "$DESTDIR" || exit
+mkdir -p usr/local/{sbin,lib/x,share/man}
+install -m 755 /bin/true usr/local/sbin/migrctl
+install -m 644 /etc/passwd usr/local/share/man/page
+ln -s x usr/local/lib/y
+END
+chmod +x "$tmp/make/vm-images/toolbox" "$tmp"/bin/*
+
+installs() # DESTDIR
+{
+	(umask 077; PATH=$tmp/bin:$PATH make -C "$tmp/make" -s -o toolbox install DESTDIR="$1") \
+		>"$tmp/out" 2>&1 || fail "it fails: $(<"$tmp/out")"
+}
+modes() { (cd "$1" && stat -c '%n %a %F' -- "${@:2}"); } # FOLDER FILE...
+dest=$tmp/dest
+mkdir -m 755 "$dest"
+mkdir -p "$dest/usr/local/share/pages"
+chmod 1777 "$dest/usr/local"
+ln -s pages "$dest/usr/local/share/man"
+mkdir -m 750 "$dest/usr/local/sbin"
+before=$(modes "$dest" . usr usr/local usr/local/sbin usr/local/share/man)
+installs "$dest"
+[ "$(modes "$dest" . usr usr/local usr/local/sbin usr/local/share/man)" = "$before" ] ||
+	fail "modes: $(modes "$dest" . usr usr/local usr/local/sbin usr/local/share/man)"
+[ "$(modes "$dest/usr/local" sbin/migrctl lib lib/y lib/x share/pages/page | sed 's/ [a-z].*//')" = \
+	"$(printf '%s\n' 'sbin/migrctl 755' 'lib 755' 'lib/y 777' 'lib/x 755' \
+		'share/pages/page 644')" ] || fail "not all is there"
+[ ! -e "$tmp/linker" ] || fail "a folder is no place for the linker"
+
+say "and this host's linker learns of new libraries"
+# shellcheck disable=SC2016 # expanded there
+unshare --mount bash -euc 'mount -t tmpfs -o mode=2775 tmpfs /usr/local
+	(umask 077; PATH=$1:$PATH make -C "$2" -s -o toolbox install DESTDIR= PREFIX=/usr/local)
+	[ "$(stat -c %a /usr/local)" = 2775 ] && [ -x /usr/local/sbin/migrctl ]
+	' install "$tmp/bin" "$tmp/make" >"$tmp/out" 2>&1 || fail "it fails: $(<"$tmp/out")"
+[ -e "$tmp/linker" ] || fail "it does not"
