@@ -23,8 +23,11 @@ for f in .dev/null .dev/pts .none .c1.lock c1/run; do
 done
 say "without one nothing is left"
 rm -r "$ctr/c1"
+mkdir "$host/var/log"
+touch "$host"/var/log/{migrctl.jsonl{,.1,.2.gz},syslog}
 purge
 [ ! -e "$ctr" ] || fail "left: $(ls -A "$ctr")"
+[ "$(ls "$host/var/log")" = syslog ] || fail "left: $(ls "$host/var/log")"
 purge
 
 say "make install: folders that are there keep their modes, and links to folders stay"
