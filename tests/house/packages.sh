@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Packages and make install, as far as that can be tried without a build: what a purge removes,
-# and what an installation leaves as it is.
+# what an installation leaves as it is, and where packages may be made.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -76,3 +76,22 @@ unshare --mount bash -euc 'mount -t tmpfs -o mode=2775 tmpfs /usr/local
 	[ "$(stat -c %a /usr/local)" = 2775 ] && [ -x /usr/local/sbin/migrctl ]
 	' install "$tmp/bin" "$tmp/make" >"$tmp/out" 2>&1 || fail "it fails: $(<"$tmp/out")"
 [ -e "$tmp/linker" ] || fail "it does not"
+
+say "packages are made in no folder of somebody's"
+mkdir -p "$tmp/source/vm-images" "$tmp/source/debian" "$tmp/home" "$tmp/packages"
+cp "$tree/debian/build" "$tmp/source/debian/"
+echo control >"$tmp/source/debian/control"
+printf '%s\n' '#!/bin/sh' "touch '$tmp/packages/made'" >"$tmp/source/vm-images/toolbox"
+chmod +x "$tmp/source/vm-images/toolbox"
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'cd "$2" && find debian -type f -print0' >"$tmp/bin/git"
+chmod +x "$tmp/bin/git"
+builds() { PATH=$tmp/bin:$PATH env -u IN_TOOLBOX "$tmp/source/debian/build" "$@" >"$tmp/out" 2>&1; }
+echo mine >"$tmp/home/letter"
+! builds "$tmp/home" || fail "it is made in somebody's"
+grep -q "$tmp/home is there" "$tmp/out" || fail "it says: $(<"$tmp/out")"
+[ -s "$tmp/home/letter" ] || fail "a letter is gone"
+for _ in 1 2; do
+	builds "$tmp/packages" || fail "it is not made: $(<"$tmp/out")"
+	[ -e "$tmp/packages/made" ] || fail "nothing is made"
+done
