@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Packages and make install, as far as that can be tried without a build: what a purge removes,
-# what an installation leaves as it is, and where packages may be made.
+# what an installation leaves as it is, where packages may be made, and what they depend on.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -95,3 +95,20 @@ for _ in 1 2; do
 	builds "$tmp/packages" || fail "it is not made: $(<"$tmp/out")"
 	[ -e "$tmp/packages/made" ] || fail "nothing is made"
 done
+
+say "the plug-in is for the CRIU that it is made with, and no later one"
+criu=$(dpkg-query -W -f '${Version}' libcriu-dev)
+for o in '>=' '<<'; do
+	bound=$(sed -n "s/^Depends:.* criu ($o \([^)]*\)).*/\1/p" "$tree/debian/control")
+	[ -n "$bound" ] || fail "there is no $o"
+	dpkg --compare-versions "$criu" "$o" "$bound" || fail "CRIU here is $criu, not $o $bound"
+done
+
+say "what units start is in packages that are there"
+while read -r program; do
+	case $program in
+	@*) ;;
+	kill) grep -qx ' procps,' "$tree/debian/control" || fail "kill is procps'" ;;
+	*) fail "of which package is $program?" ;;
+	esac
+done < <(sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$tree"/*/*.service.in)
