@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Packages and make install, as far as that can be tried without a build: what a purge removes,
-# what an installation leaves as it is, where packages may be made, and what they depend on.
+# what an installation leaves as it is, where packages may be made, what they depend on, and whose
+# they are.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -112,3 +113,33 @@ while read -r program; do
 	*) fail "of which package is $program?" ;;
 	esac
 done < <(sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$tree"/*/*.service.in)
+
+say "debian/copyright has each licence, and whose lines patches quote"
+cat >"$tmp/licences" <<'END'
+import fnmatch, os, re, sys
+
+NAMES = {
+	"GPL-2.0": "GPL-2", "GPL-2.0-or-later": "GPL-2+",
+	"GPL-2.0 OR Linux-OpenIB": "GPL-2 or Linux-OpenIB",
+	"((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB)":
+		"GPL-2 with Linux-syscall-note, or Linux-OpenIB",
+}
+os.chdir(sys.argv[1])
+text = open("debian/copyright").read()
+parts = re.findall(r"^Files: (.*?)^Copyright:.*?^License: (.*?)$", text, re.M | re.S)
+bad = "System Fabric Works" not in text
+for folder, folders, files in os.walk("."):
+	folders[:] = [f for f in folders if f not in (".git", "build", "LICENSES")]
+	for name in files:
+		path = os.path.join(folder, name)[2:]
+		head = open(path, "rb").read(400).decode(errors="replace")
+		spdx = re.search(r"^\W*SPDX-License-Identifier: (.*?)(?: ?[*]/| -->)?$", head, re.M)
+		if not spdx:
+			continue
+		there = [l for f, l in parts for p in f.split() if fnmatch.fnmatch(path, p)][-1]
+		if NAMES.get(spdx[1].strip("()"), NAMES.get(spdx[1])) != there:
+			print(f"{path}: {spdx[1]}, and there {there}")
+			bad = True
+sys.exit(bad)
+END
+python3 "$tmp/licences" "$tree" || fail "it has others"
