@@ -50,7 +50,7 @@ def known(message, spans):
 
 docs, sources = sys.argv[1], sys.argv[2:]
 spans, bad, seen = set(), 0, 0
-for span in re.findall(r"`([^`]+)`", open(docs).read()):
+for span in re.findall(r"`([^`\n]+)`", open(docs).read()):
 	for run in runs(span, r"\b[A-Z]+\b(?<!CRIU)(?<!RDMA)|\.\.\."):
 		for n in 2, 3, 4:
 			spans.update(tuple(run[i:i + n]) for i in range(len(run) - n + 1))
