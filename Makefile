@@ -89,17 +89,21 @@ user: toolbox
 
 # For this host, which is Debian 13, or a folder: all but the module, and nothing of the
 # lab. It is compiled in the toolbox; make install DESTDIR= PREFIX=
+# Folders that are there stay as they are, and programs that run as they were.
 PREFIX ?= /usr/local
 install: toolbox
 	@$(TURN) $(TOOLBOX) sh -ec '\
 		cmake -S . -B build/install -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
 			-DBUILD_TESTING=OFF >build/install.log; \
 		cmake --build build/install; \
-		rm -rf build/installed; \
+		rm -rf build/installed; umask 022; \
 		DESTDIR=$(CURDIR)/build/installed cmake --install build/install --strip \
 			>>build/install.log'
-	@mkdir -p $(DESTDIR)/
-	@cp -R --preserve=mode,links build/installed/. $(DESTDIR)/
+	@umask 022; find build/installed -type d -printf '%P\0' | \
+		xargs -0 -I% mkdir -p "$(DESTDIR)/%"
+	@umask 022; find build/installed ! -type d -printf '%P\0' | \
+		xargs -0 -I% cp -P --remove-destination build/installed/% "$(DESTDIR)/%"
+	@[ -n "$(DESTDIR)" ] || ldconfig
 
 # Packages for Debian 13, in build/deb, and what lintian says of them
 deb: toolbox
@@ -147,7 +151,7 @@ key:
 
 # Keys and certificates of the nodes for migrd
 certs: toolbox
-	@$(TURN) $(TOOLBOX) migrd/certs $(STAGE)/migrd
+	@$(TURN) $(TOOLBOX) migrd/certs --lab $(STAGE)/migrd
 
 # Debian's rxe may have changed since this was written.
 tried: roots build images

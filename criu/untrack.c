@@ -62,10 +62,13 @@ static int end_all(pid_t pid)
 
 int main(int argc, char **argv)
 {
+	static const char usage[] = "usage: migr-untrack PID...\n";
 	int failed = argc < 2;
 
+	if (argc == 2 && !strcmp(argv[1], "-h"))
+		return fputs(usage, stdout) < 0;
 	if (failed)
-		fputs("usage: migr-untrack PID...\n", stderr);
+		fputs(usage, stderr);
 	for (int i = 1; i < argc; i++) {
 		char *rest;
 		long pid = strtol(argv[i], &rest, 10);

@@ -34,10 +34,6 @@
 #include "link.h"
 #include "rpc.h"
 
-#ifndef CRIU
-#define CRIU "/usr/sbin/criu"
-#endif
-
 struct door {
 	const char *folder;
 	const char *request; /* what is asked for, and the word for it */

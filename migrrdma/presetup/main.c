@@ -305,10 +305,11 @@ int main(int argc, char **argv)
 	ssize_t n;
 	json_t *record;
 
-	(void)argv;
 	if (argc != 1) {
-		fprintf(stderr, "usage: migr-presetup\n");
-		return 2;
+		bool asked = argc == 2 && !strcmp(argv[1], "-h");
+
+		fprintf(asked ? stdout : stderr, "usage: migr-presetup\n");
+		return asked ? 0 : 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	if (drop_capabilities())

@@ -22,7 +22,7 @@ here() # FILE: what it says of a node is of this one
 	sed "s,/sys/class/infiniband,$tmp/ib,; s,/run/lock,$tmp,; s,/run/netns,$tmp/netns,
 		s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
 		s,/dev/infiniband,$tmp/dev,g
-		s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1)," "$1"
+		s,^\(secret_[a-z]*\)=.*,\1=()," "$1"
 }
 for t in migr-gid migr-ctr; do
 	here "$tree/vm-images/$t" | tool $t

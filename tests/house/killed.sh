@@ -21,7 +21,7 @@ here() # FILE: what it says of a node is of this one
 {
 	sed "s,/run/netns,$tmp/netns,; s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
 		s,/dev/infiniband,$tmp/dev,g
-		s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1),
+		s,^\(secret_[a-z]*\)=.*,\1=(),
 		s,^ready_s=[0-9]*,ready_s=20,; s,^clean_s=[0-9]*,clean_s=5," "$1"
 }
 here "$tree/vm-images/migr-ctr" | tool migr-ctr

@@ -272,3 +272,15 @@ for d in 1 2 3; do
 	has_open 10$((d + 1))
 done
 moves protocol
+
+say "migr-ctr: what it does stands in its usage, and what its driver does in migr-mover(8)"
+sed -n '/^# Usage/,/^$/p' "$tree/vm-images/migr-ctr" >"$tmp/usage"
+mapfile -t commands < <(echo list; grep -oh '^cmd_[a-z]*' "$tree"/vm-images/{migr-ctr,ctr/*.sh})
+for c in "${commands[@]}"; do
+	grep -q "migr-ctr ${c#cmd_} \|migr-ctr ${c#cmd_}\$" "$tmp/usage" || fail "${c#cmd_} does not"
+done
+mapfile -t verbs < <(grep -o '^drive_[a-z]*' "$tree/vm-images/ctr/driver.sh")
+for c in "${verbs[@]}"; do
+	grep -q "^\.It Cm \(.* , \(Cm \)\?\)\?${c#drive_}\( \|$\)" "$tree/migrctl/man/migr-mover.8" ||
+		fail "${c#drive_} does not"
+done

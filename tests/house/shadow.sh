@@ -18,7 +18,7 @@ tool() # NAME, with its script as stdin
 here() # FILE: what it says of a node is of this one, and it has less patience
 {
 	sed "s,/run/netns,$tmp/netns,; s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
-		s,/dev/infiniband,$tmp/dev,g; s,^\(secret_[a-z]*\)=.*,\1=($tmp/\1),
+		s,/dev/infiniband,$tmp/dev,g; s,^\(secret_[a-z]*\)=.*,\1=(),
 		s/^\(make\|hand\)_s=[0-9]*/\1_s=1/" "$1"
 }
 here "$tree/vm-images/migr-ctr" | tool migr-ctr
@@ -35,13 +35,16 @@ read -r word <"$MIGR_CTR_DOOR/go"
 [ "$word" = restore ]
 END
 # as migr-ctr calls it: jq FILTER, for all numbers of processes; jq -c --argjson pid PID --arg
-# name NAME FILTER, for what one of them has; with another -c it is the configuration
+# name NAME FILTER, for what one of them has; with another -c it is the configuration, in which
+# nothing is hidden (-r)
 tool jq <<'END'
 #!/usr/bin/env python3
 import json, sys
 a = sys.argv[1:]
 if a[0] == "-c" and a[2] != "pid":
 	sys.exit(print("{}"))
+if a[0] == "-r":
+	sys.exit()
 for one in json.load(sys.stdin):
 	if a[0] != "-c":
 		print(json.dumps(one["pid"]))

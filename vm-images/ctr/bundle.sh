@@ -6,6 +6,17 @@
 # What moves, beside the image that CRIU makes.
 folders=(run tmp shm)
 
+# Under systemd all mounts are shared, and a second view of / would get a copy of each mount that
+# comes after it: of every container twice as many as of the one before. So it is on its own, before
+# another one comes.
+mount_alone() # FOLDER, MOUNT'S OPTIONS AND SOURCE...
+{
+	(
+		flock 9
+		mount "${@:2}" "$1" && mount --make-private "$1"
+	) 9<"$state"
+}
+
 # Pages of a file on disk can be no MR (EFAULT): the kernel keeps no page of it pinned
 # for writing. Those of POSIX shared memory can.
 make_folders()
@@ -13,7 +24,7 @@ make_folders()
 	mkdir -p "${folders[@]/#/$dir/}" /run/migrd
 	chmod 1777 "$dir/tmp"
 	mountpoint -q "$dir/shm" ||
-		mount -t tmpfs -o nosuid,nodev,mode=1777 shm "$dir/shm"
+		mount_alone "$dir/shm" -t tmpfs -o nosuid,nodev,mode=1777 shm
 }
 
 # somebody's shell may be in there
@@ -77,10 +88,66 @@ allow_rdma_cm()
 	mv "$dir/config.new" "$dir/config.json"
 }
 
-# What of the host's own root is not for containers, whose root may read what this one may.
-# Whatever else is secret wants --root.
-secret_folders=(/etc/migrd /etc/ssh /etc/ssl/private /root/.ssh)
-secret_files=(/etc/shadow /etc/shadow-)
+# What of the host's own root is not for containers, whose root may read what this one may: of
+# these what is there. Whatever else is secret wants --root.
+secret_folders=(/etc/migrd /etc/ssh /etc/ssl/private /root/.ssh /var/lib/dkms)
+secret_files=(/etc/shadow /etc/gshadow)
+secret_copies=(/etc/shadow- /etc/gshadow-) # which come at any time
+
+there() # FILE...: of these, on one line
+{
+	local file all=()
+
+	for file; do
+		[ ! -e "$file" ] || all+=("$file")
+	done
+	echo "${all[*]}"
+}
+
+make_file() { [ -e "$1" ] || (umask 077; : >"$1"); }
+make_secrets() # of ours, and those that would come later
+{
+	local file
+
+	for file in "${secret_folders[@]:0:1}"; do
+		[ -e "$file" ] || mkdir -p -m 700 "$file"
+	done
+	for file in "${secret_copies[@]}"; do
+		make_file "$file"
+	done
+}
+
+is_hidden_by() # SOURCE: where that is mounted in a container that was made elsewhere
+{
+	jq -r --arg source "$1" '.mounts[] | select(.source == $source) | .destination' \
+		"$dir/config.json"
+}
+
+# What is hidden has to have a place, as it had where the container was made.
+make_places()
+{
+	local file
+
+	while read -r file; do
+		[ -e "$file" ] || mkdir -p -m 700 "$file"
+	done < <(is_hidden_by "$none")
+	while read -r file; do
+		make_file "$file"
+	done < <(is_hidden_by /dev/null)
+}
+
+# What was not there has no mount in it.
+must_hide_all()
+{
+	local file hidden
+
+	[ "$(<"$dir/root")" = / ] || return 0
+	hidden=$(is_hidden_by "$none"; is_hidden_by /dev/null)
+	for file in $(there "${secret_folders[@]}" "${secret_files[@]}" "${secret_copies[@]}"); do
+		grep -qxF -e "$file" <<<"$hidden" ||
+			die "$name would see $file of this host: there was none where it was made"
+	done
+}
 
 # What of ours is in there: the layer's library. In the lab it is all, but for keys.
 ours=$prefix/lib/migrrdma lab=''
@@ -89,26 +156,25 @@ ours=$prefix/lib/migrrdma lab=''
 # What is mounted in there needs a place, which nobody can make when it is read-only.
 mount_rootfs()
 {
-	local root file
+	local root
 
 	root=$(<"$dir/root")
 	mkdir -p "$dir/rootfs" "$none"
 	make_nodes
-	[ "$root" != / ] || {
-		mkdir -p "${secret_folders[@]}"
-		for file in "${secret_files[@]}"; do
-			[ -e "$file" ] || (umask 077; : >"$file")
-		done
-	}
+	if [ "$root" = / ]; then
+		make_secrets
+		[ ! -e "$dir/config.json" ] || make_places
+	fi
 	mountpoint -q "$dir/rootfs" || {
 		mkdir -p "$root"/{proc,sys,dev,run,tmp,var/lib/migr-ctr} "$root$ours"
-		mount -o bind,ro "$root" "$dir/rootfs"
+		mount_alone "$dir/rootfs" -o bind,ro "$root"
 	}
 }
 
 # The same on every node, and on one line. Every mount has to be dumped and made
 # again, and CRIU calls tar and gzip for each tmpfs: so there is none of its own, and no
-# path of /proc or /sys is masked.
+# path of /proc or /sys is masked. CRIU makes the cgroup that was dumped: runc has to look for it
+# there, and not beside the one that it happens to be in. Devices need no controller.
 spec() # CMD..., with $layer
 {
 	# shellcheck disable=SC2016 # for the shell inside
@@ -116,7 +182,8 @@ spec() # CMD..., with $layer
 		--arg gid "$(sed 's/.*@//' "$dir/rdma" 2>/dev/null)" \
 		--arg layer "$layer" --arg nodes "$nodes" --arg root "$(<"$dir/root")" \
 		--arg prefix "$prefix" --arg ours "$ours" --arg lab "$lab" \
-		--arg folders "${secret_folders[*]}" --arg files "${secret_files[*]}" '
+		--arg folders "$(there "${secret_folders[@]}")" \
+		--arg files "$(there "${secret_files[@]}" "${secret_copies[@]}")" '
 		def bind($from; $to; $how): { destination: $to, type: "bind",
 			source: $from, options: ["bind", "nosuid", $how] };
 		{ ociVersion: "1.0.2",
@@ -167,6 +234,7 @@ spec() # CMD..., with $layer
 				bind($none; ($folders | split(" ")[]); "ro"),
 				bind("/dev/null"; ($files | split(" ")[]); "ro") end],
 		  linux: {
+			cgroupsPath: ("/migr-ctr/" + $name),
 			resources: { devices: [
 				{ allow: false, access: "rwm" },
 				{ allow: true, type: "c", major: 231, access: "rwm" }] },

@@ -52,6 +52,7 @@ drive_make() # with a spec as stdin
 	make_folders
 	echo "$root" >"$dir/root"
 	field config >"$dir/config.json" || exit
+	must_hide_all
 	add_netns "$ip"
 	mount_rootfs
 	allow_rdma_cm

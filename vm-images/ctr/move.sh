@@ -315,6 +315,7 @@ cmd_receive() # NAME, with addresses, root, configuration, records and image as 
 	# runc reads this before it starts CRIU, for it has been told to: what
 	# stdin, stdout and stderr were, see quietly().
 	echo '["/dev/null","/dev/null","/dev/null"]' >"$dir/image/descriptors.json"
+	must_hide_all
 	add_netns "$ip"
 	mount_rootfs
 	allow_rdma_cm
