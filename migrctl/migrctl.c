@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "drain.h"
 #include "peer.h"
 #include "show.h"
 
@@ -87,6 +88,8 @@ static int usage(FILE *f, int code)
 	fprintf(f,
 		"usage: migrctl [OPTION]... migrate NAME --to HOST [--from HOST]\n"
 		"                          [--pre-copy[=ROUNDS|auto]] [--timing[=SVG]]\n"
+		"       migrctl [OPTION]... drain [NODE] --to HOST[,HOST]... [--from NODE]\n"
+		"                          [--pre-copy[=ROUNDS|auto]] [--timing]\n"
 		"       migrctl [OPTION]... check NAME --to HOST [--from HOST]\n"
 		"       migrctl [OPTION]... abort NAME | recover NAME --fenced HOST\n"
 		"       migrctl [OPTION]... list | status | log\n"
@@ -94,18 +97,32 @@ static int usage(FILE *f, int code)
 	return code;
 }
 
+/* A picture is of one move. */
+static int do_drain(const struct options *o, const char *node)
+{
+	struct options its = *o;
+
+	if ((node && o->on) || o->svg)
+		return usage(stderr, USAGE);
+	if (node)
+		its.on = node;
+	return drain(&its);
+}
+
 static const struct command {
 	const char *name;
 	int (*f)(const struct options *o, const char *name);
-	bool of_one, to, fenced;
+	int least, most; /* words behind it */
+	bool to, fenced;
 } commands[] = {
-	{ "list", do_list, false, false, false },
-	{ "status", do_status, false, false, false },
-	{ "log", do_log, false, false, false },
-	{ "abort", do_abort, true, false, false },
-	{ "check", do_check, true, true, false },
-	{ "recover", do_recover, true, false, true },
-	{ "migrate", do_migrate, true, true, false },
+	{ "list", do_list, 0, 0, false, false },
+	{ "status", do_status, 0, 0, false, false },
+	{ "log", do_log, 0, 0, false, false },
+	{ "abort", do_abort, 1, 1, false, false },
+	{ "check", do_check, 1, 1, true, false },
+	{ "recover", do_recover, 1, 1, false, true },
+	{ "migrate", do_migrate, 1, 1, true, false },
+	{ "drain", do_drain, 0, 1, true, false },
 };
 
 static int run(const struct options *o, char **words, int n)
@@ -117,10 +134,10 @@ static int run(const struct options *o, char **words, int n)
 		c = &commands[i];
 		if (strcmp(c->name, words[0]) != 0)
 			continue;
-		if (n != 1 + c->of_one || !c->to != !o->to ||
+		if (n <= c->least || n > 1 + c->most || !c->to != !o->to ||
 		    !c->fenced != !o->fenced)
 			break;
-		return c->f(o, c->of_one ? words[1] : NULL);
+		return c->f(o, n > 1 ? words[1] : NULL);
 	}
 	return usage(stderr, USAGE);
 }
