@@ -93,7 +93,7 @@ static int usage(FILE *f, int code)
 		"       migrctl [OPTION]... check NAME --to HOST [--from HOST]\n"
 		"       migrctl [OPTION]... abort NAME | recover NAME --fenced HOST\n"
 		"       migrctl [OPTION]... list | status | log\n"
-		"options: --on HOST, --json, -k KEY -c CERT -a CA, -p PORT, -s SOCKET\n");
+		"options: --on HOST, --json, -k KEY -c CERT -a CA, -p PORT, -s SOCKET, -h, --help\n");
 	return code;
 }
 
