@@ -175,12 +175,13 @@ bool move_set(struct move *m, enum move_state state)
 	return true;
 }
 
+/* Who only asks has no folder, and others may ask at the same time. */
 static void errors_of(const struct move *m, char *path, size_t bytes)
 {
 	if (m->journal.record)
 		snprintf(path, bytes, "%s/errors", m->journal.folder);
 	else
-		snprintf(path, bytes, "/run/migrctl/errors");
+		run_errors(path, bytes);
 }
 
 /* What a process has started that died may have the lock still, for as long as it works. */
@@ -202,6 +203,7 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 	char *const argv[] = { RUNTIME,	     "driver",	  (char *)m->name,
 			       (char *)verb, (char *)arg, NULL };
 	char errors[JOURNAL_PATH + 32];
+	bool done;
 
 	errors_of(m, errors, sizeof(errors));
 	unlink(errors);
@@ -209,8 +211,11 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 		json_decref(input);
 		return false;
 	}
-	return run_json(argv, errors, input, output, m->reason,
+	done = run_json(argv, errors, input, output, m->reason,
 			sizeof(m->reason));
+	if (!m->journal.record)
+		unlink(errors);
+	return done;
 }
 
 bool move_open_doors(struct move *m, const char *verb, const char *arg)

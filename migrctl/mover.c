@@ -44,12 +44,15 @@ struct caller {
 static void do_list(struct caller *c, const json_t *asked)
 {
 	char *const argv[] = { "migr-ctr", "list", NULL };
-	char reason[256];
+	char errors[64], reason[256];
 	json_t *all;
+	bool done;
 
 	(void)asked;
-	if (!run_json(argv, "/run/migrctl/errors", NULL, &all, reason,
-		      sizeof(reason))) {
+	run_errors(errors, sizeof(errors));
+	done = run_json(argv, errors, NULL, &all, reason, sizeof(reason));
+	unlink(errors);
+	if (!done) {
 		talk_refuse(&c->talk, "%s", reason);
 		return;
 	}

@@ -112,6 +112,11 @@ bool run_wait(struct run *r, int ms, int *status)
 	return ended;
 }
 
+void run_errors(char *path, size_t bytes)
+{
+	snprintf(path, bytes, "/run/migrctl/errors.%d", getpid());
+}
+
 void run_reason(const char *errors, int status, char *reason, size_t bytes)
 {
 	FILE *f = fopen(errors, "re");

@@ -39,6 +39,9 @@ bool run_start(struct run *r, char *const argv[], char *const env[],
 /* false if all is to end, or in so many ms it has not ended, which it has then by SIGKILL */
 bool run_wait(struct run *r, int ms, int *status);
 
+/* a file for that, of this process alone, which removes it */
+void run_errors(char *path, size_t bytes);
+
 /* what was complained of: by our plug-in, or at last; or what @status means */
 void run_reason(const char *errors, int status, char *reason, size_t bytes);
 

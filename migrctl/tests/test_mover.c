@@ -3,6 +3,7 @@
  * The daemon, and what it says to whom: the runtime is a script that knows one container
  */
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -190,6 +191,14 @@ static void test_names(void)
 		"no move of c1 is under way"));
 }
 
+/* What the runtime complains of is nobody else's, and gone with who has asked. */
+static void test_errors(void)
+{
+	glob_t left;
+
+	CHECK(glob("/run/migrctl/errors*", 0, NULL, &left) == GLOB_NOMATCH);
+}
+
 /* of a move that was there before the daemon: it is over, at the target */
 static void test_forget(void)
 {
@@ -224,6 +233,7 @@ int main(void)
 	test_words();
 	test_who();
 	test_names();
+	test_errors();
 	test_forget();
 	kill(daemon_pid, SIGTERM);
 	MUST(waitpid(daemon_pid, &status, 0) == daemon_pid);
