@@ -14,6 +14,7 @@ fail() { echo "FAILED: $*"; exit 1; }
 
 # shellcheck source=../completion/migrctl.bash
 . "$here/completion/migrctl.bash"
+timeout() { "${@:2}"; } # however slow this machine is
 
 # As readline has it, which cuts words at =. An interactive shell has none of the options above.
 completes() # WORD..., of which the last one is at the cursor

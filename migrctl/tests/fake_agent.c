@@ -78,7 +78,7 @@ static void answer(struct talk *t, const struct rule *r)
 		serve();
 		put(t->fd, r->then);
 	} else if (r->interrupts) {
-		json_decref(talk_hear(t, 10000)); /* until it hangs up */
+		json_decref(talk_hear(t, -1)); /* until it hangs up */
 	}
 }
 
@@ -91,7 +91,7 @@ static void serve(void)
 	MUST(fd >= 0 && talk_init(&t, fd));
 	if (!dead) {
 		put(fd, HELLO);
-		o = talk_hear(&t, 10000);
+		o = talk_hear(&t, -1);
 	}
 	if (o) {
 		note_asked(o);
