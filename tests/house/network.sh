@@ -114,12 +114,16 @@ migr-ctr delete one
 
 say "what is no address, of who creates and of other hosts"
 bad4=(10.20.0 10.20.0.1.1 10.20.0.256 010.20.0.1 10.20.0.0 10.20.0.255 127.0.0.1 224.0.0.1
-	'10.20.0.1 ' 10.20.0.1/24 fd20::1 '' 'x[$(touch $HOUSE/bad)]' ',fd20::1')
+	'10.20.0.1 ' 10.20.0.1/24 fd20::1 '' 'x[$(touch $HOUSE/bad)]')
 bad6=(fd20::g fd20 : :: ::1 fe80::1 ff02::1 ::ffff:10.20.0.1 1:2:3:4:5:6:7 1::2::3 1:2:3:4:5:6:7:8:9
 	fd20::1/64 fd20::1%lan 'fd20::1 ' 'fd20::1,fd20::2' '' 'x[$(touch $HOUSE/bad)]')
-both=()
-for a in "${bad4[@]}"; do both+=("'${a%%,*}' is no IPv4 address of a host;$a"); done
-for a in "${bad6[@]}"; do both+=("'$a' is no IPv6 address of a host;10.20.0.143,$a"); done
+. "$tree/vm-images/ctr/address.sh"
+for a in "${bad4[@]}"; do ! is_host_ipv4 "$a" || fail "that is one: $a"; done
+for a in "${bad6[@]}"; do ! is_host_ipv6 "$a" || fail "that is one: $a"; done
+for a in 1.2.3.4 223.254.0.1; do is_host_ipv4 $a || fail "that is none: $a"; done
+for a in fd20::1 FD20::1 1:2:3:4:5:6:7:8 1:2:3:4:5:6:7:: 2001:db8:0:0:1::1; do
+	is_host_ipv6 $a || fail "that is none: $a"
+done
 arrives() # ADDRESS
 {
 	printf '%s\n' "$1" / '' {} 2 '[]' 2 '[]' | timeout 20 migr-ctr receive one
@@ -129,10 +133,12 @@ make() # ADDRESS
 	python3 -c 'import json, sys; print(json.dumps({"ip": sys.argv[1], "root": "/",
 		"rdma": "", "config": "{}"}))' "$1" | migr-ctr driver one make
 }
-for a in "${both[@]}"; do
-	for how in create arrives make; do
-		refused "${a%%;*}" $how "${a#*;}"
-	done
+for how in create arrives make; do
+	refused "'10.20.0.256' is no IPv4 address of a host" $how 10.20.0.256
+	refused "'' is no IPv4 address of a host" $how ,fd20::1
+	refused "'fe80::1' is no IPv6 address of a host" $how 10.20.0.143,fe80::1
+	refused "'' is no IPv6 address of a host" $how 10.20.0.143,
+	refused "'x[\$(touch \$HOUSE/bad)]' is no" $how '10.20.0.143,x[$(touch $HOUSE/bad)]'
 	nothing_left
 done
 [ ! -e "$tmp/bad" ] || fail "an address was run"
