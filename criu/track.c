@@ -176,7 +176,8 @@ static int write_list(void)
 
 	/* or the next one could not tell who has ended */
 	if (img->nr && !lost.known) {
-		rp_err("%s: cannot tell which contexts have ended", lost_path);
+		rp_err("migr_lost: cannot tell which contexts have ended (%s)",
+		       lost_path);
 		return -EIO;
 	}
 	img->lost = lost.known ? lost.count : 0;
