@@ -78,43 +78,6 @@ static void writable_and_clean(struct pair *p)
 	munmap(at, 4 * length);
 }
 
-/* The same beside the MR, which has one huge page with it in common */
-static void writable_beside(struct pair *p)
-{
-	char *at = mmap(NULL, 4 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
-	const int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-	char *beside;
-
-	MUST(at != MAP_FAILED);
-	p->mem = (char *)(((uintptr_t)at + HUGE) & ~(HUGE - 1));
-	MUST(mmap(p->mem, HUGE, PROT_READ | PROT_WRITE, fixed, -1, 0) ==
-	     p->mem);
-	MUST(!madvise(p->mem, HUGE, MADV_HUGEPAGE));
-	memset(p->mem, 1, HUGE);
-	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, PAGE, ALL_ACCESS));
-	expect_unseen(p, HUGE, false);
-	clear_soft_dirty();
-	MUST(mmap(p->mem + HUGE, PAGE, PROT_READ | PROT_WRITE, fixed, -1, 0) ==
-	     p->mem + HUGE);
-	MUST(!madvise(p->mem + HUGE, PAGE, MADV_HUGEPAGE));
-	EXPECT(is_soft_dirty(p->mem), true); /* as a part of all that */
-	beside = p->mem + 100 * PAGE;
-	MUST(!mprotect(beside, PAGE, PROT_READ));
-	MUST(!mprotect(beside, PAGE, PROT_READ | PROT_WRITE));
-
-	expect_unseen(p, HUGE, false);
-	clear_soft_dirty();
-	*beside = 2;
-	/* or this tests nothing */
-	EXPECT(is_soft_dirty(beside), false);
-	expect_unseen(p, HUGE, true);
-	MUST(!ibv_dereg_mr(p->mr));
-	munmap(at, 4 * HUGE);
-	track(p, true); /* what was written until then */
-	track(p, false);
-}
-
 static int set_huge_pages(int n)
 {
 	FILE *f = fopen("/proc/sys/vm/nr_hugepages", "r+e");
@@ -365,7 +328,6 @@ void attack_tracked(struct rig *rig)
 	others_memory(&p);
 	MUST(!migr_cmd_track(p.b.ctx->cmd_fd, 0, 0, &resp));
 	writable_and_clean(&p);
-	writable_beside(&p);
 	hugetlb(&p, MAP_PRIVATE);
 	hugetlb(&p, MAP_SHARED);
 	unmapped(&p, HUGE_PAGES);
