@@ -110,7 +110,7 @@ make_secrets() # of ours, and those that would come later
 	local file
 
 	for file in "${secret_folders[@]:0:1}"; do
-		[ -e "$file" ] || mkdir -p -m 700 "$file"
+		[ -e "$file" ] || (umask 077 && mkdir -p "$file")
 	done
 	for file in "${secret_copies[@]}"; do
 		make_file "$file"
@@ -129,7 +129,7 @@ make_places()
 	local file
 
 	while read -r file; do
-		[ -e "$file" ] || mkdir -p -m 700 "$file"
+		[ -e "$file" ] || (umask 077 && mkdir -p "$file")
 	done < <(is_hidden_by "$none")
 	while read -r file; do
 		make_file "$file"
