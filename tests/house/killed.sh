@@ -26,8 +26,8 @@ here() # FILE: what it says of a node is of this one
 }
 here "$tree/vm-images/migr-ctr" | tool migr-ctr
 mkdir -p "$tmp/libexec/migr-ctr"
-for t in bundle.sh driver.sh layer.sh move.sh; do
-	here "$tree/vm-images/ctr/$t" >"$tmp/libexec/migr-ctr/$t"
+for t in "$tree"/vm-images/ctr/*.sh; do
+	here "$t" >"$tmp/libexec/migr-ctr/${t##*/}"
 done
 for t in mount mountpoint jq arping; do echo '#!/bin/sh' | tool $t; done
 printf '%s\n' '#!/bin/sh' 'exit 1' | tool umount
