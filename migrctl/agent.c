@@ -139,20 +139,25 @@ static void follow(struct talk *t, const struct options *o, const char *name,
 	}
 }
 
+/* a number if it is one; it is for the agent to say what it thinks of the rest */
+static json_t *word(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	return *end || !*text ? json_string(text) : json_integer(n);
+}
+
 static json_t *migration(const struct options *o, const char *name,
 			 const char *to)
 {
 	json_t *asked =
 		json_pack("{ssssss}", "do", "migrate", "name", name, "to", to);
-	char *end;
-	long n;
 
-	if (!o->pre_copy)
-		return asked;
-	n = strtol(o->pre_copy, &end, 10);
-	json_object_set_new(asked, "pre_copy",
-			    *end || !*o->pre_copy ? json_string(o->pre_copy)
-						  : json_integer(n));
+	if (o->pre_copy)
+		json_object_set_new(asked, "pre_copy", word(o->pre_copy));
+	if (o->budget)
+		json_object_set_new(asked, "budget", word(o->budget));
 	return asked;
 }
 

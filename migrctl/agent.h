@@ -25,7 +25,7 @@ enum {
 struct options {
 	const char *socket; /* of this host's agent */
 	const char *on; /* the host whose agent is asked; NULL: this one's */
-	const char *to, *fenced, *pre_copy;
+	const char *to, *fenced, *pre_copy, *budget;
 	const char *svg; /* a file for a picture of the timing, or NULL */
 	bool json, timing;
 };

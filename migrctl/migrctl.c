@@ -87,9 +87,9 @@ static int usage(FILE *f, int code)
 {
 	fprintf(f,
 		"usage: migrctl [OPTION]... migrate NAME --to HOST [--from HOST]\n"
-		"                          [--pre-copy[=ROUNDS|auto]] [--timing[=SVG]]\n"
+		"                          [--pre-copy[=ROUNDS|auto]] [--budget MS] [--timing[=SVG]]\n"
 		"       migrctl [OPTION]... drain [NODE] --to HOST[,HOST]... [--from NODE]\n"
-		"                          [--pre-copy[=ROUNDS|auto]] [--timing]\n"
+		"                          [--pre-copy[=ROUNDS|auto]] [--budget MS] [--timing]\n"
 		"       migrctl [OPTION]... check NAME --to HOST [--from HOST]\n"
 		"       migrctl [OPTION]... abort NAME | recover NAME --fenced HOST\n"
 		"       migrctl [OPTION]... list | status | log\n"
@@ -168,6 +168,7 @@ int main(int argc, char **argv)
 		{ "to", required_argument, NULL, 't' },
 		{ "fenced", required_argument, NULL, 'F' },
 		{ "pre-copy", optional_argument, NULL, 'P' },
+		{ "budget", required_argument, NULL, 'B' },
 		{ "timing", optional_argument, NULL, 'T' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
@@ -204,6 +205,9 @@ int main(int argc, char **argv)
 		case 'P':
 			o.pre_copy = optarg ? optarg : "auto";
 			break;
+		case 'B':
+			o.budget = optarg;
+			break;
 		case 'T':
 			o.timing = true;
 			o.svg = optarg;
@@ -214,6 +218,8 @@ int main(int argc, char **argv)
 		default:
 			return usage(stderr, USAGE);
 		}
+	if (o.budget && !o.pre_copy)
+		o.pre_copy = "auto";
 	signal(SIGPIPE, SIG_IGN);
 	find_files();
 	return run(&o, argv + optind, argc - optind);

@@ -25,6 +25,11 @@ static long long number(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 
+static double real(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
 void show_nothing(const json_t *said)
 {
 	(void)said;
@@ -80,15 +85,13 @@ void show_phase(const json_t *said)
 {
 	printf("%s", text(said, "phase"));
 	if (json_object_get(said, "round"))
-		printf(" %lld: %.1f MiB", number(said, "round"),
-		       (double)number(said, "bytes") / (1 << 20));
+		printf(" %lld: %.1f MiB, at %.1f MiB/s: as much again would stop it for %.0f ms",
+		       number(said, "round"),
+		       (double)number(said, "bytes") / (1 << 20),
+		       real(said, "rate") / (1 << 20),
+		       real(said, "estimate_ms"));
 	putchar('\n');
 	fflush(stdout);
-}
-
-static double real(const json_t *o, const char *key)
-{
-	return json_number_value(json_object_get(o, key));
 }
 
 static void show_phases(const json_t *marks)

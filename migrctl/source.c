@@ -8,7 +8,6 @@
 #include "checks.h"
 #include "hurry.h"
 #include "peer.h"
-#include "rounds.h"
 
 /* an answer of the other end, to what it was told last */
 static bool answered(struct source *s, int ms)
@@ -74,9 +73,9 @@ static bool open_doors(struct source *s)
 	char parent[32] = "";
 	struct move *m = &s->m;
 
-	if (s->made)
-		snprintf(parent, sizeof(parent), "../rounds/%d", s->made);
-	return move_open_doors(m, "checkpoint", s->made ? parent : NULL) &&
+	if (s->rounds.n)
+		snprintf(parent, sizeof(parent), "../rounds/%d", s->rounds.n);
+	return move_open_doors(m, "checkpoint", *parent ? parent : NULL) &&
 	       (doors_said(&m->doors, "ready", READY_MS) ||
 		move_fails_by_doors(m, "runc and CRIU do not start"));
 }
@@ -106,34 +105,32 @@ static bool give_files(struct source *s)
 
 /* ---- rounds ---------------------------------------------------------------- */
 
-static bool make_round(struct source *s, int n)
+static bool make_round(struct source *s)
 {
-	char number[16], folder[32];
-	struct move *m = &s->m;
+	struct rounds *r = &s->rounds;
+	double began = steps_now();
+	char folder[32];
 
-	snprintf(number, sizeof(number), "%d", n);
-	snprintf(folder, sizeof(folder), "rounds/%d", n);
-	if (!rounds_make(m, number))
-		return false;
-	s->made = n;
-	return give_image(s, folder);
+	return rounds_make(r, &s->m, folder, sizeof(folder)) &&
+	       give_image(s, folder) &&
+	       rounds_sent(r, &s->m, steps_now() - began);
 }
 
 static bool copy(struct source *s)
 {
-	struct rounds r = { .most = s->rounds };
-	struct move *m = &s->m;
+	struct rounds *r = &s->rounds;
 
-	if (!s->rounds)
+	if (!r->most)
 		return true;
-	if (!move_set(m, MOVE_COPYING))
+	if (!move_set(&s->m, MOVE_COPYING))
 		return false;
-	while (rounds_go_on(&r)) {
-		if (!make_round(s, r.n + 1) || !rounds_measure(&r, m))
+	while (rounds_go_on(r)) {
+		if (!make_round(s))
 			return false;
 		source_tell(s, "copy",
-			    json_pack("{sisI}", "round", r.n, "bytes",
-				      (json_int_t)r.bytes));
+			    json_pack("{sisIsfsf}", "round", r->n, "bytes",
+				      (json_int_t)r->bytes, "rate", r->rate,
+				      "estimate_ms", rounds_estimate(r)));
 	}
 	return true;
 }
@@ -262,7 +259,8 @@ static bool run(struct source *s)
 
 void source_run(struct talk *asker, const json_t *asked)
 {
-	struct source s = { .asker = asker, .rounds = rounds_wanted(asked) };
+	struct source s = { .asker = asker };
+	bool wanted = rounds_wanted(&s.rounds, asked);
 	char id[JOURNAL_ID + 1];
 	struct move *m = &s.m;
 
@@ -274,8 +272,9 @@ void source_run(struct talk *asker, const json_t *asked)
 	talk_hold_signals();
 	if (!move_is_name(m->name))
 		move_fails(m, "'%.32s' is no name of a container", m->name);
-	else if (!*m->other || s.rounds < 0)
-		move_fails(m, "that is no host, or no number of rounds");
+	else if (!*m->other || !wanted)
+		move_fails(m,
+			   "that is no host, no number of rounds, or no budget");
 	else if (move_lock(m) &&
 		 move_begin(m, MOVE_SOURCE,
 			    json_pack("{ssssss}", "id", id, "name", m->name,

@@ -7,6 +7,7 @@
 #define MIGRCTL_SOURCE_H
 
 #include "move.h"
+#include "rounds.h"
 #include "timing.h"
 
 struct source {
@@ -14,8 +15,7 @@ struct source {
 	struct talk *asker; /* may be gone: the move goes on */
 	struct timing timing;
 	json_t *about; /* what the runtime has said */
-	int rounds;    /* that are wanted: ROUNDS_AUTO, or a number */
-	int made;      /* so many were */
+	struct rounds rounds;
 };
 
 /* what is being done, for who has asked; @more, which is given back, says more, or is NULL */

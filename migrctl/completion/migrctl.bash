@@ -28,11 +28,11 @@ _migrctl_options()
 	local all='-a -c -k -p -s -h --help --json --on'
 
 	case $command in
-	migrate | drain) echo "$all --from --to --pre-copy --timing" ;;
+	migrate | drain) echo "$all --from --to --pre-copy --budget --timing" ;;
 	check) echo "$all --from --to" ;;
 	recover) echo "$all --fenced" ;;
 	list | status | log | abort) echo "$all" ;;
-	*) echo "$all --from --to --fenced --pre-copy --timing" ;;
+	*) echo "$all --from --to --fenced --pre-copy --budget --timing" ;;
 	esac
 }
 
@@ -62,11 +62,11 @@ _migrctl_read()
 	for ((i = 0; i < last; i++)); do
 		word=${line[i]}
 		case $word in
-		-[ackps] | --on | --from | --to | --fenced)
+		-[ackps] | --on | --from | --to | --fenced | --budget)
 			i=$((i + 1))
 			if [ $i = $last ]; then
 				wants=$word
-			elif [ "$word" != --to ] && [ "$word" != --fenced ]; then
+			elif [[ $word != --to && $word != --fenced && $word != --budget ]]; then
 				asking+=("$word" "${line[i]}")
 			fi
 			;;
@@ -117,6 +117,7 @@ _migrctl()
 		;;
 	--on | --from | --to | --fenced) all=$(_migrctl_hosts) ;;
 	--pre-copy) all=auto ;;
+	--budget) ;;
 	'') [[ $cur == -* ]] && all=$(_migrctl_options) || all=$(_migrctl_words) ;;
 	esac
 	if [ "$command$wants" = drain--to ] && [[ $cur == *,* ]]; then

@@ -173,6 +173,10 @@ static void test_names(void)
 		person,
 		"{\"do\": \"migrate\", \"name\": \"c1\", \"to\": \"n3\", \"pre_copy\": 99}\n",
 		"no number of rounds"));
+	CHECK(refused(
+		person,
+		"{\"do\": \"migrate\", \"name\": \"c1\", \"to\": \"n3\", \"pre_copy\": 3, \"budget\": 100}\n",
+		"no budget"));
 	CHECK(refused(person,
 		      "{\"do\": \"check\", \"name\": \"-c\", \"to\": \"n3\"}\n",
 		      "no name of a container"));
