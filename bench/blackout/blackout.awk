@@ -21,12 +21,33 @@ $NF == "failed" { failed[key]++; next }
 	add(key " bytes", $8)
 	add(key " rdma", $9)
 	gsub(/~/, " ", $10)
-	steps[key] = $10
+	steps[key, ++runs[key]] = $10
+	by[key, runs[key]] = $2 ? $5 : $7
 }
 
-function has(key) { return (key " stopped", 1) in v }
-
 function value(key, what) { return median(key " " what) }
+
+# those of the run that is nearest to the median
+function its_steps(key, what, i, best, least, d)
+{
+	for (i = 1; i <= runs[key]; i++) {
+		d = by[key, i] - value(key, what)
+		d = d < 0 ? -d : d
+		if (i == 1 || d < least) {
+			least = d
+			best = i
+		}
+	}
+	return runs[key] ? steps[key, best] : "null"
+}
+
+# or null, if there is none
+function figure(key, what, format)
+{
+	return runs[key] ? sprintf(format, value(key, what)) : "null"
+}
+function least_of(key, what) { sort(key " " what); return v[key " " what, 1] }
+function most_of(key, what) { sort(key " " what); return v[key " " what, runs[key]] }
 
 function bar(x, y, ms, colour)
 {
@@ -44,28 +65,43 @@ END {
 		split(key, p, " ")
 		floor_key = p[1] " 0 idle " p[4]
 		bad += failed[key]
-		if (p[2] == 0 || !has(key) || !has(floor_key))
+		if (p[2] == 0)
 			continue
 		name = p[1] " MiB, " p[2] " QP" (p[2] == 1 ? "" : "s") ", " p[3] \
 			(p[4] == "rounds" ? ", pre-copy" : "")
-		b = value(key, "blackout")
-		f = value(floor_key, "stopped")
-		r = value(key, "rdma")
+		measured = runs[key] && runs[floor_key]
+		b = runs[key] ? value(key, "blackout") : 0
+		f = runs[floor_key] ? value(floor_key, "stopped") : 0
 		if (b > largest)
 			largest = b
-		shown[++k] = key
-		names[k] = name
-		printf "%-30s %11.0f %9.0f %6.2f %9.0f\n", name, b, f, b / f, r
+		if (measured) {
+			shown[++k] = key
+			names[k] = name
+			printf "%-30s %11.0f %9.0f %6.2f %9.0f\n", name, b, f, b / f,
+				value(key, "rdma")
+		} else {
+			printf "%-30s failed\n", name
+		}
 		printf "%s    {\"name\": \"%s\", \"memory_mb\": %d, \"qps\": %d, " \
-			"\"written\": %s, \"precopy\": %s, \"blackout_ms\": %.1f, " \
-			"\"floor_ms\": %.1f, \"ratio\": %.3f, \"all_qps_ms\": %.1f, " \
-			"\"stopped_ms\": %.1f, \"rdma_ms\": %.1f, \"bytes\": %d, " \
-			"\"failed\": %d,\n      \"steps_ms\": %s,\n      \"floor_steps_ms\": %s}",
-			(k > 1 ? ",\n" : ""), name, p[1], p[2],
+			"\"written\": %s, \"precopy\": %s, \"blackout_ms\": %s, " \
+			"\"floor_ms\": %s, \"ratio\": %s, \"runs\": %d, \"failed\": %d, " \
+			"\"floor_failed\": %d,\n      \"blackout_min_ms\": %s, " \
+			"\"blackout_max_ms\": %s, \"floor_min_ms\": %s, \"floor_max_ms\": %s, " \
+			"\"all_qps_ms\": %s, \"stopped_ms\": %s, \"rdma_ms\": %s, " \
+			"\"bytes\": %s,\n      \"steps_ms\": %s,\n      \"floor_steps_ms\": %s}",
+			(lines++ ? ",\n" : ""), name, p[1], p[2],
 			(p[3] == "written" ? "true" : "false"),
-			(p[4] == "rounds" ? "true" : "false"), b, f, b / f,
-			value(key, "all"), value(key, "stopped"), r, value(key, "bytes"),
-			failed[key], steps[key], steps[floor_key] >json
+			(p[4] == "rounds" ? "true" : "false"), figure(key, "blackout", "%.1f"),
+			figure(floor_key, "stopped", "%.1f"),
+			(measured ? sprintf("%.3f", b / f) : "null"), runs[key], failed[key],
+			failed[floor_key],
+			(runs[key] ? least_of(key, "blackout") : "null"),
+			(runs[key] ? most_of(key, "blackout") : "null"),
+			(runs[floor_key] ? least_of(floor_key, "stopped") : "null"),
+			(runs[floor_key] ? most_of(floor_key, "stopped") : "null"),
+			figure(key, "all", "%.1f"), figure(key, "stopped", "%.1f"),
+			figure(key, "rdma", "%.1f"), figure(key, "bytes", "%.0f"),
+			its_steps(key, "blackout"), its_steps(floor_key, "stopped") >json
 	}
 	print "\n  ]\n}" >json
 	px = largest ? 600 / largest : 1

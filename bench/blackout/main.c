@@ -4,11 +4,12 @@
  * blackout_load [-q QPS] [-w] [-d DEVICE] [-x GID_INDEX] [-l PORT] -O FILE HOST
  *
  * The server has so many MiB of memory, registered and in huge pages, and does nothing. With
- * -n it opens no device: the floor. Its partner writes to it by RDMA, 8 bytes each
- * millisecond, by one queue pair after the other; with -w all of that memory, over and over,
- * as fast as it goes. By SIGUSR1 it begins to count, and by SIGUSR2 it writes to the file
- * what it has counted, as JSON: the largest gap between completions, how long from its begin
- * until all queue pairs had gone on, messages. SIGTERM ends it, and with it the server.
+ * -n it opens no device: the floor. Its partner writes to it by RDMA, 8 bytes each 5 ms, by
+ * one queue pair after the other, and by all that are idle when nothing has come to an end for
+ * 100 ms; with -w all of that memory, over and over, as fast as it goes. It writes to the file
+ * what it has counted, as JSON, when it begins and by each SIGUSR2: the largest gap between
+ * completions, how long from its begin until all queue pairs had gone on, messages. By SIGUSR1 it
+ * counts anew. SIGTERM ends it, and with it the server.
  */
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -33,7 +34,9 @@ enum {
 	MOST_QPS = 1024,
 	SMALL = 8,
 	LARGE = 65536,
-	PACE_NS = 1000000,
+	PACE_NS =
+		5000000, /* its timer, too, takes time from what is measured */
+	STILL_NS = 100000000,
 	ANSWER_S = 300,
 	HUGE_PAGE = 2 << 20,
 };
@@ -182,6 +185,7 @@ static int serve(void)
 /* ---- the partner ---------------------------------------------------------------- */
 
 static volatile sig_atomic_t begins, tells, ends;
+static sigset_t none;
 
 static void on_signal(int sig)
 {
@@ -255,39 +259,42 @@ static void reap(struct gaps *g, bool *busy)
 	MUST(!n);
 }
 
-/* One at a time: the next, if that is over. One that is still under way is left out. */
-static void write_small(bool *busy)
+static void use(unsigned int i, bool *busy)
+{
+	if (busy[i])
+		return;
+	post(i);
+	busy[i] = true;
+}
+
+/* One at a time, or all: each of them is to be seen to go on. */
+static void write_small(bool all, bool *busy)
 {
 	static unsigned int next;
 
-	if (!busy[next]) {
-		post(next);
-		busy[next] = true;
-	}
+	for (unsigned int i = 0; all && i < o.qps; i++)
+		use(i, busy);
+	use(next, busy);
 	next = (next + 1) % o.qps;
 }
 
 static void flow(struct gaps *g, bool *busy)
 {
 	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
-	struct timespec wait = { .tv_nsec = PACE_NS };
-	sigset_t held, none;
-	uint64_t next = 0;
+	struct timespec pace = { .tv_nsec = PACE_NS };
+	uint64_t now, next = 0;
 
-	sigemptyset(&none);
-	sigfillset(&held);
-	sigprocmask(SIG_SETMASK, &held, NULL);
 	MUST(!ibv_req_notify_cq(cq, 0));
-	for (unsigned int i = 0; o.writes && i < o.qps; i++) {
-		post(i);
-		busy[i] = true;
-	}
+	for (unsigned int i = 0; o.writes && i < o.qps; i++)
+		use(i, busy);
+	tell(g);
 	while (!ends) {
-		if (!o.writes && now_ns() >= next) {
-			write_small(busy);
-			next = now_ns() + PACE_NS;
+		now = now_ns();
+		if (!o.writes && now >= next) {
+			write_small(now - g->last > STILL_NS, busy);
+			next = now + PACE_NS;
 		}
-		if (ppoll(&p, 1, &wait, &none) > 0)
+		if (ppoll(&p, 1, o.writes ? NULL : &pace, &none) > 0)
 			reap(g, busy);
 		if (begins) {
 			begins = 0;
@@ -302,22 +309,30 @@ static void flow(struct gaps *g, bool *busy)
 
 static int write_to(void)
 {
+	static const struct timespec pace = { .tv_nsec = PACE_NS };
 	static bool busy[MOST_QPS];
 	uint64_t n = o.qps;
 	struct gaps g;
+	sigset_t held;
 	int fd;
 
+	sigemptyset(&none);
+	sigfillset(&held);
+	sigprocmask(SIG_SETMASK, &held, NULL);
 	signal(SIGUSR1, on_signal);
 	signal(SIGUSR2, on_signal);
 	signal(SIGTERM, on_signal);
 	make_memory();
+	MUST(gaps_init(&g, o.qps));
+	gaps_begin(&g, now_ns());
 	fd = conn_connect(o.host, o.port);
 	if (fd < 0 || conn_send(fd, &n, 1) ||
 	    conn_recv(fd, theirs, W_QPN + n, ANSWER_S))
 		return 1;
-	if (!theirs[W_QPS]) { /* there is nothing to write to */
+	if (!theirs[W_QPS]) { /* there is nothing to write to, but time passes alike */
+		tell(&g);
 		while (!ends)
-			pause();
+			ppoll(NULL, 0, &pace, &none);
 		return 0;
 	}
 	open_device();
@@ -326,7 +341,6 @@ static int write_to(void)
 	connect_qps(o.qps);
 	if (conn_send(fd, mine, W_QPN + n) || conn_recv(fd, &n, 1, ANSWER_S))
 		return 1;
-	MUST(gaps_init(&g, o.qps));
 	gaps_begin(&g, now_ns());
 	flow(&g, busy);
 	gaps_free(&g);
