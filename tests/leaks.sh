@@ -4,8 +4,9 @@
 #
 # What tests must not leave behind on a node: RDMA objects of a process, whether
 # it lives or not, references to the modules, threads of theirs; a bad line or a slow
-# one, the layer, its daemons and helpers, containers, their networks and addresses, rules
-# for packets (the empty tables of iptables are nobody's); and a crash of what is ours.
+# one, the layer, daemons and helpers, containers, what runc, CRIU and moves have of them,
+# their networks and addresses, rules for packets (the empty tables of iptables are
+# nobody's); and a crash of what is ours.
 # Objects of the kernel are listed with its modules' names in brackets. What is
 # torn down in the background has some time for it.
 
@@ -27,12 +28,18 @@ left_behind='
 		[ ! -e /sys/module/nf_tables ] || nft list tables |
 			grep -vwE "filter|nat|mangle|raw|security"
 		[ ! -e /etc/ld.so.preload ] || echo "the layer is on"
-		pgrep -xl "migrd|migrd-say|migr-layer|migr-presetup|migr-gid|migr-mover|migrctl"
+		pgrep -xl "migrd|migrd-say|migr-layer|migr-presetup|migr-gid|migr-mover|migrctl|criu|runc|tar|\
+tcpcount|blackout_load"
 		ls /run/migrctl/moves 2>/dev/null | sed "s/^/move: /"
 		pgrep -fa "migr-ctr (move|receive)"
 		dmesg | grep -E "(segfault|general protection).* in libmigr|\
 (migr|rc_mix|criu|late_peer)[^ ]*\[[0-9]+\]:? (segfault|general protection|trap )"
 		ls /var/lib/migr-ctr 2>/dev/null | sed "s/^/container: /"
+		ls /run/runc 2>/dev/null | sed "s/^/container of runc: /"
+		for m in /sys/fs/cgroup/migr-ctr/*/; do
+			echo "cgroup: $m"
+		done
+		grep -oE " (/run/migrctl|/var/lib/migr-ctr)/[^ ]*" /proc/mounts | sed "s/^/mount:/"
 		ls /run/netns 2>/dev/null | sed "s/^/network namespace: /"
 		for m in /sys/class/net/c-*; do
 			echo "link of a container: ${m##*/}"

@@ -11,10 +11,12 @@ trap end_house EXIT
 state=$LAB_DIR
 . "$tests/leaks.sh"
 
-for folder in /sys/module /sys/class/net /var/lib/migr-ctr /run/netns /etc/ld.so.preload; do
+for folder in /sys/module /sys/class/net /var/lib/migr-ctr /run/netns /etc/ld.so.preload \
+	/run/migrctl /run/runc /sys/fs/cgroup/migr-ctr /proc/mounts; do
 	left_behind=${left_behind//$folder/$tmp$folder}
 done
-mkdir "$tmp/bin"
+mkdir "$tmp/bin" "$tmp/proc"
+: >"$tmp/proc/mounts"
 tool() # NAME SCRIPT
 {
 	printf '#!/bin/bash\n%s\n' "$2" >"$tmp/bin/$1"
@@ -61,7 +63,8 @@ ends()
 }
 
 clean
-for name in migrd migrd-say migr-layer migr-presetup migr-gid; do
+for name in migrd migrd-say migr-layer migr-presetup migr-gid migr-mover migrctl criu runc tar \
+	tcpcount blackout_load; do
 	say "$name"
 	cp "$(command -v sleep)" "$tmp/$name"
 	runs "$tmp/$name" "$tmp/$name" 600
@@ -73,6 +76,20 @@ for word in move receive; do
 	runs "migr-ctr $word one" sleep 600
 	finds "migr-ctr $word one"
 	ends
+done
+for folder in /run/migrctl/moves /run/runc /sys/fs/cgroup/migr-ctr /run/netns /var/lib/migr-ctr; do
+	say "something in $folder"
+	mkdir -p "$tmp$folder/c9"
+	finds c9
+	rmdir "$tmp$folder/c9"
+	clean
+done
+for mount in /run/migrctl/moves/1-source/images /var/lib/migr-ctr/c9/rootfs; do
+	say "$mount is mounted"
+	echo "tmpfs $tmp$mount tmpfs rw 0 0" >"$tmp/proc/mounts"
+	finds "mount: $tmp$mount"
+	: >"$tmp/proc/mounts"
+	clean
 done
 for line in 'migrd[7]: segfault at 0' 'rc_mix[7]: segfault at 0' 'criu[7]: segfault at 0' \
 	'traps: migrd[7] general protection fault ip:0' 'traps: rc_mix[7] trap int3 ip:0' \
