@@ -14,7 +14,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define MODULE "/sys/module/rdma_rxe"
+#ifndef SYS /* a test has its own */
+#define SYS "/sys"
+#endif
+#define MODULE SYS "/module/rdma_rxe"
 
 enum {
 	MOST_DEEP = 4096, /* processes above one another */
@@ -76,7 +79,7 @@ static bool cgroup_of(pid_t pid, char *path, size_t bytes)
 
 	snprintf(proc, sizeof(proc), "/proc/%d/cgroup", pid);
 	value_of(proc, "0::", line, sizeof(line));
-	snprintf(path, bytes, "/sys/fs/cgroup%s/cgroup.procs", line);
+	snprintf(path, bytes, SYS "/fs/cgroup%s/cgroup.procs", line);
 	return *line == '/';
 }
 
@@ -155,7 +158,7 @@ static void devices_of(pid_t pid, json_t *all)
 		if (strncmp(target, "/dev/infiniband/uverbs", 22) != 0)
 			continue;
 		snprintf(path, sizeof(path),
-			 "/sys/class/infiniband_verbs/%s/ibdev", target + 16);
+			 SYS "/class/infiniband_verbs/%s/ibdev", target + 16);
 		line_of(path, name, sizeof(name));
 		if (*name)
 			json_object_set_new(all, name, json_true());
@@ -253,7 +256,7 @@ static bool has_devices(struct move *m, const json_t *devices)
 		(void)any;
 		if (strlen(name) > 63 || strchr(name, '/') || *name == '.')
 			return move_fails(m, "that is no name of a device");
-		snprintf(path, sizeof(path), "/sys/class/infiniband/%s", name);
+		snprintf(path, sizeof(path), SYS "/class/infiniband/%s", name);
 		if (access(path, F_OK))
 			return move_fails(
 				m,
