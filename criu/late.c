@@ -23,10 +23,16 @@
 
 static bool resumed;
 static bool all_here; /* who has something to be resumed */
+static enum {
+	NOT_ASKED,
+	OPEN,
+	SHUT
+} gate;
 
 void rp_late_begin(void)
 {
 	resumed = all_here = false;
+	gate = NOT_ASKED;
 }
 
 static pid_t tracer_of(const char *pid)
@@ -199,11 +205,6 @@ static int resume(const struct rp_context *c,
  */
 static int pass_gate(void)
 {
-	static enum {
-		NOT_ASKED,
-		OPEN,
-		SHUT
-	} gate;
 	const char *folder = getenv("MIGR_CTR_DOOR");
 
 	if (!folder || !getenv("MIGR_CTR_HOLD"))

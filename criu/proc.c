@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/kcmp.h>
@@ -193,6 +194,40 @@ static int scan_maps(struct rp_task *task)
 	free(line);
 	fclose(f);
 	return err;
+}
+
+static bool thread_has_memory(int tasks, const char *tid)
+{
+	char path[NAME_MAX + 8], pages = '0';
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/statm", tid);
+	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, &pages, 1) < 0)
+		pages = '0';
+	close(fd);
+	return pages != '0';
+}
+
+bool rp_task_has_memory(pid_t pid)
+{
+	struct dirent *de;
+	char path[64];
+	bool has;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	if (!d)
+		return errno != ENOENT;
+	has = false;
+	while (!has && (de = readdir(d)))
+		has = *de->d_name != '.' &&
+		      thread_has_memory(dirfd(d), de->d_name);
+	closedir(d);
+	return has;
 }
 
 int rp_task_scan(pid_t pid, struct rp_task *task)

@@ -94,6 +94,8 @@ bool rp_parse_map(const char *line, struct rp_map *map);
 
 int rp_task_scan(pid_t pid, struct rp_task *task);
 void rp_task_free(struct rp_task *task);
+/* Has any of its threads? A first one that has ended has none, and the others go on. */
+bool rp_task_has_memory(pid_t pid);
 pid_t rp_task_vpid(pid_t pid);
 pid_t rp_task_parent(pid_t pid);
 

@@ -4,10 +4,11 @@
  * (--prev-images-dir): CRIU asks the page tables what has changed, which do not know what
  * the device writes. The driver does, and makes it soft-dirty (TRACK, rxe_migr_abi.h).
  *
- * In a round PAUSE_DEVICES names the tasks, which still run: their contexts are tracked from
- * then on, if they have not been before. When CRIU looks at the first mapping of a device all
- * tasks are frozen, and it has copied and cleared nothing yet: so they are asked once more.
- * (Who has no mapping of it has no queue: nothing is written for him, until he makes one.)
+ * In a round PAUSE_DEVICES names the tasks, some of which may still run: their contexts are
+ * tracked from then on, if they have not been before. When CRIU looks at the first mapping of a
+ * device all tasks are frozen, and it has copied and cleared only of tasks that have none: so they
+ * are asked once more. (Who has no mapping of it has no queue: nothing is written for him, until
+ * he makes one.)
  *
  * Each round has a number, and the driver says which one a context was in before: not in
  * that of the older images, but in another one, if they are not the last ones, if the one
@@ -168,11 +169,30 @@ static int add(uint64_t context)
 	return 0;
 }
 
+/*
+ * Of the older images' contexts one may be on its way to its end: its file is closed, and it is
+ * counted as lost when its memory has been let go. So it stays in the list, for the next one.
+ */
+static int keep_older(void)
+{
+	const struct rp_tracked_image *img = older_image();
+	int err = 0;
+
+	for (uint32_t i = 0; img && i < img->nr && !err; i++)
+		if (!is_in(list, img->contexts[i]))
+			err = add(img->contexts[i]);
+	return err;
+}
+
 static int write_list(void)
 {
 	static struct rp_tracked_image none;
-	struct rp_tracked_image *img = list ?: &none;
-	int err;
+	struct rp_tracked_image *img;
+	int err = keep_older();
+
+	if (err)
+		return err;
+	img = list ?: &none;
 
 	/* or the next one could not tell who has ended */
 	if (img->nr && !lost.known) {
@@ -257,6 +277,8 @@ static int track_one(pid_t pid, int number, int fd,
 
 	if (err == -EINVAL) /* the device is open, but has no context */
 		return RP_NOT_OURS;
+	if (err == -ESRCH && !rp_task_has_memory(pid)) /* it is about to end */
+		return RP_NOT_OURS;
 	if (err) {
 		rp_err("pid %d, fd %d: cannot tell what the device has written: %s",
 		       pid, number, migr_errno_text(err));
@@ -277,8 +299,13 @@ static int track_one(pid_t pid, int number, int fd,
 int rp_track_last(pid_t pid, int number, int fd)
 {
 	struct rxe_migr_track_resp resp;
+	int err = track_one(pid, number, fd, &resp);
 
-	return track_one(pid, number, fd, &resp);
+	if (err != RP_NOT_OURS)
+		return err;
+	/* for CRIU that would be the word on the whole task, of which something is stopped */
+	say_refused(pid, number, "it has no context, or no memory, any more");
+	return -EOPNOTSUPP;
 }
 
 /* Is it of a device that says what it writes? @fd: ours */

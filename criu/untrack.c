@@ -2,12 +2,13 @@
 /*
  * migr-untrack PID...: what the devices write for these processes is not tracked any more.
  *
- * For rounds (criu pre-dump) that nobody goes on with: a dump ends them, also one that fails,
- * but who gives up without one leaves them, as CRIU does if it is killed. The next dump is a
- * whole one.
+ * For rounds (criu pre-dump) that nobody goes on with: a dump ends them, but one that is refused
+ * before it has come to a process leaves them, as does who gives up without one, or CRIU if it is
+ * killed. The next dump is a whole one.
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,12 @@ void print_on_level(unsigned int level, const char *format, ...)
 	va_end(args);
 }
 
+/* Who ends, or closes the file, has nothing that is tracked any more. */
+static bool is_gone(int err)
+{
+	return err == -ESRCH || err == -ENOENT || err == -EBADF;
+}
+
 /* Files of other drivers, and those without a context, have nothing that could end */
 static int end(pid_t pid, int number)
 {
@@ -35,7 +42,7 @@ static int end(pid_t pid, int number)
 		err = migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &resp);
 		close(fd);
 	}
-	if (err == -EOPNOTSUPP || err == -EINVAL)
+	if (err == -EOPNOTSUPP || err == -EINVAL || is_gone(err))
 		return 0;
 	if (err)
 		rp_err("pid %d, fd %d: %s", pid, number, migr_errno_text(err));
@@ -49,6 +56,8 @@ static int end_all(pid_t pid)
 	struct rp_task task;
 	int ret = rp_task_scan(pid, &task);
 
+	if (is_gone(ret))
+		return 0;
 	if (ret) {
 		rp_err("pid %d: %s", pid, strerror(-ret));
 		return ret;

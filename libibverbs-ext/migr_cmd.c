@@ -4,6 +4,7 @@
  */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +49,35 @@ int migr_cmd_stop_task(int fd, pid_t pid, struct rxe_migr_status *st)
 	return stop(&in, st);
 }
 
+/* Who has none is not told about a port. */
+static bool has_context(int fd)
+{
+	const struct ib_uverbs_query_port in = { .port_num = 1 };
+	struct ib_uverbs_query_port_resp out;
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_QUERY_PORT,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+
+	return !migr_write_run(fd, &cmd);
+}
+
+/*
+ * The core says EINVAL if there is no context, and also if a module of another version wants
+ * more, or less, to be said: then nothing has been tracked that would have to be.
+ */
 static int track(int fd, const struct rxe_migr_track *in,
 		 struct rxe_migr_track_resp *resp)
 {
+	int ret;
+
 	memset(resp, 0, sizeof(*resp));
-	return migr_device_run(fd, RXE_MIGR_METHOD_TRACK, in, sizeof(*in), resp,
-			       sizeof(*resp));
+	ret = migr_device_run(fd, RXE_MIGR_METHOD_TRACK, in, sizeof(*in), resp,
+			      sizeof(*resp));
+	return ret == -EINVAL && has_context(fd) ? -EPROTO : ret;
 }
 
 int migr_cmd_track(int fd, uint32_t flags, pid_t pid,

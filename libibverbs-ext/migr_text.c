@@ -59,6 +59,7 @@ static const struct errno_text errno_texts[] = {
 	{ ENOKEY, "no cluster key is set on this host" },
 	{ EOPNOTSUPP, "the device is not a migratable rdma_rxe" },
 	{ EPERM, "CAP_CHECKPOINT_RESTORE is needed" },
+	{ EPROTO, "the rdma_rxe that is loaded is of another version" },
 };
 
 /* what else they mean to LOAD */

@@ -211,12 +211,15 @@ static int mark(struct rxe_migr_memory *run, struct room *room)
 		compare_as(run, FOLL_WRITE, room);
 }
 
-/* One that is in a file, or on the move, may be there again if somebody asks */
+/*
+ * One that is in a file, or on the move, may be there again if somebody asks. In the place of
+ * one that is dead there would be new memory, for hugetlb from the pool
+ */
 static int mark_one(struct rxe_migr_memory *one, struct room *room)
 {
 	int err = mark(one, room);
 
-	if (err != -ESTALE || !READ_ONCE(page_folio(*one->pinned)->mapping))
+	if (err != -ESTALE || is_dead(*one->pinned))
 		return err;
 
 	return compare_as(one, 0, room) ?: compare_as(one, FOLL_WRITE, room);

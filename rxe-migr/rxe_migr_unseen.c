@@ -69,11 +69,13 @@ static unsigned long find_pte(const struct rxe_migr_memory *mem, pmd_t *table,
  * @addr, @end: in a mapping, and in one table. Entries are read as they are at the moment,
  * like those that CRIU reads afterwards. Context: mmap lock held, thus no table above
  * those of PTEs is freed
+ * @stays: receives whether it is so when the bits have been cleared, too, which of a huge page
+ * that is mapped as one takes the right, pinned or not: clear_soft_dirty_pmd()
  *
  * Return: an address, or 0
  */
 static unsigned long find(const struct rxe_migr_memory *mem, unsigned long addr,
-			  unsigned long end)
+			  unsigned long end, bool *stays)
 {
 	pgd_t *pgd = pgd_offset(mem->mm, addr);
 	unsigned long found = 0;
@@ -81,6 +83,7 @@ static unsigned long find(const struct rxe_migr_memory *mem, unsigned long addr,
 	p4d_t *p4d;
 	pud_t *pud;
 
+	*stays = true;
 	if (!pgd_present(*pgd))
 		return 0;
 	p4d = p4d_offset(pgd, addr);
@@ -95,10 +98,12 @@ static unsigned long find(const struct rxe_migr_memory *mem, unsigned long addr,
 	rcu_read_lock();
 	table = pmd_offset(pud, addr);
 	pmd = pmdp_get_lockless(table);
-	if (pmd_present(pmd) && !pmd_leaf(pmd))
+	if (pmd_present(pmd) && !pmd_leaf(pmd)) {
 		found = find_pte(mem, table, pmd, addr, end);
-	else if (pmd_present(pmd) && pmd_write(pmd) && !pmd_soft_dirty(pmd))
+	} else if (pmd_present(pmd) && pmd_write(pmd) && !pmd_soft_dirty(pmd)) {
 		found = addr;
+		*stays = false;
+	}
 	rcu_read_unlock();
 
 	return found;
@@ -111,20 +116,21 @@ static void look(const struct rxe_migr_memory *mem, unsigned long addr,
 	VMA_ITERATOR(vmi, mem->mm, addr);
 	struct vm_area_struct *vma;
 	unsigned long from, to, found;
-	bool huge;
+	bool huge, stays;
 
 	for_each_vma_range(vmi, vma, end) {
 		huge = is_vm_hugetlb_page(vma);
+		stays = true;
 		from = max(addr, vma->vm_start);
 		to = min(end, vma->vm_end);
 		if (huge)
 			found = has_part(mem, from, to) ? from : 0;
 		else
-			found = find(mem, from, to);
+			found = find(mem, from, to, &stays);
 		if (!found)
 			continue;
 		/* of a shared mapping the right goes with the bit */
-		if (huge || is_cow_mapping(vma->vm_flags))
+		if (stays && (huge || is_cow_mapping(vma->vm_flags)))
 			unseen->next = found;
 		/* all of it is taken for written, until the bits are cleared */
 		if (!(vma->vm_flags & VM_SOFTDIRTY))
@@ -146,7 +152,12 @@ int rxe_migr_find_unseen(const struct rxe_migr_memory *mem,
 	unsigned long addr = ALIGN_DOWN(mem->addr, PMD_SIZE);
 	unsigned long end = mem->addr + (mem->n << PAGE_SHIFT);
 
-	/* all that its huge pages have, if it has such pages */
+	/*
+	 * All that its huge pages have, if it has such pages: after mremap() these may begin
+	 * anywhere
+	 */
+	addr -= min(addr, PMD_SIZE);
+	end += PMD_SIZE;
 	for (; addr < end; addr += PMD_SIZE) {
 		if (mmap_read_lock_killable(mem->mm))
 			return -EINTR;

@@ -2,6 +2,7 @@
 /* What /proc says, on this very process */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -190,6 +191,45 @@ static void dying(void)
 	CHECK(!rp_task_dying(getpid()));
 }
 
+static void *go_on(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static bool first_has_ended(pid_t pid)
+{
+	char path[64], text[2] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/statm", pid, pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	MUST(fd >= 0 && read(fd, text, 2) == 2);
+	close(fd);
+	return !memcmp(text, "0 ", 2);
+}
+
+static void has_memory(void)
+{
+	pid_t pid = fork();
+	pthread_t thread;
+
+	if (!pid) {
+		MUST(!pthread_create(&thread, NULL, go_on, NULL));
+		pthread_exit(NULL);
+	}
+	CHECK(rp_task_has_memory(getpid()));
+	while (!first_has_ended(pid))
+		usleep(1000);
+	CHECK(rp_task_has_memory(pid)); /* the other thread's */
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
+	CHECK(!rp_task_has_memory(pid)); /* a zombie */
+	waitpid(pid, NULL, 0);
+	CHECK(!rp_task_has_memory(pid)); /* gone */
+}
+
 int main(void)
 {
 	kinds();
@@ -199,5 +239,6 @@ int main(void)
 	suspended();
 	pins();
 	dying();
+	has_memory();
 	return check_result();
 }

@@ -8,7 +8,18 @@
 #include <sys/stat.h>
 
 #include "../../tests/check.h"
+
+/* that of a process which is not there */
+#define rp_task_has_memory fake_has_memory
 #include "../track.c"
+
+static bool has_memory;
+
+bool fake_has_memory(pid_t pid)
+{
+	CHECK(pid == 10);
+	return has_memory;
+}
 
 static int images = -1; /* the folder */
 static char root[] = "/tmp/track.XXXXXX";
@@ -107,8 +118,26 @@ int main(void)
 	use("whole", NULL);
 	for (uint64_t since = 0; since < 2; since++)
 		CHECK(!after(since, 0) && !after(since, RXE_MIGR_TRACK_LOST));
-	driver.err = -EINVAL; /* no context */
-	CHECK(after(1, 0) == RP_NOT_OURS);
+	/* no context: of one that was stopped that is no answer */
+	driver.err = -EINVAL;
+	CHECK(after(1, 0) == -EOPNOTSUPP);
+	CHECK(!track(&(struct rp_task){ .pid = 10 }, &(struct rp_fd){ .fd = 3 },
+		     77));
+	driver.err = -EPROTO; /* of another version */
+	CHECK(after(1, 0) == -EPROTO);
+	CHECK(track(&(struct rp_task){ .pid = 10 }, &(struct rp_fd){ .fd = 3 },
+		    77) == -EPROTO);
+	CHECK(!list);
+
+	puts("of a process that ends, or whose first thread has");
+	driver.err = -ESRCH;
+	for (int i = 0; i < 2; i++) {
+		has_memory = i;
+		CHECK(track(&(struct rp_task){ .pid = 10 },
+			    &(struct rp_fd){ .fd = 3 },
+			    77) == (i ? -ESRCH : 0));
+	}
+	CHECK(!list);
 	driver.err = -EINTR;
 	CHECK(after(1, 0) == -EINTR);
 	driver.err = 0;
@@ -191,7 +220,18 @@ int main(void)
 	CHECK(rp_track_note(getpid()) == -EOPNOTSUPP);
 	CHECK(ends_with("1\n5\n5\n7\n9\n") == -EOPNOTSUPP);
 
+	puts("or that was being closed when the round after looked for it");
+	set_lost("5\n");
+	round_with("with it", 7, 9);
+	use("while it closes", "with it");
+	CHECK(!rp_track_check_ended(10) && !add(7) && !write_list());
+	use("after that", "while it closes");
+	CHECK(ends_with("6\n9\n") == -EOPNOTSUPP);
+	CHECK(!ends_with("6\n8\n"));
+
 	puts("or others, or nobody can tell");
+	set_lost("4294967294\n9\n");
+	use("after some again", "some");
 	CHECK(!ends_with("0\n5\n6\n9\n"));
 	CHECK(!ends_with("0\n5\n6\n7\n"));
 	CHECK(ends_with("0\n5\n") == -EOPNOTSUPP);

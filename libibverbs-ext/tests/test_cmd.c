@@ -141,6 +141,23 @@ static void test_dump(void)
 	CHECK(strstr(e.text, "not stopped"), "%s", e.text);
 }
 
+/* EINVAL to who has a context is no answer to a program of the same version */
+static void test_track(void)
+{
+	struct rxe_migr_track_resp resp;
+
+	fake_reset();
+	fake.fail_method = RXE_MIGR_METHOD_TRACK;
+	fake.fail_err = EINVAL;
+	CHECK(migr_cmd_track_round(FAKE_FD, 1, 2, &resp) == -EINVAL, "ok");
+	fake.context = true;
+	CHECK(migr_cmd_track_round(FAKE_FD, 1, 2, &resp) == -EPROTO, "ok");
+	CHECK(migr_cmd_track(FAKE_FD, RXE_MIGR_TRACK_END, 0, &resp) == -EPROTO,
+	      "ok");
+	fake.fail_err = EINTR;
+	CHECK(migr_cmd_track_round(FAKE_FD, 1, 2, &resp) == -EINTR, "ok");
+}
+
 static void test_stop(void)
 {
 	struct rxe_migr_status st;
@@ -365,6 +382,7 @@ int main(void)
 	test_blob();
 	test_texts();
 	test_dump();
+	test_track();
 	test_stop();
 	test_needed();
 	test_relocate();

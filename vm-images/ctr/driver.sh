@@ -144,7 +144,8 @@ rounds_end()
 
 	command -v migr-untrack >/dev/null || return 0
 	at=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$(first_pid)/cgroup")
-	procs=$(find "$at" -name cgroup.procs -exec cat {} +)
+	# what goes meanwhile, or is none of its own, has no process to be told
+	procs=$(find "$at" -name cgroup.procs -exec cat {} + 2>/dev/null) || true
 	# shellcheck disable=SC2086 # words
 	[ -z "$procs" ] || migr-untrack $procs >/dev/null
 }
