@@ -112,6 +112,47 @@ static void hugetlb(struct pair *p, int flags)
 	set_huge_pages(before);
 }
 
+static int free_huge_pages(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+	int n = -1;
+
+	while (f && n < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "HugePages_Free: %d", &n) != 1)
+			n = -1;
+	MUST(f && n >= 0);
+	fclose(f);
+	return n;
+}
+
+/* Nothing is taken from the pool in the place of what was given back to it. */
+static void given_back(struct pair *p)
+{
+	const int before = set_huge_pages(2);
+	struct rxe_migr_track_resp resp;
+
+	p->mem = mmap(NULL, HUGE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	MUST(p->mem != MAP_FAILED);
+	memset(p->mem, 1, HUGE);
+	MUST(p->mr = ibv_reg_mr(p->b.pd, p->mem, HUGE, ALL_ACCESS));
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	write_page(p, 3);
+	EXPECT(free_huge_pages(), 1);
+	MUST(!madvise(p->mem, HUGE, MADV_DONTNEED));
+	EXPECT(free_huge_pages(), 1); /* the device has it still */
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	EXPECT(free_huge_pages(), 1);
+	write_page(p, 3);
+	MUST(!ibv_dereg_mr(p->mr));
+	EXPECT(free_huge_pages(), 2);
+	munmap(p->mem, HUGE);
+	MUST(!migr_cmd_track(p->b.ctx->cmd_fd, 0, 0, &resp));
+	track(p, false);
+	set_huge_pages(before);
+}
+
 /* ---- memory that is gone ----------------------------------------------- */
 
 /* whoever unmaps it misses nothing, and be it a part only */
@@ -330,6 +371,7 @@ void attack_tracked(struct rig *rig)
 	writable_and_clean(&p);
 	hugetlb(&p, MAP_PRIVATE);
 	hugetlb(&p, MAP_SHARED);
+	given_back(&p);
 	unmapped(&p, HUGE_PAGES);
 	unmapped(&p, SMALL);
 	for (enum kind kind = HUGE_PAGES; kind <= SMALL; kind++) {
