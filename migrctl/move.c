@@ -44,8 +44,11 @@ bool move_fails_by_doors(struct move *m, const char *what)
 
 void move_warns(struct move *m)
 {
+	size_t n = strlen(m->warning);
+
 	note("%s: %s", m->name, m->reason);
-	memcpy(m->warning, m->reason, sizeof(m->warning));
+	snprintf(m->warning + n, sizeof(m->warning) - n, "%s%s", n ? "; " : "",
+		 m->reason);
 }
 
 /* as migr-ctr has them: parts of paths, and of names of interfaces */

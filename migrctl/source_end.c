@@ -58,7 +58,7 @@ void source_back(struct source *s)
 		json_decref(talk_hear(&m->peer, CLEAN_MS));
 	/* before that it is CRIU that has it frozen */
 	if (m->journal.state >= MOVE_HELD && !freeze(s, false))
-		note("%s: %s", m->name, m->reason);
+		move_warns(m);
 	memcpy(m->reason, why, sizeof(why));
 	move_leave_doors(m, "stop");
 	memcpy(why, m->reason, sizeof(why));
