@@ -384,6 +384,7 @@ static void run(void)
 	for (;;) {
 		/* of a daemon before this one there may be some, too, that are no children */
 		journal_each(look_at, NULL);
+		hurry_mend();
 		if (poll(p, 2, LOOK_MS) < 0)
 			continue;
 		while (read(signalled, &info, sizeof(info)) == sizeof(info)) {
@@ -440,7 +441,6 @@ int main(int argc, char **argv)
 	listener = listen_at_path(at, 0600);
 	if (listener < 0 || !hold_signals())
 		return 1;
-	hurry_init();
 	note("listens at %s", at);
 	run();
 	note("ends");

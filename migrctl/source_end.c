@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "history.h"
+#include "hurry.h"
 #include "note.h"
 #include "peer.h"
 

@@ -172,6 +172,7 @@ static void ask(struct move *m)
 {
 	enum move_state next;
 
+	hurry(false); /* that may last */
 	while ((next = move_ask(m)) == MOVE_READY) {
 		talk_wait(-1, 0, AGAIN_MS);
 		if (talk_is_ended())
