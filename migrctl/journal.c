@@ -66,11 +66,6 @@ static bool lock(struct journal *j)
 	return false;
 }
 
-bool journal_take(struct journal *j)
-{
-	return lock(j);
-}
-
 pid_t journal_holder(const struct journal *j)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -182,25 +177,36 @@ static bool read_state(struct journal *j)
 	return state_of(word, &j->state);
 }
 
-bool journal_open(struct journal *j, const char *id)
+static bool read_all(struct journal *j)
 {
 	char path[JOURNAL_PATH + 32];
 	json_error_t error;
 
+	json_decref(j->record);
+	path_of(j, "record", path);
+	j->record = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!j->record || !read_state(j))
+		return false;
+	j->role = !strcmp(journal_text(j, "role"), "source") ? MOVE_SOURCE
+							     : MOVE_TARGET;
+	return true;
+}
+
+bool journal_open(struct journal *j, const char *id)
+{
 	*j = (struct journal){ .lock = -1 };
 	if (!journal_is_id(id))
 		return false;
 	folder_of(j, id);
-	path_of(j, "record", path);
-	j->record = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	if (j->record && read_state(j)) {
-		j->role = !strcmp(journal_text(j, "role"), "source")
-				  ? MOVE_SOURCE
-				  : MOVE_TARGET;
+	if (read_all(j))
 		return true;
-	}
 	journal_close(j);
 	return false;
+}
+
+bool journal_take(struct journal *j)
+{
+	return lock(j) && read_all(j);
 }
 
 void journal_close(struct journal *j)

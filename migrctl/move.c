@@ -114,10 +114,12 @@ bool move_has_address(const json_t *spec)
 
 bool move_go_on(struct move *m)
 {
+	if (!journal_take(&m->journal))
+		return false;
 	m->name = journal_text(&m->journal, "name");
 	m->other = journal_text(&m->journal, "peer");
 	snprintf(m->images, sizeof(m->images), "%s/images", m->journal.folder);
-	return journal_take(&m->journal);
+	return true;
 }
 
 void move_drop_images(struct move *m)
