@@ -180,6 +180,22 @@ bool move_set(struct move *m, enum move_state state)
 	return true;
 }
 
+void move_is_over(struct move *m, enum move_state state)
+{
+	json_t *record = m->journal.record;
+	char why[sizeof(m->reason)];
+
+	memcpy(why, m->reason, sizeof(why));
+	if (*m->warning)
+		json_object_set_new(record, "warning", json_string(m->warning));
+	while (!journal_write(&m->journal) || !move_set(m, state)) {
+		note("%s is %s: the journal: %s", m->name, state_name(state),
+		     strerror(errno));
+		talk_wait(-1, 0, AGAIN_MS);
+		memcpy(m->reason, why, sizeof(why));
+	}
+}
+
 /* Who only asks has no folder, and others may ask at the same time. */
 static void errors_of(const struct move *m, char *path, size_t bytes)
 {

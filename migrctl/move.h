@@ -76,6 +76,14 @@ void move_leave_doors(struct move *m, const char *word);
 bool move_set(struct move *m, enum move_state state);
 
 /**
+ * move_is_over - the same for the last one, with the warning; it is tried until that is known
+ *
+ * All that belongs to it is done; and if it were not written down would be done once more, to
+ * whatever has that name by then.
+ */
+void move_is_over(struct move *m, enum move_state state);
+
+/**
  * move_drive - the runtime does something: migr-ctr driver NAME VERB
  * @arg: or NULL
  * @input: what it gets; given back; or NULL

@@ -94,7 +94,7 @@ static void leave(struct source *s)
 	move_drop_images(m);
 	timing_mark(&s->timing, "finish");
 	*m->reason = 0;
-	move_set(m, MOVE_LEFT);
+	move_is_over(m, MOVE_LEFT);
 }
 
 /* what the target says of itself; if it says nothing, or is not there, that is not known */

@@ -114,7 +114,7 @@ static void drop(struct move *m)
 	}
 	memcpy(m->reason, why, sizeof(why));
 	move_drop_images(m);
-	move_set(m, MOVE_DROPPED);
+	move_is_over(m, MOVE_DROPPED);
 }
 
 /* Does it run, or has it, as runc says, or the runtime? It has to be known. */
@@ -164,7 +164,7 @@ static void go(struct target *t)
 	attach(t);
 	move_drop_images(m);
 	*m->reason = 0;
-	move_set(m, MOVE_RUNNING);
+	move_is_over(m, MOVE_RUNNING);
 }
 
 /* until the source has decided; it may be dropped before by who is asked to */
