@@ -14,6 +14,7 @@
 
 enum {
 	FORGET_TIMES = 60,
+	DROP_MS = 30000, /* in which the other end has dropped what it has */
 };
 
 void source_tell(struct source *s, const char *phase, json_t *more)
@@ -43,6 +44,19 @@ static bool freeze(struct source *s, bool frozen)
 	return done || move_fails(&s->m, "%s: %s", path, strerror(errno));
 }
 
+/* It may still answer what it was asked before. False: it is heard, or will not be. */
+static bool hear_dropped(struct move *m)
+{
+	bool dropped = false;
+	json_t *o;
+
+	while (!dropped && (o = talk_hear(&m->peer, DROP_MS))) {
+		dropped = !strcmp(talk_text(o, "state"), "dropped");
+		json_decref(o);
+	}
+	return false;
+}
+
 /*
  * What is over is written down when all is done: who goes on from there does it again.
  */
@@ -50,13 +64,15 @@ void source_back(struct source *s)
 {
 	char why[sizeof(s->m.reason)];
 	struct move *m = &s->m;
+	bool drops;
 
 	talk_never_ends();
 	memcpy(why, m->reason, sizeof(why));
-	/* The other end drops what it has, an address, too, before this one has it again. */
-	if (m->peer.fd >= 0 &&
-	    talk_say(&m->peer, json_pack("{ss}", "do", "drop")))
-		json_decref(talk_hear(&m->peer, CLEAN_MS));
+	drops = m->peer.fd >= 0 &&
+		talk_say(&m->peer, json_pack("{ss}", "do", "drop"));
+	/* An address is dropped there before it is here again; nothing else has to wait. */
+	if (drops && *journal_text(&m->journal, "rdma"))
+		drops = hear_dropped(m);
 	/* before that it is CRIU that has it frozen */
 	if (m->journal.state >= MOVE_HELD && !freeze(s, false))
 		move_warns(m);
@@ -66,9 +82,11 @@ void source_back(struct source *s)
 	if (!move_drive(m, "back", journal_text(&m->journal, "rdma"), NULL,
 			NULL))
 		move_warns(m);
+	if (drops)
+		hear_dropped(m);
 	memcpy(m->reason, why, sizeof(why));
 	move_drop_images(m);
-	move_set(m, MOVE_BACK);
+	move_is_over(m, MOVE_BACK);
 }
 
 /* Its log is with the images. Whoever goes on with a move that lost its process knows no times. */
