@@ -17,7 +17,6 @@
 
 #include "hurry.h"
 #include "note.h"
-#include "peer.h"
 #include "run.h"
 
 #define RUNTIME "migr-ctr"
@@ -327,66 +326,4 @@ bool move_give_files(struct move *m, const json_t *files)
 bool move_take_files(struct move *m, const json_t *files)
 {
 	return tar(m, files, "-xf", move_take);
-}
-
-static enum move_answer answer_in(struct move *m, const json_t *said)
-{
-	const char *boot = json_string_value(json_object_get(said, "boot"));
-	enum move_answer answer = ANSWER_WAIT;
-
-	answer_of(json_string_value(json_object_get(said, "answer")), &answer);
-	if (answer == ANSWER_UNKNOWN && boot &&
-	    strcmp(boot, journal_text(&m->journal, "peer_boot")) != 0)
-		answer = ANSWER_DIED;
-	return answer;
-}
-
-static enum move_answer ask_once(struct move *m)
-{
-	enum move_answer answer = ANSWER_WAIT;
-	json_t *said = NULL;
-	struct talk t;
-
-	if (peer_dial(&t, m->other, NULL) &&
-	    talk_say(&t, json_pack("{ssss}", "do", "outcome", "id",
-				   journal_text(&m->journal, "id"))))
-		said = talk_answered(&t, DIAL_MS);
-	if (said)
-		answer = answer_in(m, said);
-	else
-		move_fails(m, "%s does not say what has become of %s: %s",
-			   m->other, m->name, t.reason);
-	json_decref(said);
-	talk_free(&t);
-	return answer;
-}
-
-static bool is_fenced(const struct move *m)
-{
-	char path[JOURNAL_PATH + 32];
-
-	snprintf(path, sizeof(path), "%s/fenced", m->journal.folder);
-	return !unlink(path);
-}
-
-enum move_state move_ask(struct move *m)
-{
-	enum move_state state = m->journal.state, next;
-	enum move_answer answer;
-
-	answer = is_fenced(m) ? ANSWER_FENCED : ask_once(m);
-	next = state_after(m->journal.role, state, answer);
-	if (answer == ANSWER_DIED)
-		move_fails(
-			m,
-			"%s was started anew: if nothing of %s runs there or elsewhere, say so by migrctl recover %s --fenced %s",
-			m->other, m->name, m->name, m->other);
-	if (next != state ||
-	    !strcmp(m->reason, journal_text(&m->journal, "reason")))
-		return next;
-	note("%s: %s: %s", m->name, state_name(state), m->reason);
-	json_object_set_new(m->journal.record, "reason",
-			    json_string(m->reason));
-	journal_write(&m->journal);
-	return next;
 }

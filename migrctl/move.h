@@ -114,6 +114,9 @@ bool move_take_files(struct move *m, const json_t *files);
  */
 enum move_state move_ask(struct move *m);
 
+/* Does it wait for an other end that does not answer, or does not know? */
+bool doubt_is(const struct journal *j);
+
 /* both ends; the move is that of an object that asks for it */
 void source_run(struct talk *asker, const json_t *asked);
 void source_check(struct talk *asker,

@@ -168,6 +168,9 @@ static void do_recover(struct caller *c, const json_t *asked)
 	if (strcmp(journal_text(&j, "peer"), talk_text(asked, "fenced")) != 0) {
 		talk_refuse(&c->talk, "the other end of this move is %s",
 			    journal_text(&j, "peer"));
+	} else if (!doubt_is(&j)) {
+		talk_refuse(&c->talk, "%s is not in doubt, in the state %s",
+			    journal_text(&j, "name"), state_name(j.state));
 	} else {
 		f = fopen(path, "we");
 		if (f)
