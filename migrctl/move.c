@@ -98,8 +98,29 @@ static bool mount_images(struct move *m)
 	return !ret || move_fails(m, "%s: %s", m->images, strerror(errno));
 }
 
+struct other {
+	const char *name;
+	bool is;
+};
+
+static void is_other(struct journal *j, void *arg)
+{
+	struct other *o = arg;
+
+	o->is |= !state_is_last(j->state) &&
+		 !strcmp(journal_text(j, "name"), o->name);
+}
+
+/* One that has lost its process, and all that this has started, has no lock for a moment. */
 bool move_begin(struct move *m, enum move_role role, json_t *record)
 {
+	struct other other = { .name = m->name };
+
+	journal_each(is_other, &other);
+	if (other.is) {
+		json_decref(record);
+		return move_fails(m, "a move of %s is not over here", m->name);
+	}
 	if (!journal_new(&m->journal, role, record))
 		return move_fails(m, "the journal of this move: %s",
 				  strerror(errno));

@@ -140,12 +140,26 @@ static enum move_state grant(struct source *s)
 	return next;
 }
 
+/* What its process has started that died may have it still. */
+static void lock_if_free(struct move *m)
+{
+	char why[sizeof(m->reason)];
+
+	memcpy(why, m->reason, sizeof(why));
+	if (!m->lock)
+		move_lock(m);
+	memcpy(m->reason, why, sizeof(why));
+}
+
 static void decide(struct source *s, enum move_state next)
 {
 	char told[sizeof(s->m.reason)] = "";
 	struct move *m = &s->m;
 
+	if (next == MOVE_GRANTED)
+		hurry(false); /* that may last */
 	while (next == MOVE_GRANTED) {
+		lock_if_free(m);
 		next = move_ask(m);
 		if (next == MOVE_GRANTED && strcmp(told, m->reason) != 0) {
 			memcpy(told, m->reason, sizeof(told));
