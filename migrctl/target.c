@@ -198,7 +198,10 @@ static bool obey(struct target *t, const json_t *asked)
 	if (!strcmp(what, "restore") && m->journal.state == MOVE_COPYING)
 		return restore(t);
 	if (!strcmp(what, "grant") && is_ready)
-		return move_set(m, MOVE_GRANTED);
+		/* what was restored may be gone by now: it has not run here then */
+		return doors_broken(&m->doors)
+			       ? move_fails_by_doors(m, "CRIU has ended here")
+			       : move_set(m, MOVE_GRANTED);
 	if (!strcmp(what, "drop"))
 		return move_fails(m, "%s has given it up", m->other);
 	return move_fails(m, "%s asks for '%.32s' in the state %s", m->other,
