@@ -203,7 +203,7 @@ static json_t *result(struct source *s)
 			      "id", journal_text(&m->journal, "id"), "from",
 			      peer_self(), "to", m->other, "runs_on",
 			      left ? m->other : peer_self(), "stopped",
-			      s->timing.n > 0);
+			      s->timing.n > 0 || s->was_stopped);
 
 	if (!left)
 		json_object_set_new(o, "error", json_string(m->reason));
@@ -275,7 +275,10 @@ void source_finish(struct source *s)
 
 void source_recover(struct move *m)
 {
-	struct source s = { .m = *m };
+	struct source s = {
+		.m = *m,
+		.was_stopped = m->journal.state >= MOVE_STOPPING,
+	};
 
 	timing_begin(&s.timing);
 	talk_never_ends();
