@@ -183,25 +183,44 @@ static void do_recover(struct caller *c, const json_t *asked)
 static void do_outcome(struct caller *c, const json_t *asked)
 {
 	enum move_answer answer = ANSWER_UNKNOWN;
+	json_t *o = json_pack("{sbss}", "ok", 1, "boot", journal_boot());
 	struct journal j;
 
 	if (journal_open(&j, talk_text(asked, "id"))) {
 		answer = state_answer(j.role, j.state);
+		json_object_set(o, "reason",
+				json_object_get(j.record, "reason"));
+		json_object_set(o, "warning",
+				json_object_get(j.record, "warning"));
 		journal_close(&j);
 	}
-	talk_say(&c->talk,
-		 json_pack("{sbssss}", "ok", 1, "answer", answer_name(answer),
-			   "boot", journal_boot()));
+	json_object_set_new(o, "answer", json_string(answer_name(answer)));
+	talk_say(&c->talk, o);
+}
+
+/*
+ * Its source is back, then: nothing was granted. Who waits for its word, and may not reach it, or
+ * have noticed that the connection is lost, need not any longer.
+ */
+static void give_up(const struct journal *j)
+{
+	pid_t pid = journal_holder(j);
+
+	if (j->state < MOVE_GRANTED && pid > 0)
+		kill(pid, SIGTERM);
 }
 
 static void do_forget(struct caller *c, const json_t *asked)
 {
 	struct journal j;
+	bool is_its;
 
 	if (journal_open(&j, talk_text(asked, "id"))) {
-		if (!state_is_last(j.state) || j.role != MOVE_TARGET ||
-		    journal_holder(&j) ||
-		    strcmp(journal_text(&j, "peer"), c->from) != 0) {
+		is_its = j.role == MOVE_TARGET &&
+			 !strcmp(journal_text(&j, "peer"), c->from);
+		if (!is_its || !state_is_last(j.state) || journal_holder(&j)) {
+			if (is_its)
+				give_up(&j);
 			talk_refuse(&c->talk,
 				    "that move is not over, or not yours");
 			journal_close(&j);
