@@ -118,7 +118,12 @@ enum move_state move_ask(struct move *m)
 	enum move_answer answer;
 	bool answers = false;
 
-	answer = is_fenced(m) ? ANSWER_FENCED : ask_once(m, &answers);
+	if (is_fenced(m)) {
+		answer = ANSWER_FENCED;
+		move_fails(m, "%s was said to be fenced", m->other);
+	} else {
+		answer = ask_once(m, &answers);
+	}
 	next = state_after(m->journal.role, state, answer);
 	if (next == state)
 		doubt(m, answers);
