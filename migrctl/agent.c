@@ -157,8 +157,9 @@ static json_t *word(const char *text)
 {
 	char *end;
 	long n = strtol(text, &end, 10);
+	json_t *o = *end || !*text ? json_string(text) : json_integer(n);
 
-	return *end || !*text ? json_string(text) : json_integer(n);
+	return o ? o : json_string(""); /* it is not even text */
 }
 
 static json_t *migration(const struct options *o, const char *name,

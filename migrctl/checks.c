@@ -111,9 +111,9 @@ static bool each_process(pid_t init, bool (*f)(pid_t pid, void *arg), void *arg)
 	char path[PATH_MAX + 64], *const roots[] = { path, NULL };
 	bool goes_on = true, some = false;
 	FTSENT *e;
-	FTS *t = cgroup_of(init, path, sizeof(path)) ?
-			 fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL) :
-			 NULL;
+	FTS *t = cgroup_of(init, path, sizeof(path))
+			 ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL)
+			 : NULL;
 
 	while (t && goes_on && (e = fts_read(t))) {
 		if (e->fts_info != FTS_F ||
@@ -171,12 +171,12 @@ bool checks_processes(struct move *m, const json_t *about)
 	*m->reason = 0;
 	if (each_process(l.init, is_its, &l))
 		return true;
-	return *m->reason ?
-		       false :
-		       move_fails(
-			       m,
-			       "the processes of %s are not to be found: it has no cgroup of version 2",
-			       m->name);
+	return *m->reason
+		       ? false
+		       : move_fails(
+				 m,
+				 "the processes of %s are not to be found: it has no cgroup of version 2",
+				 m->name);
 }
 
 /* ---- what it needs --------------------------------------------------------- */

@@ -93,8 +93,8 @@ static bool is_fenced(const struct move *m)
 
 bool doubt_is(const struct journal *j)
 {
-	return j->state == (j->role == MOVE_SOURCE ? MOVE_GRANTED
-						   : MOVE_READY) &&
+	return j->state ==
+		       (j->role == MOVE_SOURCE ? MOVE_GRANTED : MOVE_READY) &&
 	       json_is_true(json_object_get(j->record, "doubt"));
 }
 

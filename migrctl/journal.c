@@ -238,7 +238,18 @@ void journal_remove(struct journal *j)
 	journal_close(j);
 }
 
-/* What has no state is what is left of one that was being made, or removed. */
+static bool has(const struct journal *j, const char *file)
+{
+	char path[JOURNAL_PATH + 32];
+
+	path_of(j, file, path);
+	return !access(path, F_OK);
+}
+
+/*
+ * What has no state is what is left of one that was being made, or removed. One that only cannot
+ * be read now is somebody's.
+ */
 void journal_sweep(void)
 {
 	DIR *d = opendir(journal_moves);
@@ -248,12 +259,10 @@ void journal_sweep(void)
 	while (d && (de = readdir(d))) {
 		if (!journal_is_id(de->d_name))
 			continue;
-		if (journal_open(&j, de->d_name)) {
-			journal_close(&j);
-			continue;
-		}
+		j = (struct journal){ .lock = -1 };
 		folder_of(&j, de->d_name);
-		journal_remove(&j);
+		if (!has(&j, "record") || !has(&j, "state"))
+			journal_remove(&j);
 	}
 	if (d)
 		closedir(d);

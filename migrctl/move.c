@@ -231,7 +231,7 @@ static bool wait_for_lock(struct move *m)
 	if (!m->journal.record)
 		return true; /* the runtime has it for a moment */
 	for (int i = 0; !m->lock && !move_lock(m); i++) {
-		if (i == CLEAN_MS / AGAIN_MS)
+		if (i == WORK_MS / AGAIN_MS)
 			return false;
 		talk_wait(-1, 0, AGAIN_MS);
 	}

@@ -136,7 +136,8 @@ static enum move_state grant(struct source *s)
 	}
 	json_decref(o);
 	if (next == MOVE_GRANTED)
-		talk_free(&m->peer); /* it may not have heard that, and asks then */
+		talk_free(
+			&m->peer); /* it may not have heard that, and asks then */
 	return next;
 }
 

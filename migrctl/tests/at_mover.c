@@ -141,14 +141,26 @@ void mover_begins(void)
 	start();
 }
 
-void mover_ends(void)
+static void stop(void)
 {
-	char command[64];
 	int status;
 
 	kill(daemon_pid, SIGTERM);
 	MUST(waitpid(daemon_pid, &status, 0) == daemon_pid);
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%d", status);
+}
+
+void mover_again(void)
+{
+	stop();
+	start();
+}
+
+void mover_ends(void)
+{
+	char command[64];
+
+	stop();
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	CHECK(!system(command));
 }

@@ -20,6 +20,7 @@ extern char dir[], moves[64]; /* all that there is, and the journal in it */
 extern struct talk t;	      /* who was asked last, if that is not over */
 
 void mover_begins(void);
+void mover_again(void); /* another one, which finds what there is */
 void mover_ends(void);
 
 /* below dir */

@@ -136,8 +136,9 @@ static void test_outcome(void)
 static bool has_reason(const char *text)
 {
 	json_t *o = asked(NULL, "{\"do\": \"status\"}\n");
-	const char *why = talk_text(
-		json_array_get(json_object_get(o, "moves"), 0), "reason");
+	const char *why =
+		talk_text(json_array_get(json_object_get(o, "moves"), 0),
+			  "reason");
 	bool has = strstr(why, text);
 
 	json_decref(o);
@@ -209,6 +210,24 @@ static void test_full(void)
 	CHECK(unmade() == 1, "%d", unmade());
 }
 
+/* What is none is removed, and what only cannot be read is not. */
+static void test_sweep(void)
+{
+	char path[128];
+
+	make_folder();
+	put_file("moves/" ID "/record", "{", 0600);
+	mover_again();
+	CHECK(!is_there(""));
+	make_folder();
+	put_file("moves/" ID "/record", "{", 0600);
+	state_is("held");
+	mover_again();
+	CHECK(is_there("record") && is_there("state"));
+	snprintf(path, sizeof(path), "rm -r %s/" ID, moves);
+	CHECK(!system(path));
+}
+
 int main(void)
 {
 	mover_begins();
@@ -217,6 +236,7 @@ int main(void)
 	test_outcome();
 	test_recover();
 	test_full();
+	test_sweep();
 	mover_ends();
 	return check_result();
 }
