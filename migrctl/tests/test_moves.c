@@ -71,11 +71,22 @@ static pid_t holder(void)
 	return pid;
 }
 
+/* 0: it has not ended, and is ended here */
 static int ended_by(pid_t pid)
 {
+	pid_t ended = 0;
 	int status;
 
-	MUST(waitpid(pid, &status, 0) == pid);
+	for (int i = 0; i < 1000 && !ended; i++) {
+		ended = waitpid(pid, &status, WNOHANG);
+		if (!ended)
+			usleep(10000);
+	}
+	if (!ended) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		return 0;
+	}
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
