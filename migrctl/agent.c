@@ -60,10 +60,21 @@ json_t *agent_ask(struct talk *t, const struct options *o, json_t *asked)
 
 /* ---- a move ----------------------------------------------------------------- */
 
+/* What runs on where it was may not be whole either. */
+static void add_warning(struct outcome *r, const char *warning)
+{
+	size_t n = strlen(r->why);
+
+	snprintf(r->why + n, sizeof(r->why) - n,
+		 "; and not all is as it was: %s", warning);
+	note_clean(r->why);
+}
+
 static void over(const struct options *o, const json_t *said, struct outcome *r)
 {
 	bool ok = json_is_true(json_object_get(said, "ok"));
 	const char *why = talk_text(said, ok ? "warning" : "error");
+	const char *warning = talk_text(said, "warning");
 
 	if (o->json)
 		print_json(said);
@@ -75,6 +86,8 @@ static void over(const struct options *o, const json_t *said, struct outcome *r)
 	snprintf(r->why, sizeof(r->why), "%s",
 		 ok || *why ? why : "nobody says why");
 	note_clean(r->why);
+	if (!ok && *warning)
+		add_warning(r, warning);
 	if (ok)
 		r->code = *why ? NOT_WHOLE : DONE;
 	else
@@ -144,8 +157,9 @@ static json_t *word(const char *text)
 {
 	char *end;
 	long n = strtol(text, &end, 10);
+	json_t *o = *end || !*text ? json_string(text) : json_integer(n);
 
-	return *end || !*text ? json_string(text) : json_integer(n);
+	return o ? o : json_string(""); /* it is not even text */
 }
 
 static json_t *migration(const struct options *o, const char *name,

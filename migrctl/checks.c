@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@
 
 #ifndef SYS /* a test has its own */
 #define SYS "/sys"
+#endif
+#ifndef MEMINFO
+#define MEMINFO "/proc/meminfo"
 #endif
 #define MODULE SYS "/module/rdma_rxe"
 
@@ -79,8 +83,48 @@ static bool cgroup_of(pid_t pid, char *path, size_t bytes)
 
 	snprintf(proc, sizeof(proc), "/proc/%d/cgroup", pid);
 	value_of(proc, "0::", line, sizeof(line));
-	snprintf(path, bytes, SYS "/fs/cgroup%s/cgroup.procs", line);
+	snprintf(path, bytes, SYS "/fs/cgroup%s", line);
 	return *line == '/';
+}
+
+/* in one group; who is gone meanwhile has nobody any more */
+static bool each_in(const char *file, bool (*f)(pid_t pid, void *arg),
+		    void *arg)
+{
+	FILE *procs = fopen(file, "re");
+	bool goes_on = true;
+	int pid;
+
+	while (procs && goes_on && fscanf(procs, "%d", &pid) == 1)
+		goes_on = f(pid, arg);
+	if (procs)
+		fclose(procs);
+	return goes_on;
+}
+
+/*
+ * For all that are in its cgroup, or in one below it, which its programs may make, until that is
+ * false. False if there are none, too.
+ */
+static bool each_process(pid_t init, bool (*f)(pid_t pid, void *arg), void *arg)
+{
+	char path[PATH_MAX + 64], *const roots[] = { path, NULL };
+	bool goes_on = true, some = false;
+	FTSENT *e;
+	FTS *t = cgroup_of(init, path, sizeof(path))
+			 ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL)
+			 : NULL;
+
+	while (t && goes_on && (e = fts_read(t))) {
+		if (e->fts_info != FTS_F ||
+		    strcmp(e->fts_name, "cgroup.procs") != 0)
+			continue;
+		some = true;
+		goes_on = each_in(e->fts_path, f, arg);
+	}
+	if (t)
+		fts_close(t);
+	return goes_on && some;
 }
 
 /* CRIU dumps the tree below the container's first process, and nothing else. */
@@ -94,47 +138,45 @@ static bool is_below(pid_t pid, pid_t init)
 	return false;
 }
 
-static bool all_are_below(struct move *m, pid_t init, FILE *procs)
+struct look {
+	struct move *m;
+	pid_t init;
+};
+
+static bool is_its(pid_t pid, void *arg)
 {
+	const struct look *l = arg;
 	char comm[64], path[64];
-	int pid;
 
-	while (fscanf(procs, "%d", &pid) == 1) {
-		/* who ends meanwhile is nobody's */
-		if (is_below(pid, init) || !of_process(pid, "Pid:"))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-		line_of(path, comm, sizeof(comm));
-		return move_fails(
-			m,
-			"process %d (%s) is in %s, but no child of its first process, as one of `runc exec`: CRIU would lose it; end it first",
-			pid, comm, m->name);
-	}
-	return true;
+	/* who ends meanwhile is nobody's */
+	if (is_below(pid, l->init) || !of_process(pid, "Pid:"))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	line_of(path, comm, sizeof(comm));
+	return move_fails(
+		l->m,
+		"process %d (%s) is in %s, but no child of its first process, as one of `runc exec`: CRIU would lose it; end it first",
+		pid, comm, l->m->name);
 }
 
-static bool processes_are_its(struct move *m, pid_t init)
+static pid_t init_of(const json_t *about)
 {
-	char path[PATH_MAX + 64];
-	FILE *f =
-		cgroup_of(init, path, sizeof(path)) ? fopen(path, "re") : NULL;
-	bool all;
-
-	if (!f)
-		return move_fails(
-			m,
-			"the processes of %s are not to be found: it has no cgroup of version 2",
-			m->name);
-	all = all_are_below(m, init, f);
-	fclose(f);
-	return all;
+	return (pid_t)json_integer_value(json_object_get(about, "pid"));
 }
 
-bool checks_here(struct move *m, const json_t *about)
+bool checks_processes(struct move *m, const json_t *about)
 {
-	pid_t init = (pid_t)json_integer_value(json_object_get(about, "pid"));
+	struct look l = { m, init_of(about) };
 
-	return processes_are_its(m, init);
+	*m->reason = 0;
+	if (each_process(l.init, is_its, &l))
+		return true;
+	return *m->reason
+		       ? false
+		       : move_fails(
+				 m,
+				 "the processes of %s are not to be found: it has no cgroup of version 2",
+				 m->name);
 }
 
 /* ---- what it needs --------------------------------------------------------- */
@@ -167,36 +209,57 @@ static void devices_of(pid_t pid, json_t *all)
 		closedir(d);
 }
 
-static void count(pid_t init, json_t *devices, json_int_t *bytes)
-{
-	char path[PATH_MAX + 64];
-	FILE *f =
-		cgroup_of(init, path, sizeof(path)) ? fopen(path, "re") : NULL;
-	int pid;
+struct needs {
+	json_t *devices;
+	json_int_t bytes;
+};
 
-	while (f && fscanf(f, "%d", &pid) == 1) {
-		devices_of(pid, devices);
-		*bytes += of_process(pid, "VmRSS:") * 1024L;
-	}
-	if (f)
-		fclose(f);
+static bool count(pid_t pid, void *arg)
+{
+	struct needs *n = arg;
+
+	devices_of(pid, n->devices);
+	n->bytes += of_process(pid, "VmRSS:") * 1024L;
+	return true;
 }
 
 json_t *checks_needs(const json_t *about)
 {
-	pid_t init = (pid_t)json_integer_value(json_object_get(about, "pid"));
-	json_t *devices = json_object();
+	struct needs n = { .devices = json_object() };
 	char flags[8192], module[64];
 	struct utsname u;
-	json_int_t bytes = 0;
 
 	uname(&u);
 	value_of("/proc/cpuinfo", "flags", flags, sizeof(flags));
 	line_of(MODULE "/srcversion", module, sizeof(module));
-	count(init, devices, &bytes);
+	each_process(init_of(about), count, &n);
 	return json_pack("{sssssssssosI}", "kernel", u.release, "machine",
 			 u.machine, "cpu", flags, "module", module, "devices",
-			 devices, "bytes", bytes);
+			 n.devices, "bytes", n.bytes);
+}
+
+/* All that it has is dumped into a file system that may have half of the memory that there is. */
+static bool has_room_here(struct move *m, const json_t *about)
+{
+	struct needs n = { .devices = json_object() };
+	json_int_t room = number_of(MEMINFO, "MemAvailable:") * 1024LL,
+		   half = number_of(MEMINFO, "MemTotal:") * 512LL;
+
+	each_process(init_of(about), count, &n);
+	json_decref(n.devices);
+	if (room > half)
+		room = half;
+	return n.bytes <= room ||
+	       move_fails(
+		       m,
+		       "%s needs its %lld MiB of memory here once more for a moment, and there are %lld: make room",
+		       m->name, (long long)n.bytes >> 20,
+		       (long long)room >> 20);
+}
+
+bool checks_here(struct move *m, const json_t *about)
+{
+	return checks_processes(m, about) && has_room_here(m, about);
 }
 
 /* ---- is it there? ---------------------------------------------------------- */
@@ -288,7 +351,7 @@ static bool same_module(struct move *m, const json_t *needs)
 static bool has_room(struct move *m, const json_t *needs)
 {
 	json_int_t bytes = json_integer_value(json_object_get(needs, "bytes"));
-	long long there = number_of("/proc/meminfo", "MemAvailable:") * 1024LL;
+	long long there = number_of(MEMINFO, "MemAvailable:") * 1024LL;
 
 	return (bytes >= 0 && bytes <= there / 2) ||
 	       move_fails(

@@ -10,6 +10,12 @@
 /* at the source: @about is what the runtime says of the container */
 bool checks_here(struct move *m, const json_t *about);
 
+/*
+ * Are all its processes such as CRIU dumps? A part of checks_here(), which is done again when they
+ * stand still: somebody may have come meanwhile.
+ */
+bool checks_processes(struct move *m, const json_t *about);
+
 /* what the container needs at the target: "kernel", "machine", "cpu", "module", "devices", "bytes" */
 json_t *checks_needs(const json_t *about);
 

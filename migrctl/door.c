@@ -13,7 +13,8 @@
  * Any other, or its end, makes both give up. "errors" gets what there is to complain about.
  * With MIGR_CTR_HOLD a container that is unplugged is "frozen", and a dump that is complete is
  * "held" before anything is killed (gate.h), and goes on by the word "leave"; or the container
- * does, where it is.
+ * does, where it is. One that was granted to the other end is not plugged in again, however CRIU
+ * has ended: the same addresses may live there.
  * MIGR_CTR_LINK is the container's veth. In CRIU's own environment MIGR_CTR_REQUEST is what
  * it will be asked for, by which a test in CRIU's place knows it.
  *
@@ -119,12 +120,25 @@ static bool unplug(struct door *d)
 	return d->is_unplugged;
 }
 
-/* It runs on, and who would plug it in again may have been killed. */
+/* The other end has it, or may: whoever takes it back plugs it in. */
+static bool is_away(const struct door *d)
+{
+	return d->is_held && gate_is_granted(d->folder);
+}
+
+/*
+ * It runs on, and who would plug it in again may have been killed; unless it is granted just now,
+ * by somebody who has not heard yet that CRIU has ended.
+ */
 static void plug_again(const struct door *d)
 {
+	if (is_away(d))
+		return;
 	errno = ENODEV; /* if it was plugged into nothing */
 	if (!d->master || !link_plug(d->veth, d->master))
 		complain(d, d->veth, "cannot be plugged in again");
+	else if (is_away(d) && !link_plug(d->veth, 0))
+		complain(d, d->veth, "cannot be unplugged");
 }
 
 static bool is_dump(const struct door *d)

@@ -32,7 +32,7 @@ static double number(const json_t *o, const char *key)
 static void text(FILE *f, const char *s, size_t most)
 {
 	for (size_t i = 0; s && s[i] && i < most; i++)
-		if (strchr("<>&\"'", s[i]) || (unsigned char)s[i] < ' ')
+		if (strchr("<>&\"'", s[i]) || s[i] < ' ' || s[i] > '~')
 			fputc('?', f);
 		else
 			fputc(s[i], f);
@@ -156,6 +156,7 @@ bool flame_draw(const char *file, const json_t *said)
 		.f = fopen(file, "we"),
 		.px_per_ms = WIDE / end,
 	};
+	bool bad;
 
 	if (!p.f)
 		return false;
@@ -172,5 +173,6 @@ bool flame_draw(const char *file, const json_t *said)
 	phases(&p, said);
 	steps(&p, said);
 	fputs("</svg>\n", p.f);
-	return !fclose(p.f);
+	bad = ferror(p.f);
+	return !fclose(p.f) && !bad;
 }

@@ -21,7 +21,7 @@ static int open_in(const char *folder, const char *name, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-static bool is_granted(const char *folder)
+bool gate_is_granted(const char *folder)
 {
 	static const char granted[] = "granted\n";
 	char word[sizeof(granted)];
@@ -89,7 +89,7 @@ static bool is_decided(const char *folder, int go, const char *word,
 		if (n < 0)
 			continue;
 		/* After who decides has ended: nothing is decided any more by it. */
-		if (!is_granted(folder))
+		if (!gate_is_granted(folder))
 			return false;
 		if (granted)
 			return true;

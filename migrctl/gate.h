@@ -25,4 +25,7 @@
 bool gate_wait(const char *folder, const char *says, const char *word,
 	       bool granted, int other);
 
+/* Was the container granted to the target, as the file "state" says? */
+bool gate_is_granted(const char *folder);
+
 #endif

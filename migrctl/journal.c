@@ -66,11 +66,6 @@ static bool lock(struct journal *j)
 	return false;
 }
 
-bool journal_take(struct journal *j)
-{
-	return lock(j);
-}
-
 pid_t journal_holder(const struct journal *j)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -182,25 +177,36 @@ static bool read_state(struct journal *j)
 	return state_of(word, &j->state);
 }
 
-bool journal_open(struct journal *j, const char *id)
+static bool read_all(struct journal *j)
 {
 	char path[JOURNAL_PATH + 32];
 	json_error_t error;
 
+	json_decref(j->record);
+	path_of(j, "record", path);
+	j->record = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!j->record || !read_state(j))
+		return false;
+	j->role = !strcmp(journal_text(j, "role"), "source") ? MOVE_SOURCE
+							     : MOVE_TARGET;
+	return true;
+}
+
+bool journal_open(struct journal *j, const char *id)
+{
 	*j = (struct journal){ .lock = -1 };
 	if (!journal_is_id(id))
 		return false;
 	folder_of(j, id);
-	path_of(j, "record", path);
-	j->record = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	if (j->record && read_state(j)) {
-		j->role = !strcmp(journal_text(j, "role"), "source")
-				  ? MOVE_SOURCE
-				  : MOVE_TARGET;
+	if (read_all(j))
 		return true;
-	}
 	journal_close(j);
 	return false;
+}
+
+bool journal_take(struct journal *j)
+{
+	return lock(j) && read_all(j);
 }
 
 void journal_close(struct journal *j)
@@ -232,7 +238,18 @@ void journal_remove(struct journal *j)
 	journal_close(j);
 }
 
-/* What has no state is what is left of one that was being made, or removed. */
+static bool has(const struct journal *j, const char *file)
+{
+	char path[JOURNAL_PATH + 32];
+
+	path_of(j, file, path);
+	return !access(path, F_OK);
+}
+
+/*
+ * What has no state is what is left of one that was being made, or removed. One that only cannot
+ * be read now is somebody's.
+ */
 void journal_sweep(void)
 {
 	DIR *d = opendir(journal_moves);
@@ -242,12 +259,10 @@ void journal_sweep(void)
 	while (d && (de = readdir(d))) {
 		if (!journal_is_id(de->d_name))
 			continue;
-		if (journal_open(&j, de->d_name)) {
-			journal_close(&j);
-			continue;
-		}
+		j = (struct journal){ .lock = -1 };
 		folder_of(&j, de->d_name);
-		journal_remove(&j);
+		if (!has(&j, "record") || !has(&j, "state"))
+			journal_remove(&j);
 	}
 	if (d)
 		closedir(d);

@@ -49,7 +49,9 @@ bool journal_new(struct journal *j, enum move_role role, json_t *record);
 /* one that there is; false if there is none, or it cannot be read */
 bool journal_open(struct journal *j, const char *id);
 
-/* Make it this process'. False if it is another one's. */
+/*
+ * Make it this process', as it is by then. False if it is another one's, or there is none any more.
+ */
 bool journal_take(struct journal *j);
 
 /* whose it is; 0: nobody's */

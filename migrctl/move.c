@@ -17,7 +17,6 @@
 
 #include "hurry.h"
 #include "note.h"
-#include "peer.h"
 #include "run.h"
 
 #define RUNTIME "migr-ctr"
@@ -44,8 +43,11 @@ bool move_fails_by_doors(struct move *m, const char *what)
 
 void move_warns(struct move *m)
 {
+	size_t n = strlen(m->warning);
+
 	note("%s: %s", m->name, m->reason);
-	memcpy(m->warning, m->reason, sizeof(m->warning));
+	snprintf(m->warning + n, sizeof(m->warning) - n, "%s%s", n ? "; " : "",
+		 m->reason);
 }
 
 /* as migr-ctr has them: parts of paths, and of names of interfaces */
@@ -96,8 +98,29 @@ static bool mount_images(struct move *m)
 	return !ret || move_fails(m, "%s: %s", m->images, strerror(errno));
 }
 
+struct other {
+	const char *name;
+	bool is;
+};
+
+static void is_other(struct journal *j, void *arg)
+{
+	struct other *o = arg;
+
+	o->is |= !state_is_last(j->state) &&
+		 !strcmp(journal_text(j, "name"), o->name);
+}
+
+/* One that has lost its process, and all that this has started, has no lock for a moment. */
 bool move_begin(struct move *m, enum move_role role, json_t *record)
 {
+	struct other other = { .name = m->name };
+
+	journal_each(is_other, &other);
+	if (other.is) {
+		json_decref(record);
+		return move_fails(m, "a move of %s is not over here", m->name);
+	}
 	if (!journal_new(&m->journal, role, record))
 		return move_fails(m, "the journal of this move: %s",
 				  strerror(errno));
@@ -111,10 +134,12 @@ bool move_has_address(const json_t *spec)
 
 bool move_go_on(struct move *m)
 {
+	if (!journal_take(&m->journal))
+		return false;
 	m->name = journal_text(&m->journal, "name");
 	m->other = journal_text(&m->journal, "peer");
 	snprintf(m->images, sizeof(m->images), "%s/images", m->journal.folder);
-	return journal_take(&m->journal);
+	return true;
 }
 
 void move_drop_images(struct move *m)
@@ -175,6 +200,22 @@ bool move_set(struct move *m, enum move_state state)
 	return true;
 }
 
+void move_is_over(struct move *m, enum move_state state)
+{
+	json_t *record = m->journal.record;
+	char why[sizeof(m->reason)];
+
+	memcpy(why, m->reason, sizeof(why));
+	if (*m->warning)
+		json_object_set_new(record, "warning", json_string(m->warning));
+	while (!journal_write(&m->journal) || !move_set(m, state)) {
+		note("%s is %s: the journal: %s", m->name, state_name(state),
+		     strerror(errno));
+		talk_wait(-1, 0, AGAIN_MS);
+		memcpy(m->reason, why, sizeof(why));
+	}
+}
+
 /* Who only asks has no folder, and others may ask at the same time. */
 static void errors_of(const struct move *m, char *path, size_t bytes)
 {
@@ -190,7 +231,7 @@ static bool wait_for_lock(struct move *m)
 	if (!m->journal.record)
 		return true; /* the runtime has it for a moment */
 	for (int i = 0; !m->lock && !move_lock(m); i++) {
-		if (i == CLEAN_MS / AGAIN_MS)
+		if (i == WORK_MS / AGAIN_MS)
 			return false;
 		talk_wait(-1, 0, AGAIN_MS);
 	}
@@ -306,66 +347,4 @@ bool move_give_files(struct move *m, const json_t *files)
 bool move_take_files(struct move *m, const json_t *files)
 {
 	return tar(m, files, "-xf", move_take);
-}
-
-static enum move_answer answer_in(struct move *m, const json_t *said)
-{
-	const char *boot = json_string_value(json_object_get(said, "boot"));
-	enum move_answer answer = ANSWER_WAIT;
-
-	answer_of(json_string_value(json_object_get(said, "answer")), &answer);
-	if (answer == ANSWER_UNKNOWN && boot &&
-	    strcmp(boot, journal_text(&m->journal, "peer_boot")) != 0)
-		answer = ANSWER_DIED;
-	return answer;
-}
-
-static enum move_answer ask_once(struct move *m)
-{
-	enum move_answer answer = ANSWER_WAIT;
-	json_t *said = NULL;
-	struct talk t;
-
-	if (peer_dial(&t, m->other, NULL) &&
-	    talk_say(&t, json_pack("{ssss}", "do", "outcome", "id",
-				   journal_text(&m->journal, "id"))))
-		said = talk_answered(&t, DIAL_MS);
-	if (said)
-		answer = answer_in(m, said);
-	else
-		move_fails(m, "%s does not say what has become of %s: %s",
-			   m->other, m->name, t.reason);
-	json_decref(said);
-	talk_free(&t);
-	return answer;
-}
-
-static bool is_fenced(const struct move *m)
-{
-	char path[JOURNAL_PATH + 32];
-
-	snprintf(path, sizeof(path), "%s/fenced", m->journal.folder);
-	return !unlink(path);
-}
-
-enum move_state move_ask(struct move *m)
-{
-	enum move_state state = m->journal.state, next;
-	enum move_answer answer;
-
-	answer = is_fenced(m) ? ANSWER_FENCED : ask_once(m);
-	next = state_after(m->journal.role, state, answer);
-	if (answer == ANSWER_DIED)
-		move_fails(
-			m,
-			"%s was started anew: if nothing of %s runs there or elsewhere, say so by migrctl recover %s --fenced %s",
-			m->other, m->name, m->name, m->other);
-	if (next != state ||
-	    !strcmp(m->reason, journal_text(&m->journal, "reason")))
-		return next;
-	note("%s: %s: %s", m->name, state_name(state), m->reason);
-	json_object_set_new(m->journal.record, "reason",
-			    json_string(m->reason));
-	journal_write(&m->journal);
-	return next;
 }

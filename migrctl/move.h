@@ -76,6 +76,14 @@ void move_leave_doors(struct move *m, const char *word);
 bool move_set(struct move *m, enum move_state state);
 
 /**
+ * move_is_over - the same for the last one, with the warning; it is tried until that is known
+ *
+ * All that belongs to it is done; and if it were not written down would be done once more, to
+ * whatever has that name by then.
+ */
+void move_is_over(struct move *m, enum move_state state);
+
+/**
  * move_drive - the runtime does something: migr-ctr driver NAME VERB
  * @arg: or NULL
  * @input: what it gets; given back; or NULL
@@ -105,6 +113,9 @@ bool move_take_files(struct move *m, const json_t *files);
  * as before if nothing, and then the record has the reason
  */
 enum move_state move_ask(struct move *m);
+
+/* Does it wait for an other end that does not answer, or does not know? */
+bool doubt_is(const struct journal *j);
 
 /* both ends; the move is that of an object that asks for it */
 void source_run(struct talk *asker, const json_t *asked);

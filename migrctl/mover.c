@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "history.h"
 #include "hurry.h"
 #include "listen.h"
 #include "move.h"
+#include "moves.h"
 #include "note.h"
 #include "peer.h"
 #include "run.h"
@@ -30,13 +30,6 @@ enum {
 	LOOK_MS =
 		1000, /* so often moves are looked for whose process has died */
 	MOST_TOLD = 1000,
-};
-
-/* who asks, and what for */
-struct caller {
-	struct talk talk;
-	const char *from;
-	bool is_host; /* or root here; else somebody who moves containers */
 };
 
 /* ---- questions -------------------------------------------------------------- */
@@ -85,130 +78,6 @@ static void do_log(struct caller *c, const json_t *asked)
 	history_tell(&c->talk, n > 0 && n < MOST_TOLD ? (int)n : MOST_TOLD);
 }
 
-/* ---- of a move that there is ------------------------------------------------ */
-
-struct wanted {
-	const char *name;
-	char id[JOURNAL_ID + 1];
-};
-
-static void find_name(struct journal *j, void *arg)
-{
-	struct wanted *w = arg;
-
-	if (!strcmp(journal_text(j, "name"), w->name) &&
-	    !state_is_last(j->state))
-		snprintf(w->id, sizeof(w->id), "%s", journal_text(j, "id"));
-}
-
-/* one that is not over, of that container */
-static bool find(struct caller *c, const json_t *asked, struct journal *j)
-{
-	struct wanted w = { .name = talk_text(asked, "name") };
-
-	journal_each(find_name, &w);
-	if (journal_open(j, w.id))
-		return true;
-	talk_refuse(&c->talk, "no move of %.32s is under way here", w.name);
-	return false;
-}
-
-/*
- * Until it is decided: it is over, and not granted to the other end, if it was the source's to
- * decide, and still is.
- */
-static bool is_aborted(const char *id)
-{
-	const struct timespec pause = { .tv_nsec = 10000000 };
-	enum move_state last = MOVE_PREPARING;
-	struct journal j;
-
-	while (journal_open(&j, id)) {
-		last = j.state;
-		journal_close(&j);
-		if (last >= MOVE_GRANTED)
-			break;
-		nanosleep(&pause, NULL);
-	}
-	return last < MOVE_GRANTED || last == MOVE_BACK || last == MOVE_DROPPED;
-}
-
-static void do_abort(struct caller *c, const json_t *asked)
-{
-	char id[JOURNAL_ID + 1];
-	struct journal j;
-	pid_t pid;
-
-	if (!find(c, asked, &j))
-		return;
-	snprintf(id, sizeof(id), "%s", journal_text(&j, "id"));
-	pid = journal_holder(&j);
-	/* who has the lock cannot have ended, and be somebody else, in this moment only */
-	if (j.state == MOVE_GRANTED || pid <= 0 || kill(pid, SIGTERM))
-		talk_refuse(&c->talk, "%s cannot be aborted in the state %s",
-			    journal_text(&j, "name"), state_name(j.state));
-	else if (is_aborted(id))
-		talk_say(&c->talk, json_pack("{sb}", "ok", 1));
-	else
-		talk_refuse(&c->talk, "it was too late: %s is the other end's",
-			    talk_text(asked, "name"));
-	journal_close(&j);
-}
-
-/* Somebody vouches for it that the other end's host is fenced: nothing runs there. */
-static void do_recover(struct caller *c, const json_t *asked)
-{
-	char path[JOURNAL_PATH + 32];
-	struct journal j;
-	FILE *f;
-
-	if (!find(c, asked, &j))
-		return;
-	snprintf(path, sizeof(path), "%s/fenced", j.folder);
-	if (strcmp(journal_text(&j, "peer"), talk_text(asked, "fenced")) != 0) {
-		talk_refuse(&c->talk, "the other end of this move is %s",
-			    journal_text(&j, "peer"));
-	} else {
-		f = fopen(path, "we");
-		if (f)
-			fclose(f);
-		talk_say(&c->talk, json_pack("{sb}", "ok", f != NULL));
-	}
-	journal_close(&j);
-}
-
-static void do_outcome(struct caller *c, const json_t *asked)
-{
-	enum move_answer answer = ANSWER_UNKNOWN;
-	struct journal j;
-
-	if (journal_open(&j, talk_text(asked, "id"))) {
-		answer = state_answer(j.role, j.state);
-		journal_close(&j);
-	}
-	talk_say(&c->talk,
-		 json_pack("{sbssss}", "ok", 1, "answer", answer_name(answer),
-			   "boot", journal_boot()));
-}
-
-static void do_forget(struct caller *c, const json_t *asked)
-{
-	struct journal j;
-
-	if (journal_open(&j, talk_text(asked, "id"))) {
-		if (!state_is_last(j.state) || j.role != MOVE_TARGET ||
-		    journal_holder(&j) ||
-		    strcmp(journal_text(&j, "peer"), c->from) != 0) {
-			talk_refuse(&c->talk,
-				    "that move is not over, or not yours");
-			journal_close(&j);
-			return;
-		}
-		journal_remove(&j);
-	}
-	talk_say(&c->talk, json_pack("{sb}", "ok", 1));
-}
-
 /* ---- moves ------------------------------------------------------------------ */
 
 static void do_migrate(struct caller *c, const json_t *asked)
@@ -236,11 +105,16 @@ static const struct word {
 	void (*f)(struct caller *c, const json_t *asked);
 	bool of_hosts; /* and of nobody else */
 } words[] = {
-	{ "list", do_list, false },	  { "status", do_status, false },
-	{ "log", do_log, false },	  { "abort", do_abort, false },
-	{ "recover", do_recover, false }, { "migrate", do_migrate, false },
-	{ "check", do_check, false },	  { "outcome", do_outcome, true },
-	{ "forget", do_forget, true },	  { "reserve", do_reserve, true },
+	{ "list", do_list, false },
+	{ "status", do_status, false },
+	{ "log", do_log, false },
+	{ "abort", moves_abort, false },
+	{ "recover", moves_recover, false },
+	{ "migrate", do_migrate, false },
+	{ "check", do_check, false },
+	{ "outcome", moves_outcome, true },
+	{ "forget", moves_forget, true },
+	{ "reserve", do_reserve, true },
 	{ "would", do_would, true },
 };
 
@@ -384,6 +258,7 @@ static void run(void)
 	for (;;) {
 		/* of a daemon before this one there may be some, too, that are no children */
 		journal_each(look_at, NULL);
+		hurry_mend();
 		if (poll(p, 2, LOOK_MS) < 0)
 			continue;
 		while (read(signalled, &info, sizeof(info)) == sizeof(info)) {
@@ -440,7 +315,6 @@ int main(int argc, char **argv)
 	listener = listen_at_path(at, 0600);
 	if (listener < 0 || !hold_signals())
 		return 1;
-	hurry_init();
 	note("listens at %s", at);
 	run();
 	note("ends");

@@ -72,6 +72,10 @@ bool run_start(struct run *r, char *const argv[], char *const env[],
 	int log = open(errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	int in = -1, out = -1, err;
 
+	/*
+	 * Not close-on-exec: whatever that program starts has it, too, and the pipe ends with the
+	 * last of them, also if the one that waits for the others is killed.
+	 */
 	if (how & RUN_TO)
 		out = dup(r->out);
 	*r = (struct run){ .in = -1, .out = -1 };

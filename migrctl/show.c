@@ -64,20 +64,28 @@ void show_status(const json_t *said)
 		       *text(o, "reason") ? ": " : "", text(o, "reason"));
 }
 
+/* as this host's clock has it; a log can have been written by whatever there is */
+static void show_time(time_t at)
+{
+	struct tm *t = localtime(&at);
+	char when[64];
+
+	if (t && strftime(when, sizeof(when), "%F %T", t))
+		printf("%s", when);
+	else
+		printf("?");
+}
+
 void show_log(const json_t *said)
 {
 	const json_t *o;
-	char when[32];
-	time_t at;
 	size_t i;
 
 	json_array_foreach (json_object_get(said, "moves"), i, o) {
-		at = (time_t)number(o, "time");
-		strftime(when, sizeof(when), "%F %T", localtime(&at));
-		printf("%s %s %s to %s: runs on %s%s%s\n", when,
-		       text(o, "name"), text(o, "from"), text(o, "to"),
-		       text(o, "runs_on"), *text(o, "error") ? ": " : "",
-		       text(o, "error"));
+		show_time((time_t)number(o, "time"));
+		printf(" %s %s to %s: runs on %s%s%s\n", text(o, "name"),
+		       text(o, "from"), text(o, "to"), text(o, "runs_on"),
+		       *text(o, "error") ? ": " : "", text(o, "error"));
 	}
 }
 
@@ -90,6 +98,8 @@ void show_phase(const json_t *said)
 		       (double)number(said, "bytes") / (1 << 20),
 		       real(said, "rate") / (1 << 20),
 		       real(said, "estimate_ms"));
+	if (*text(said, "error"))
+		printf(": %s", text(said, "error"));
 	putchar('\n');
 	fflush(stdout);
 }

@@ -159,7 +159,7 @@ static bool stop(struct source *s)
 	s->timing.stop = steps_now();
 	hurry(true);
 	doors_tell(&m->doors, "dump");
-	if (!comes_to(s, "frozen"))
+	if (!comes_to(s, "frozen") || !checks_processes(m, s->about))
 		return false;
 	began = steps_now();
 	if (!give_files(s))

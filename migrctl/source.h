@@ -16,6 +16,7 @@ struct source {
 	struct timing timing;
 	json_t *about; /* what the runtime has said */
 	struct rounds rounds;
+	bool was_stopped; /* by a process that has died */
 };
 
 /* what is being done, for who has asked; @more, which is given back, says more, or is NULL */

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "history.h"
+#include "hurry.h"
 #include "note.h"
 #include "peer.h"
 
 enum {
 	FORGET_TIMES = 60,
+	DROP_MS = 30000, /* in which the other end has dropped what it has */
 };
 
 void source_tell(struct source *s, const char *phase, json_t *more)
@@ -42,6 +44,19 @@ static bool freeze(struct source *s, bool frozen)
 	return done || move_fails(&s->m, "%s: %s", path, strerror(errno));
 }
 
+/* It may still answer what it was asked before. False: it is heard, or will not be. */
+static bool hear_dropped(struct move *m)
+{
+	bool dropped = false;
+	json_t *o;
+
+	while (!dropped && (o = talk_hear(&m->peer, DROP_MS))) {
+		dropped = !strcmp(talk_text(o, "state"), "dropped");
+		json_decref(o);
+	}
+	return false;
+}
+
 /*
  * What is over is written down when all is done: who goes on from there does it again.
  */
@@ -49,25 +64,29 @@ void source_back(struct source *s)
 {
 	char why[sizeof(s->m.reason)];
 	struct move *m = &s->m;
+	bool drops;
 
 	talk_never_ends();
 	memcpy(why, m->reason, sizeof(why));
-	/* The other end drops what it has, an address, too, before this one has it again. */
-	if (m->peer.fd >= 0 &&
-	    talk_say(&m->peer, json_pack("{ss}", "do", "drop")))
-		json_decref(talk_hear(&m->peer, CLEAN_MS));
+	drops = m->peer.fd >= 0 &&
+		talk_say(&m->peer, json_pack("{ss}", "do", "drop"));
+	/* An address is dropped there before it is here again; nothing else has to wait. */
+	if (drops && *journal_text(&m->journal, "rdma"))
+		drops = hear_dropped(m);
 	/* before that it is CRIU that has it frozen */
 	if (m->journal.state >= MOVE_HELD && !freeze(s, false))
-		note("%s: %s", m->name, m->reason);
+		move_warns(m);
 	memcpy(m->reason, why, sizeof(why));
 	move_leave_doors(m, "stop");
 	memcpy(why, m->reason, sizeof(why));
 	if (!move_drive(m, "back", journal_text(&m->journal, "rdma"), NULL,
 			NULL))
 		move_warns(m);
+	if (drops)
+		hear_dropped(m);
 	memcpy(m->reason, why, sizeof(why));
 	move_drop_images(m);
-	move_set(m, MOVE_BACK);
+	move_is_over(m, MOVE_BACK);
 }
 
 /* Its log is with the images. Whoever goes on with a move that lost its process knows no times. */
@@ -93,7 +112,7 @@ static void leave(struct source *s)
 	move_drop_images(m);
 	timing_mark(&s->timing, "finish");
 	*m->reason = 0;
-	move_set(m, MOVE_LEFT);
+	move_is_over(m, MOVE_LEFT);
 }
 
 /* what the target says of itself; if it says nothing, or is not there, that is not known */
@@ -116,7 +135,21 @@ static enum move_state grant(struct source *s)
 		next = MOVE_BACK;
 	}
 	json_decref(o);
+	if (next == MOVE_GRANTED)
+		talk_free(
+			&m->peer); /* it may not have heard that, and asks then */
 	return next;
+}
+
+/* What its process has started that died may have it still. */
+static void lock_if_free(struct move *m)
+{
+	char why[sizeof(m->reason)];
+
+	memcpy(why, m->reason, sizeof(why));
+	if (!m->lock)
+		move_lock(m);
+	memcpy(m->reason, why, sizeof(why));
 }
 
 static void decide(struct source *s, enum move_state next)
@@ -124,7 +157,10 @@ static void decide(struct source *s, enum move_state next)
 	char told[sizeof(s->m.reason)] = "";
 	struct move *m = &s->m;
 
+	if (next == MOVE_GRANTED)
+		hurry(false); /* that may last */
 	while (next == MOVE_GRANTED) {
+		lock_if_free(m);
 		next = move_ask(m);
 		if (next == MOVE_GRANTED && strcmp(told, m->reason) != 0) {
 			memcpy(told, m->reason, sizeof(told));
@@ -168,7 +204,7 @@ static json_t *result(struct source *s)
 			      "id", journal_text(&m->journal, "id"), "from",
 			      peer_self(), "to", m->other, "runs_on",
 			      left ? m->other : peer_self(), "stopped",
-			      s->timing.n > 0);
+			      s->timing.n > 0 || s->was_stopped);
 
 	if (!left)
 		json_object_set_new(o, "error", json_string(m->reason));
@@ -240,7 +276,10 @@ void source_finish(struct source *s)
 
 void source_recover(struct move *m)
 {
-	struct source s = { .m = *m };
+	struct source s = {
+		.m = *m,
+		.was_stopped = m->journal.state >= MOVE_STOPPING,
+	};
 
 	timing_begin(&s.timing);
 	talk_never_ends();

@@ -114,7 +114,7 @@ static void drop(struct move *m)
 	}
 	memcpy(m->reason, why, sizeof(why));
 	move_drop_images(m);
-	move_set(m, MOVE_DROPPED);
+	move_is_over(m, MOVE_DROPPED);
 }
 
 /* Does it run, or has it, as runc says, or the runtime? It has to be known. */
@@ -164,7 +164,7 @@ static void go(struct target *t)
 	attach(t);
 	move_drop_images(m);
 	*m->reason = 0;
-	move_set(m, MOVE_RUNNING);
+	move_is_over(m, MOVE_RUNNING);
 }
 
 /* until the source has decided; it may be dropped before by who is asked to */
@@ -172,6 +172,7 @@ static void ask(struct move *m)
 {
 	enum move_state next;
 
+	hurry(false); /* that may last */
 	while ((next = move_ask(m)) == MOVE_READY) {
 		talk_wait(-1, 0, AGAIN_MS);
 		if (talk_is_ended())
@@ -197,7 +198,10 @@ static bool obey(struct target *t, const json_t *asked)
 	if (!strcmp(what, "restore") && m->journal.state == MOVE_COPYING)
 		return restore(t);
 	if (!strcmp(what, "grant") && is_ready)
-		return move_set(m, MOVE_GRANTED);
+		/* what was restored may be gone by now: it has not run here then */
+		return doors_broken(&m->doors)
+			       ? move_fails_by_doors(m, "CRIU has ended here")
+			       : move_set(m, MOVE_GRANTED);
 	if (!strcmp(what, "drop"))
 		return move_fails(m, "%s has given it up", m->other);
 	return move_fails(m, "%s asks for '%.32s' in the state %s", m->other,

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "listen.h"
@@ -12,8 +14,9 @@
 
 #define HELLO "{\"ok\": true, \"migr-mover\": 1, \"host\": \"n1\"}\n"
 
-char agent_asked[4096];
+char agent_asked[4096], agent_heard[65536];
 
+static char dir[] = "/tmp/agent.XXXXXX", at[64];
 static int listener;
 static const struct rule *rules;
 static bool dead;
@@ -109,19 +112,46 @@ static void *serves(void *arg)
 	return NULL;
 }
 
-void agent_start(const char *path)
+void agent_start(void)
 {
 	pthread_t thread;
 
-	listener = listen_at_path(path, 0600);
+	MUST(mkdtemp(dir));
+	snprintf(at, sizeof(at), "%s/sock", dir);
+	listener = listen_at_path(at, 0600);
 	MUST(listener >= 0 && !fcntl(listener, F_SETFL, 0));
 	MUST(!pthread_create(&thread, NULL, serves, NULL));
 	pthread_detach(thread);
 }
 
-void agent_obeys(const struct rule *r)
+void agent_end(void)
 {
+	unlink(at);
+	CHECK(!rmdir(dir));
+}
+
+int runs(const struct rule *r, const char *words)
+{
+	char command[4096];
+	size_t n;
+	FILE *f;
+	int status;
+
 	rules = r;
 	dead = false;
 	*agent_asked = 0;
+	snprintf(command, sizeof(command), "exec %s -s %s %s 2>&1", MIGRCTL, at,
+		 words);
+	f = popen(command, "re");
+	MUST(f);
+	n = fread(agent_heard, 1, sizeof(agent_heard) - 1, f);
+	agent_heard[n] = 0;
+	status = pclose(f);
+	printf("# %s\n%s(%s)\n", words, agent_heard, agent_asked);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool says(const char *text)
+{
+	return strstr(agent_heard, text);
 }

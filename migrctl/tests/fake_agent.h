@@ -27,10 +27,18 @@ struct rule {
 /* "check c1 n2; migrate c1 n2; ...": what it was asked for since agent_obeys() */
 extern char agent_asked[4096];
 
-/* It listens there. */
-void agent_start(const char *path);
+void agent_start(void);
+void agent_end(void);
 
-/* from now on; the last one has no word */
-void agent_obeys(const struct rule *rules);
+/* what migrctl has said, stdout and stderr */
+extern char agent_heard[65536];
+
+/* migrctl with these words, of an agent with these rules, of which the last one has no word: its
+ * exit code
+ */
+int runs(const struct rule *rules, const char *words);
+
+/* Has migrctl said that? */
+bool says(const char *text);
 
 #endif

@@ -37,6 +37,16 @@ static void make(const char *path, const char *text)
 	free(cmd);
 }
 
+/* kB */
+static void memory_is(long available, long total)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "MemTotal: %ld kB\nMemAvailable: %ld kB",
+		 total, available);
+	make(MEMINFO, text);
+}
+
 static json_t *about(pid_t pid)
 {
 	return json_pack("{si}", "pid", pid);
@@ -127,8 +137,8 @@ static bool here(pid_t pid)
 	return is;
 }
 
-/* its cgroup, as /proc says, has these processes */
-static bool has_cgroup(const char *pids)
+/* its cgroup, as /proc says, or one below it, has these processes */
+static bool has_cgroup(const char *below, const char *pids)
 {
 	char line[4096] = "", path[8192];
 	FILE *f = fopen("/proc/self/cgroup", "re");
@@ -141,7 +151,8 @@ static bool has_cgroup(const char *pids)
 	line[strcspn(line, "\n")] = 0;
 	if (strncmp(line, "0::", 3) != 0)
 		return false;
-	snprintf(path, sizeof(path), SYS "/fs/cgroup%s/cgroup.procs", line + 3);
+	snprintf(path, sizeof(path), SYS "/fs/cgroup%s%s/cgroup.procs",
+		 line + 3, below);
 	make(path, pids);
 	return true;
 }
@@ -156,7 +167,7 @@ static void test_processes(void)
 	CHECK(!here(0) && strstr(m.reason, "no cgroup of version 2"), "%s",
 	      m.reason);
 	snprintf(pids, sizeof(pids), "%d", getpid());
-	if (!has_cgroup(pids))
+	if (!has_cgroup("", pids))
 		return; /* as on a host without any: that was it */
 	CHECK(here(getpid()), "%s", m.reason);
 	child = fork();
@@ -164,19 +175,45 @@ static void test_processes(void)
 	if (!child)
 		_exit(!pause());
 	snprintf(pids, sizeof(pids), "%d\n%d", getpid(), child);
-	MUST(has_cgroup(pids));
+	MUST(has_cgroup("", pids));
 	CHECK(here(getpid()), "%s", m.reason);
 	/* as seen from the child, who is above it is a stranger */
+	CHECK(!here(child) && strstr(m.reason, "runc exec"), "%s", m.reason);
+	/* it has made a group of its own, and somebody was put into that */
+	snprintf(pids, sizeof(pids), "%d", child);
+	MUST(has_cgroup("", pids) && has_cgroup("/a/b", pids));
+	CHECK(here(child), "%s", m.reason);
+	snprintf(pids, sizeof(pids), "%d", getpid());
+	MUST(has_cgroup("/a/b", pids));
 	CHECK(!here(child) && strstr(m.reason, "runc exec"), "%s", m.reason);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	CHECK(here(getpid()), "%s", m.reason); /* who has ended is nobody's */
 }
 
+/* Images are in memory, here as there. */
+static void test_room(void)
+{
+	char pids[64];
+
+	snprintf(pids, sizeof(pids), "%d", getpid());
+	if (!has_cgroup("", pids) || !has_cgroup("/a/b", pids))
+		return;
+	memory_is(100000000, 200000000);
+	CHECK(here(getpid()), "%s", m.reason);
+	memory_is(100, 200000000);
+	CHECK(!here(getpid()) && strstr(m.reason, "needs its"), "%s", m.reason);
+	memory_is(100000000, 100); /* of which images have half */
+	CHECK(!here(getpid()) && strstr(m.reason, "needs its"), "%s", m.reason);
+	memory_is(100000000, 200000000);
+}
+
 int main(void)
 {
 	MUST(!system("rm -rf '" SYS "'"));
+	memory_is(100000000, 200000000);
 	test_processes();
+	test_room();
 	test_there();
 	test_module();
 	return check_result();

@@ -3,42 +3,10 @@
  * What migrctl drain does with what an agent says: the agent is a thread here, and no host
  */
 #include <ctype.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "fake_agent.h"
 #include "talk.h"
-
-static char dir[] = "/tmp/drain.XXXXXX", at[64];
-static char said[65536]; /* by migrctl, stdout and stderr */
-
-/* ---- migrctl ------------------------------------------------------------------ */
-
-/* its exit code, and what it has said */
-static int runs(const struct rule *r, const char *words)
-{
-	char command[4096];
-	size_t n;
-	FILE *f;
-	int status;
-
-	agent_obeys(r);
-	snprintf(command, sizeof(command), "exec %s -s %s %s 2>&1", MIGRCTL, at,
-		 words);
-	f = popen(command, "re");
-	MUST(f);
-	n = fread(said, 1, sizeof(said) - 1, f);
-	said[n] = 0;
-	status = pclose(f);
-	printf("# %s\n%s(%s)\n", words, said, agent_asked);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static bool says(const char *text)
-{
-	return strstr(said, text);
-}
 
 #define CHECK_ASKED(text) CHECK(!strcmp(agent_asked, text), "%s", agent_asked)
 
@@ -244,7 +212,7 @@ static void test_interrupt(void)
 
 static bool is_clean(void)
 {
-	for (const char *c = said; *c; c++)
+	for (const char *c = agent_heard; *c; c++)
 		if (*c != '\n' && !isprint((unsigned char)*c))
 			return false;
 	return true;
@@ -297,7 +265,7 @@ static json_t *last_object(void)
 	json_t *last = NULL;
 	char *save = NULL;
 
-	for (char *line = strtok_r(said, "\n", &save); line;
+	for (char *line = strtok_r(agent_heard, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
 		json_decref(last);
 		last = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
@@ -384,9 +352,7 @@ static void test_words(void)
 
 int main(void)
 {
-	MUST(mkdtemp(dir));
-	snprintf(at, sizeof(at), "%s/sock", dir);
-	agent_start(at);
+	agent_start();
 	test_nothing();
 	test_one_is_refused();
 	test_one_host_refuses();
@@ -398,7 +364,6 @@ int main(void)
 	test_hostile();
 	test_json();
 	test_words();
-	unlink(at);
-	CHECK(!rmdir(dir));
+	agent_end();
 	return check_result();
 }

@@ -161,16 +161,18 @@ static void test_hostile(void)
 		"[{\"step\":\"<svg>&\\\"\\u0007\",\"at_ms\":1,\"ms\":900}]",
 		"[{\"step\":\"CRIU ends\",\"at_ms\":1e308,\"ms\":1e308}]",
 	};
-	char svg[4096];
+	char svg[4096], ascii[128] = "\n";
 	struct timing t;
 	double stopped;
 	json_t *o;
 	FILE *f;
 	size_t n;
 
+	for (char c = ' '; c <= '~'; c++)
+		ascii[c - ' ' + 1] = c;
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
-		o = json_pack("{ssssssso}", "name", "c<", "from", "n1", "to",
-			      "n3", "steps",
+		o = json_pack("{ssssssso}", "name", "c<\303\244", "from", "n1",
+			      "to", "n3", "steps",
 			      joined(&t,
 				     json_loads(said[i], JSON_DECODE_ANY, NULL),
 				     &stopped));
@@ -182,6 +184,8 @@ static void test_hostile(void)
 		svg[n] = 0;
 		CHECK(strstr(svg, "</svg>\n") && !strstr(svg, "<svg>&"));
 		CHECK(!strstr(svg, "c<") && !strstr(svg, "inf"));
+		/* what is cut to its length is text still */
+		CHECK(strspn(svg, ascii) == n);
 	}
 	CHECK(!flame_draw("/nowhere/at/all", NULL));
 }

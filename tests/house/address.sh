@@ -19,7 +19,7 @@ tool() # NAME, with its script as stdin
 }
 here() # FILE: what it says of a node is of this one
 {
-	sed "s,/sys/class/infiniband,$tmp/ib,; s,/run/lock,$tmp,; s,/run/netns,$tmp/netns,
+	sed "s,/sys/class/infiniband,$tmp/ib,; s,/run/lock,$tmp,; s,/run/migr-gid,$tmp/migr-gid,; s,/run/netns,$tmp/netns,
 		s,/var/lib/migr-ctr,$tmp/ctr,; s,/run/node/,$tmp/,
 		s,/dev/infiniband,$tmp/dev,g
 		s,^\(secret_[a-z]*\)=.*,\1=()," "$1"
@@ -305,6 +305,34 @@ refused "10.10.0.143 is in use" migr-ctr restore one 10.20.0.143
 migr-ctr delete one >/dev/null
 is_at 2 10.10.0.143
 migr-ctr delete two
+only
+
+say "one that has left, and may come back, has its index still"
+create 10.10.0.143 one
+driver() { migr-ctr driver one "$@"; } # VERB...
+driver leave
+only
+refused "GID 2 of rxe0 is in use" create 10.10.0.144@2 two
+create 10.10.0.144 two
+is_at 3 10.10.0.144
+driver back 10.10.0.143@2
+is_at 2 10.10.0.143
+say "but not when it runs elsewhere"
+driver leave
+driver gone n9
+migr-ctr delete two
+create 10.10.0.144@2 two
+is_at 2 10.10.0.144
+migr-ctr delete two
+say "who cannot come back to it does the rest"
+create 10.10.0.143 one
+driver leave
+rm -r "$tmp/migr-gid.left"
+create 10.10.0.144@2 two
+refused "GID 2 of rxe0 is in use" driver back 10.10.0.143@2
+[ -e "$tmp/ctr/one/arrived" ] || fail "nobody was told that it is back"
+migr-ctr delete two
+migr-ctr delete one >/dev/null
 only
 
 say "a place that is kept for another one"

@@ -121,19 +121,27 @@ runc_restores()
 drive_leave()
 {
 	leaves 2>"$dir/amiss" || true
-	rdma_drop
+	[ ! -s "$dir/rdma" ] || {
+		migr-gid leave "$(<"$dir/rdma")"
+		mv "$dir/rdma" "$dir/left"
+	}
 }
 drive_arrive() # with the place that is kept for it
 {
 	[ ! -s "$dir/rdma" ] || migr-gid take "$(<"$dir/rdma")" >/dev/null
 }
+# What cannot be done does not keep the rest from it.
 drive_back() # [ADDRESS@INDEX]
 {
+	local rc=0
+
 	rm -f "$dir/amiss"
-	! runs || plug
-	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || rdma take "$1"
-	! runs || [ -e "$dir/arrived" ] || arrives back
-	! runs || rounds_end
+	! runs || plug || rc=1
+	[ -z "${1-}" ] || [ -s "$dir/rdma" ] || (rdma take "$1") || rc=1
+	[ ! -s "$dir/rdma" ] || rm -f "$dir/left"
+	! runs || [ -e "$dir/arrived" ] || (arrives back) || rc=1
+	! runs || rounds_end || rc=1
+	return $rc
 }
 
 # Those that were given up before there was a dump: it runs on without that. Its processes may
