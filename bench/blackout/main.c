@@ -4,7 +4,8 @@
  * blackout_load [-q QPS] [-w] [-d DEVICE] [-x GID_INDEX] [-l PORT] -O FILE HOST
  *
  * The server has so many MiB of memory, registered and in huge pages, and does nothing. With
- * -n it opens no device: the floor. Its partner writes to it by RDMA, 8 bytes each 5 ms, by
+ * -n it has destroyed all objects again, and closed the device: the floor, which has the same
+ * memory and libraries. Its partner writes to it by RDMA, 8 bytes each 5 ms, by
  * one queue pair after the other, and by all that are idle when nothing has come to an end for
  * 100 ms; with -w all of that memory, over and over, as fast as it goes. It writes to the file
  * what it has counted, as JSON, when it begins and by each SIGUSR2: the largest gap between
@@ -125,6 +126,17 @@ static void make_qps(unsigned int n)
 		MUST(qp[i] = ibv_create_qp(pd, &a));
 }
 
+static void destroy_all(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		MUST(!ibv_destroy_qp(qp[i]));
+	MUST(!ibv_dereg_mr(mr));
+	MUST(!ibv_destroy_cq(cq));
+	MUST(!ibv_destroy_comp_channel(channel));
+	MUST(!ibv_dealloc_pd(pd));
+	MUST(!ibv_close_device(ctx));
+}
+
 static void connect_qps(unsigned int n)
 {
 	union ibv_gid peer;
@@ -162,11 +174,13 @@ static int serve(void)
 	fd = conn_listen(o.port);
 	if (fd < 0 || conn_recv(fd, &n, 1, 0) || n > MOST_QPS)
 		return 1;
-	if (!o.bare) {
-		open_device();
-		make_qps((unsigned int)n);
+	open_device();
+	make_qps((unsigned int)n);
+	describe((unsigned int)n);
+	if (o.bare) {
+		destroy_all((unsigned int)n);
+		mine[W_QPS] = 0;
 	}
-	describe(o.bare ? 0 : (unsigned int)n);
 	if (conn_send(fd, mine, W_QPN + n))
 		return 1;
 	if (!o.bare) {
