@@ -73,7 +73,7 @@ bool run_start(struct run *r, char *const argv[], char *const env[],
 	int in = -1, out = -1, err;
 
 	if (how & RUN_TO)
-		out = dup(r->out);
+		out = fcntl(r->out, F_DUPFD_CLOEXEC, 0);
 	*r = (struct run){ .in = -1, .out = -1 };
 	if (log >= 0 && join(how & RUN_IN, true, &r->in, &in) &&
 	    (how & RUN_TO ? out >= 0

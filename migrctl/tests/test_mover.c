@@ -229,6 +229,7 @@ int main(void)
 	snprintf(at, sizeof(at), "%s/sock", dir);
 	snprintf(moves, sizeof(moves), "%s/moves", dir);
 	put_file("migr-ctr", runtime, 0755);
+	put_file("migr-podman", runtime, 0755);
 	start();
 	test_words();
 	test_who();
