@@ -50,12 +50,13 @@ must_move()
 }
 
 # Its link and its addresses, as they are; here its peer is plugged into a bridge.
-netns='' link='' mac='' veth='' bridge='' ips=''
-look_at_network()
+veth='' bridge='' ips=''
+look_at_network() # PID
 {
 	local index
 
-	netns=$(its '.NetworkSettings.SandboxKey | split("/")[-1]')
+	netns=$(ip netns identify "$1")
+	[ -n "$netns" ] || die "$name has no network that has a name"
 	read -r link mac index ips < <(ip -n "$netns" -j addr show type veth | jq -er '
 		if length == 1 then .[0] else empty end |
 		[.ifname, .address, .link_index, ([.addr_info[] |
@@ -78,7 +79,7 @@ drive_describe()
 
 	must_move
 	need_hook
-	look_at_network
+	look_at_network "$(its .State.Pid)"
 	network=$(its '.NetworkSettings.Networks | keys[0]')
 	network_of "$network" >/dev/null ||
 		die "$name: its network $network is this host's own, not one of \"mode\": \"unmanaged\""
@@ -133,7 +134,7 @@ mine()
 		return
 	}
 	look || die "$name does not run here"
-	look_at_network
+	look_at_network "$(its .State.Pid)"
 	runc_id=$(its .Id)
 	remember about "$about" runc_id "$runc_id" netns "$netns" link "$link" mac "$mac" \
 		veth "$veth" bridge "$bridge" ip "$ips" bundle "$(its .StaticDir)"
@@ -258,7 +259,8 @@ hold()
 }
 let_go() { nft delete table bridge "$(table)" 2>/dev/null || true; }
 
-# Podman gives the runtime four minutes, so it is started only when all is here.
+# Podman gives the runtime four minutes, so it is started only when all is here. Nor does it ever
+# have what comes to run later: CRIU is told to give up, if it has not been told to go on.
 drive_restore() # IMAGES
 {
 	local any go word='' rc=0
@@ -284,6 +286,7 @@ restores() # IMAGES
 		mount --bind "$1/image" "$bundle/checkpoint" &&
 		mount --make-private "$bundle/checkpoint" && hold || return
 	pod container restore --keep --tcp-established --import "$1/image/podman.tar" || {
+		echo stop 1<>"$MIGR_CTR_DOOR/go"
 		grep -h Error "$bundle/restore.log" 2>/dev/null | tail -n 20 >&2
 		return 1
 	}
@@ -295,20 +298,25 @@ clear_away()
 {
 	umount -l "$bundle/checkpoint" 2>/dev/null || true
 	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
-	let_go
 }
 
+# It runs, and is to be reached before anything else.
 drive_attach()
 {
-	local bundle
+	local bundle pid amiss=''
 
 	recall runc_id bundle
 	[ -n "$bundle" ] || return 0 # that was done
+	let_go
+	# it may have come to its end meanwhile
+	if pid=$(first_pid); then
+		look_at_network "$pid"
+		arrives arrive || amiss=1
+		look && is '.State.Running' || die "$name runs here, but podman does not know it"
+	fi
 	clear_away
-	look && is '.State.Running' || die "$name runs, and podman does not know it"
-	look_at_network
-	arrives arrive
 	forget
+	[ -z "$amiss" ] || exit 1
 }
 
 drive_unmake()
