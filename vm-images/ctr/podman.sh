@@ -43,6 +43,8 @@ must_move()
 	is '.HostConfig.UsernsMode == ""' || die "$name has a user namespace"
 	is '.HostConfig.RestartPolicy.Name | . == "" or . == "no"' ||
 		die "$name is started again when it ends (--restart)"
+	is '.HostConfig.Cgroups | . == "default" or . == "no-conmon"' ||
+		die "$name has no cgroup of its own (--cgroups)"
 	is '.HostConfig.PortBindings == {}' || die "$name has published ports"
 	is 'all(.Mounts[]; .Type != "volume")' || die "$name has a volume"
 	is '.HostConfig.NetworkMode == "bridge" and (.NetworkSettings.Networks | length == 1)' ||
@@ -158,7 +160,8 @@ drive_checkpoint()
 drive_leave()
 {
 	recall runc_id netns link mac veth images
-	: >"$dir/arrived"
+	: >"$dir/arrived" # by whomever
+	: >"$dir/left"
 	leaves 2>"$dir/amiss" || true
 	printf '[engine.runtimes]\nrunc = ["%s"]\n' "$parts/dumps-nothing" >"$dir/containers.conf"
 	CONTAINERS_CONF_OVERRIDE=$dir/containers.conf pod container checkpoint --leave-running \
@@ -179,7 +182,7 @@ drive_back()
 	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
 	if runs; then
 		ip link set dev "$veth" master "$bridge"
-		[ ! -e "$dir/images" ] || [ -e "$dir/arrived" ] || arrives back
+		[ ! -e "$dir/left" ] || arrives back
 		rounds_end
 	fi
 	forget
@@ -210,6 +213,7 @@ drive_vacant()
 	command -v podman >/dev/null || die "there is no podman here"
 	need_hook
 	! pod container exists "$name" || die "$name exists here, and is another one: podman rm $name"
+	[ ! -e "/var/lib/migr-ctr/$name/run" ] || die "$name exists here, as one of migr-ctr"
 }
 
 drive_make() # with a spec as stdin
