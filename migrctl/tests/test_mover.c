@@ -181,8 +181,12 @@ static void test_names(void)
 		      "{\"do\": \"check\", \"name\": \"c1\", \"to\": \"n3\"}\n",
 		      "rdma: it is broken"));
 	CHECK(refused(host,
-		      "{\"do\": \"reserve\", \"id\": \"x\", \"name\": \"C\"}\n",
+		      "{\"do\": \"reserve\", \"id\": \"x\", \"name\": \".C\"}\n",
 		      "no name of a container"));
+	CHECK(refused(
+		host,
+		"{\"do\": \"reserve\", \"id\": \"x\", \"name\": \"C\", \"runtime\": \"lxc\"}\n",
+		"C is of 'lxc', which is no runtime here"));
 	CHECK(refused(person, "{\"do\": \"abort\", \"name\": \"c1\"}\n",
 		      "no move of c1 is under way"));
 	CHECK(refused(
