@@ -18,9 +18,7 @@
 #include "hurry.h"
 #include "note.h"
 #include "run.h"
-
-#define RUNTIME "migr-ctr"
-#define CONTAINERS "/var/lib/migr-ctr"
+#include "runtime.h"
 
 bool move_fails(struct move *m, const char *fmt, ...)
 {
@@ -50,23 +48,25 @@ void move_warns(struct move *m)
 		 m->reason);
 }
 
-/* as migr-ctr has them: parts of paths, and of names of interfaces */
+/* as podman has them, at most; they are parts of paths, and of commands */
 bool move_is_name(const char *name)
 {
-	size_t n = name ? strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")
+	size_t n = name ? strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "0123456789_.-")
 			: 0;
 
-	return n && n <= 13 && !name[n] && name[0] >= 'a' && name[0] <= 'z';
+	return n && n <= NAME_MOST && !name[n] && !strchr("_.-", name[0]);
 }
 
 /* not close-on-exec: what is started here works on it, too, and may outlive this process */
 bool move_lock(struct move *m)
 {
-	char path[64], number[16];
+	char path[128], number[16];
 	int fd;
 
-	mkdir(CONTAINERS, 0700);
-	snprintf(path, sizeof(path), CONTAINERS "/.%s.lock", m->name);
+	mkdir(MOVE_CONTAINERS, 0700);
+	snprintf(path, sizeof(path), MOVE_CONTAINERS "/.%s.lock", m->name);
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return move_fails(m, "%s: %s", path, strerror(errno));
@@ -121,6 +121,7 @@ bool move_begin(struct move *m, enum move_role role, json_t *record)
 		json_decref(record);
 		return move_fails(m, "a move of %s is not over here", m->name);
 	}
+	json_object_set_new(record, "runtime", json_string(m->runtime));
 	if (!journal_new(&m->journal, role, record))
 		return move_fails(m, "the journal of this move: %s",
 				  strerror(errno));
@@ -138,8 +139,9 @@ bool move_go_on(struct move *m)
 		return false;
 	m->name = journal_text(&m->journal, "name");
 	m->other = journal_text(&m->journal, "peer");
+	m->runtime = runtime_named(journal_text(&m->journal, "runtime"));
 	snprintf(m->images, sizeof(m->images), "%s/images", m->journal.folder);
-	return true;
+	return m->runtime;
 }
 
 void move_drop_images(struct move *m)
@@ -241,8 +243,8 @@ static bool wait_for_lock(struct move *m)
 bool move_drive(struct move *m, const char *verb, const char *arg,
 		json_t *input, json_t **output)
 {
-	char *const argv[] = { RUNTIME,	     "driver",	  (char *)m->name,
-			       (char *)verb, (char *)arg, NULL };
+	char *const argv[] = { (char *)m->runtime, "driver",	(char *)m->name,
+			       (char *)verb,	   (char *)arg, NULL };
 	char errors[JOURNAL_PATH + 32];
 	bool done;
 
@@ -261,12 +263,16 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 
 bool move_open_doors(struct move *m, const char *verb, const char *arg)
 {
-	char *const argv[] = { RUNTIME,	     "driver",	(char *)m->name,
-			       (char *)verb, m->images, (char *)arg,
+	char *const argv[] = { (char *)m->runtime,
+			       "driver",
+			       (char *)m->name,
+			       (char *)verb,
+			       m->images,
+			       (char *)arg,
 			       NULL };
 
 	return doors_open(&m->doors, m->journal.folder, argv) ||
-	       move_fails(m, "%s: %s", RUNTIME, strerror(errno));
+	       move_fails(m, "%s: %s", m->runtime, strerror(errno));
 }
 
 /* what has become of a program at one end of a stream, and of the stream */
@@ -335,7 +341,7 @@ static bool tar(struct move *m, const json_t *files, char *how,
 			argv[n++] = (char *)json_string_value(name);
 	if (!*argv[2] || n == 6 || n != 6 + json_array_size(names))
 		return move_fails(m, "%s does not say what files %s has",
-				  RUNTIME, m->name);
+				  m->runtime, m->name);
 	return stream(m, argv);
 }
 

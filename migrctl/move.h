@@ -10,6 +10,7 @@
 #include "talk.h"
 
 enum {
+	NAME_MOST = 63,	   /* characters of a container's */
 	FILES_MOST = 32,   /* that a runtime may name */
 	READY_MS = 120000, /* in which an end has made ready for a move */
 	WORK_MS = 600000,  /* in which CRIU has done its work */
@@ -17,9 +18,13 @@ enum {
 	AGAIN_MS = 1000,   /* after which the other end is asked once more */
 };
 
+/* where migr-ctr has its own, and the locks of all are */
+#define MOVE_CONTAINERS "/var/lib/migr-ctr"
+
 struct move {
-	const char *name;  /* of the container */
-	const char *other; /* the host at the other end */
+	const char *name;    /* of the container */
+	const char *runtime; /* whose it is */
+	const char *other;   /* the host at the other end */
 	struct journal journal;
 	struct talk peer; /* the connection to it */
 	struct doors doors;
@@ -50,7 +55,7 @@ bool move_is_name(const char *name);
  */
 bool move_lock(struct move *m);
 
-/* The lock, the journal and the folder for images. @record as journal_new() */
+/* The lock, the journal and the folder for images. @record as journal_new(), without the runtime */
 bool move_begin(struct move *m, enum move_role role, json_t *record);
 
 /* Does an address for RDMA move with what this spec is of? */
@@ -84,7 +89,7 @@ bool move_set(struct move *m, enum move_state state);
 void move_is_over(struct move *m, enum move_state state);
 
 /**
- * move_drive - the runtime does something: migr-ctr driver NAME VERB
+ * move_drive - the runtime does something: RUNTIME driver NAME VERB
  * @arg: or NULL
  * @input: what it gets; given back; or NULL
  * @output: the object that it tells, or NULL
@@ -92,7 +97,7 @@ void move_is_over(struct move *m, enum move_state state);
 bool move_drive(struct move *m, const char *verb, const char *arg,
 		json_t *input, json_t **output);
 
-/* migr-ctr driver NAME VERB IMAGES [ARG], which is behind doors from now on */
+/* RUNTIME driver NAME VERB IMAGES [ARG], which is behind doors from now on */
 bool move_open_doors(struct move *m, const char *verb, const char *arg);
 
 /* a stream to the other end, or from there: what a program writes, or reads */

@@ -23,7 +23,7 @@
 #include "moves.h"
 #include "note.h"
 #include "peer.h"
-#include "run.h"
+#include "runtime.h"
 
 enum {
 	FIRST_MS = 10000, /* in which somebody says what he wants */
@@ -36,16 +36,11 @@ enum {
 
 static void do_list(struct caller *c, const json_t *asked)
 {
-	char *const argv[] = { "migr-ctr", "list", NULL };
-	char errors[64], reason[256];
-	json_t *all;
-	bool done;
+	char reason[256];
+	json_t *all = runtime_list(reason, sizeof(reason));
 
 	(void)asked;
-	run_errors(errors, sizeof(errors));
-	done = run_json(argv, errors, NULL, &all, reason, sizeof(reason));
-	unlink(errors);
-	if (!done) {
+	if (!all) {
 		talk_refuse(&c->talk, "%s", reason);
 		return;
 	}

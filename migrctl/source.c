@@ -8,6 +8,7 @@
 #include "checks.h"
 #include "hurry.h"
 #include "peer.h"
+#include "runtime.h"
 
 /* an answer of the other end, to what it was told last */
 static bool answered(struct source *s, int ms)
@@ -48,10 +49,10 @@ static bool meet(struct source *s)
 
 static json_t *reservation(const struct source *s)
 {
-	return json_pack("{sssssssssOso}", "do", "reserve", "id",
+	return json_pack("{sssssssssssOso}", "do", "reserve", "id",
 			 journal_text(&s->m.journal, "id"), "name", s->m.name,
-			 "boot", journal_boot(), "spec",
-			 json_object_get(s->about, "spec"), "needs",
+			 "runtime", s->m.runtime, "boot", journal_boot(),
+			 "spec", json_object_get(s->about, "spec"), "needs",
 			 checks_needs(s->about));
 }
 
@@ -257,28 +258,40 @@ static bool run(struct source *s)
 	return stop(s) && send_all(s) && restore(s) && source_commit(s);
 }
 
+/* what is wanted: of which container, and whose that is */
+static bool is_container(struct move *m, const json_t *asked)
+{
+	m->name = talk_text(asked, "name");
+	m->other = talk_text(asked, "to");
+	if (!move_is_name(m->name))
+		return move_fails(m, "'%.32s' is no name of a container",
+				  m->name);
+	m->runtime = runtime_of(m->name);
+	return true;
+}
+
+static bool is_wanted(struct source *s, const json_t *asked)
+{
+	return (rounds_wanted(&s->rounds, asked) && *s->m.other) ||
+	       move_fails(
+		       &s->m,
+		       "that is no host, no number of rounds, or no budget");
+}
+
 void source_run(struct talk *asker, const json_t *asked)
 {
 	struct source s = { .asker = asker };
-	bool wanted = rounds_wanted(&s.rounds, asked);
 	char id[JOURNAL_ID + 1];
 	struct move *m = &s.m;
 
-	m->name = talk_text(asked, "name");
-	m->other = talk_text(asked, "to");
 	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
 	timing_begin(&s.timing);
 	journal_make_id(id);
 	talk_hold_signals();
-	if (!move_is_name(m->name))
-		move_fails(m, "'%.32s' is no name of a container", m->name);
-	else if (!*m->other || !wanted)
-		move_fails(m,
-			   "that is no host, no number of rounds, or no budget");
-	else if (move_lock(m) &&
-		 move_begin(m, MOVE_SOURCE,
-			    json_pack("{ssssss}", "id", id, "name", m->name,
-				      "peer", m->other))) {
+	if (is_container(m, asked) && is_wanted(&s, asked) && move_lock(m) &&
+	    move_begin(m, MOVE_SOURCE,
+		       json_pack("{ssssss}", "id", id, "name", m->name, "peer",
+				 m->other))) {
 		if (!run(&s))
 			source_back(&s);
 		source_finish(&s);
@@ -293,13 +306,9 @@ void source_check(struct talk *asker, const json_t *asked)
 	struct source s = { .asker = asker };
 	struct move *m = &s.m;
 
-	m->name = talk_text(asked, "name");
-	m->other = talk_text(asked, "to");
 	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
 	talk_hold_signals();
-	if (!move_is_name(m->name))
-		move_fails(m, "'%.32s' is no name of a container", m->name);
-	else if (describe(&s) && meet(&s) && ask_there(&s))
+	if (is_container(m, asked) && describe(&s) && meet(&s) && ask_there(&s))
 		talk_say(asker, json_pack("{sb}", "ok", 1));
 	if (*m->reason)
 		talk_refuse(asker, "%s", m->reason);

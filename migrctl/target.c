@@ -11,6 +11,7 @@
 #include "move.h"
 #include "note.h"
 #include "peer.h"
+#include "runtime.h"
 #include "steps.h"
 
 struct target {
@@ -255,6 +256,19 @@ static void run(struct target *t, const json_t *asked)
 		say_dropped(m);
 }
 
+static bool is_container(struct move *m, const json_t *asked)
+{
+	const char *runtime = talk_text(asked, "runtime");
+
+	if (!move_is_name(m->name))
+		return move_fails(m, "'%.32s' is no name of a container",
+				  m->name);
+	m->runtime = runtime_named(runtime);
+	return m->runtime ||
+	       move_fails(m, "%s is of '%.32s', which is no runtime here",
+			  m->name, runtime);
+}
+
 void target_run(struct talk *asker, const json_t *asked, const char *from)
 {
 	struct target t = {
@@ -264,14 +278,11 @@ void target_run(struct talk *asker, const json_t *asked, const char *from)
 
 	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
 	talk_hold_signals();
-	if (!move_is_name(m->name))
-		move_fails(m, "'%.32s' is no name of a container", m->name);
-	else if (move_lock(m) &&
-		 move_begin(m, MOVE_TARGET,
-			    json_pack("{ssssssss}", "id",
-				      talk_text(asked, "id"), "name", m->name,
-				      "peer", from, "peer_boot",
-				      talk_text(asked, "boot")))) {
+	if (is_container(m, asked) && move_lock(m) &&
+	    move_begin(m, MOVE_TARGET,
+		       json_pack("{ssssssss}", "id", talk_text(asked, "id"),
+				 "name", m->name, "peer", from, "peer_boot",
+				 talk_text(asked, "boot")))) {
 		m->peer = *asker;
 		asker->fd = -1;
 		asker->buf = NULL;

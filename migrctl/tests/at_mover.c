@@ -138,6 +138,7 @@ void mover_begins(void)
 	snprintf(at, sizeof(at), "%s/sock", dir);
 	snprintf(moves, sizeof(moves), "%s/moves", dir);
 	put_file("migr-ctr", runtime, 0755);
+	put_file("migr-podman", runtime, 0755);
 	start();
 }
 

@@ -66,8 +66,12 @@ static void test_names(void)
 		      "{\"do\": \"check\", \"name\": \"c1\", \"to\": \"n3\"}\n",
 		      "rdma: it is broken"));
 	CHECK(refused(HOST,
-		      "{\"do\": \"reserve\", \"id\": \"x\", \"name\": \"C\"}\n",
+		      "{\"do\": \"reserve\", \"id\": \"x\", \"name\": \".C\"}\n",
 		      "no name of a container"));
+	CHECK(refused(
+		HOST,
+		"{\"do\": \"reserve\", \"id\": \"x\", \"name\": \"C\", \"runtime\": \"lxc\"}\n",
+		"C is of 'lxc', which is no runtime here"));
 	CHECK(refused(PERSON, "{\"do\": \"abort\", \"name\": \"c1\"}\n",
 		      "no move of c1 is under way"));
 	CHECK(refused(

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Part of migr-ctr: what migr-mover wants of a runtime, for a move that it carries out (its
-# man page has the verbs). It has the lock, whose descriptor is MIGR_CTR_LOCK.
+# man page has the verbs). It has the lock, whose descriptor is MIGR_CTR_LOCK. What is the same
+# with podman is in runc.sh.
 
 # What is to be known here and there; the target gets the spec. Its numbers are larger than
 # others read them, so the configuration is a string.
@@ -68,39 +69,8 @@ drive_unmake()
 	clear_away
 }
 
-# The container runs on while that is told to go on, by a word: see migrctl/door.c. What is said
-# to stdout is the door's; it ends with all who may say something.
-behind_door() # COMMAND...
-{
-	local rc=0
-
-	exec 9>&1
-	export MIGR_CTR_LINK=$veth MIGR_CTR_HOLD=1 PATH=$parts:$PATH
-	"$@" 9>&- || rc=$?
-	echo $rc >"$MIGR_CTR_DOOR/runc" # for who comes later, too
-}
-
-# A round of its memory, while it runs; each has the one before as its parent.
-drive_round() # FOLDER, whose name is its number
-{
-	local parent=()
-
-	[ "${1##*/}" = 1 ] || parent=(--parent-path "../$((${1##*/} - 1))")
-	logs=$1
-	mkdir -p "$1"
-	runc_dumps "$1" "$1" --pre-dump "${parent[@]}"
-}
-
-drive_checkpoint() # IMAGES [PARENT, as the image sees it]
-{
-	logs=$1/logs
-	mkdir -p "$1/image" "$logs"
-	behind_door runc_dumps "$1/image" "$1/logs" ${2+--parent-path "$2"}
-}
-runc_dumps() # IMAGE LOGS OPTION...
-{
-	quietly checkpoint --tcp-established --image-path "$1" --work-path "$2" "${@:3}" "$name"
-}
+drive_round() { round "$@"; }
+drive_checkpoint() { checkpoint "$@"; }
 
 drive_restore() # IMAGES
 {
@@ -142,20 +112,6 @@ drive_back() # [ADDRESS@INDEX]
 	! runs || [ -e "$dir/arrived" ] || (arrives back) || rc=1
 	! runs || rounds_end || rc=1
 	return $rc
-}
-
-# Those that were given up before there was a dump: it runs on without that. Its processes may
-# have groups of their own. Without the plug-in there was nothing to end.
-rounds_end()
-{
-	local at procs
-
-	command -v migr-untrack >/dev/null || return 0
-	at=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$(first_pid)/cgroup")
-	# what goes meanwhile, or is none of its own, has no process to be told
-	procs=$(find "$at" -name cgroup.procs -exec cat {} + 2>/dev/null) || true
-	# shellcheck disable=SC2086 # words
-	[ -z "$procs" ] || migr-untrack $procs >/dev/null
 }
 
 drive_attach() { attach; }

@@ -6,6 +6,7 @@
 
 hook=/etc/migr-ctr/hook
 hook_s=30 # for its work
+netns='' link='' mac='' # if they are not NAME, eth0, and what belongs to its address
 
 there_is_hook() { [ -e "$hook" ] || [ -L "$hook" ]; }
 
@@ -56,7 +57,7 @@ hook_runs() # VERB IP[,IP6]
 		exec timeout -k 5 $hook_s env -i --default-signal \
 			PATH="$PATH" HOME=/root LC_ALL=C.UTF-8 \
 			MIGR_CTR_RDMA="$(sed 's/@.*//' "$dir/rdma" 2>/dev/null)" \
-			"$hook" "$1" "$name" "$veth" "$(mac_of "${2%%,*}")" ${2//,/ }
+			"$hook" "$1" "$name" "$veth" "${mac:-$(mac_of "${2%%,*}")}" ${2//,/ }
 	)
 }
 
@@ -67,7 +68,8 @@ tells() # arrive|leave|back
 	ip=$(<"$dir/ip") || return
 	if ! there_is_hook; then
 		# shellcheck disable=SC2086 # one or two
-		[ "$1" = leave ] || ip netns exec "$name" migr-announce eth0 ${ip//,/ }
+		[ "$1" = leave ] || ip netns exec "${netns:-$name}" \
+			migr-announce "${link:-eth0}" ${ip//,/ }
 		return
 	fi
 	if why=$(hook_fault); then

@@ -62,12 +62,12 @@ cmd_up()
 	local count=3 i n have deadline mlx5='' new=()
 	local stock='' mem=${LAB_MEM:-1536} cpus=${LAB_CPUS:-2}
 	local device=${LAB_DEVICE:-rxe} kernel=${LAB_KERNEL:-stable}
-	local backports='' debug='' apps=${LAB_APPS-} disk
+	local backports='' debug='' disk more=${LAB_APPS:+apps}
 
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--apps)
-			apps=1
+		--apps | --podman)
+			more=${1#--}
 			shift
 			continue
 			;;
@@ -90,7 +90,7 @@ cmd_up()
 
 	images=$("$here/vm-images/mkimage")
 	disk=$images/base.ext4
-	[ -z "$apps" ] || disk=$("$here/vm-images/mkimage" apps)/base.ext4
+	[ -z "$more" ] || disk=$("$here/vm-images/mkimage" "$more")/base.ext4
 	for ((i = 1; i <= count; i++)); do
 		case $(kernel_of "n$i") in
 		backports) backports=$("$here/vm-images/mkimage" backports) ;;

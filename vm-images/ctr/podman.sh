@@ -1,0 +1,339 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # shared with migr-podman
+# SPDX-License-Identifier: GPL-2.0
+#
+# Part of migr-podman: the verbs. At the source podman does not know of the move until it is over:
+# runc dumps its container, and when that is held, podman packs what it has of it, as for an export,
+# with a runtime that dumps nothing. At the target podman restores that, with the images where it
+# expects them, and its CRIU waits until it is granted.
+
+# Neither podman nor what it leaves running keeps the lock.
+pod() { podman "$@" {lock}>&-; }
+
+about=''
+its() { jq -er "$1" <<<"$about"; } # FILTER
+is() { jq -e "$1" <<<"$about" >/dev/null; }
+
+# Names are podman's, not the beginning of an ID.
+look()
+{
+	about=$(pod container inspect "$name" 2>/dev/null | jq -ec --arg name "$name" \
+		'.[0] | select(.Name == $name)')
+}
+
+podman_list()
+{
+	local all='[]'
+
+	! command -v podman >/dev/null ||
+		all=$(podman ps -a --format json | jq -c 'map({ name: .Names[0],
+			pid: (if .State == "running" then .Pid else null end) })')
+	jq -cn --argjson containers "$all" '{ $containers }'
+}
+
+drive_owns() { command -v podman >/dev/null && look; }
+
+# What podman or CRIU would not carry to another host, or the host would start again
+must_move()
+{
+	look && is '.State.Running' || die "$name does not run here"
+	is '.OCIRuntime == "runc"' || die "$name: its runtime is $(its .OCIRuntime), not runc"
+	is '.Pod == ""' || die "$name is in a pod"
+	is '.Dependencies == []' || die "$name depends on other containers"
+	is '.Rootfs == ""' || die "$name has a folder as its root, and no image"
+	is '.HostConfig.UsernsMode == ""' || die "$name has a user namespace"
+	is '.HostConfig.RestartPolicy.Name | . == "" or . == "no"' ||
+		die "$name is started again when it ends (--restart)"
+	is '.HostConfig.Cgroups | . == "default" or . == "no-conmon"' ||
+		die "$name has no cgroup of its own (--cgroups)"
+	is '.HostConfig.PortBindings == {}' || die "$name has published ports"
+	is 'all(.Mounts[]; .Type != "volume")' || die "$name has a volume"
+	is '.HostConfig.NetworkMode == "bridge" and (.NetworkSettings.Networks | length == 1)' ||
+		die "$name has not one network of a bridge"
+}
+
+# Its link and its addresses, as they are; here its peer is plugged into a bridge.
+veth='' bridge='' ips=''
+look_at_network() # PID
+{
+	local index
+
+	netns=$(ip netns identify "$1")
+	[ -n "$netns" ] || die "$name has no network that has a name"
+	read -r link mac index ips < <(ip -n "$netns" -j addr show type veth | jq -er '
+		if length == 1 then .[0] else empty end |
+		[.ifname, .address, .link_index, ([.addr_info[] |
+			select(.scope == "global") | .local] | join(","))] | join(" ")') ||
+		die "$name has not one link"
+	read -r veth bridge < <(ip -j link show type veth | jq -er --argjson index "$index" '
+		.[] | select(.ifindex == $index) | .ifname + " " + .master // ""') || true
+	[ -n "$bridge" ] || die "$name is plugged into no bridge"
+}
+
+network_of() # NAME: the bridge of a network that hosts share
+{
+	pod network inspect "$1" 2>/dev/null | jq -er '.[0] |
+		select(.driver == "bridge" and .options.mode == "unmanaged") | .network_interface'
+}
+
+drive_describe()
+{
+	local network
+
+	must_move
+	need_hook
+	look_at_network "$(its .State.Pid)"
+	network=$(its '.NetworkSettings.Networks | keys[0]')
+	network_of "$network" >/dev/null ||
+		die "$name: its network $network is this host's own, not one of \"mode\": \"unmanaged\""
+	jq -c --arg network "$network" --arg at "$dir" --arg ips "$ips" --arg mac "$mac" '{
+		pid: .State.Pid, cgroup: ("/sys/fs/cgroup" + .State.CgroupPath),
+		by: "protocol", leaves: true, files: { $at, names: ["about"] },
+		spec: { id: .Id, image: .Image, from: .ImageName, $network, $ips, $mac,
+			mounted: [.Mounts[] | .Source] } }' <<<"$about"
+}
+
+# What is known of it without podman, here, and where it is to come to; nothing once it is over.
+remember() # KEY VALUE [KEY VALUE]...
+{
+	[ -d "$dir" ] || install -d -m 700 "$state" "$dir"
+	for (( ; $#; )); do
+		printf '%s\n' "$2" >"$dir/$1"
+		shift 2
+	done
+}
+recall() # VARIABLE...
+{
+	local key
+
+	for key; do
+		printf -v "$key" %s "$(cat "$dir/$key" 2>/dev/null)"
+	done
+}
+forget() { rm -rf --one-file-system "$dir"; }
+
+# While another process may have remembered it, or podman knows it by its name
+know()
+{
+	recall runc_id
+	[ -n "$runc_id" ] || ! look || runc_id=$(its .Id)
+	[ -n "$runc_id" ]
+}
+
+first_pid()
+{
+	runc state "$runc_id" 2>/dev/null | jq -er 'select(.status != "stopped") | .pid'
+}
+runs() { know && first_pid >/dev/null; }
+
+drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; fi; }
+
+# ---- the source -------------------------------------------------------------------
+
+mine()
+{
+	[ ! -e "$dir/bundle" ] || {
+		recall runc_id veth
+		return
+	}
+	look || die "$name does not run here"
+	look_at_network "$(its .State.Pid)"
+	runc_id=$(its .Id)
+	remember about "$about" runc_id "$runc_id" netns "$netns" link "$link" mac "$mac" \
+		veth "$veth" bridge "$bridge" ip "$ips" bundle "$(its .StaticDir)"
+}
+
+drive_round()
+{
+	mine
+	round "$@"
+}
+
+drive_checkpoint()
+{
+	mine
+	remember images "$1"
+	checkpoint "$@"
+}
+
+# It is stopped, and all of its memory is dumped. That somebody could not be told that its addresses
+# leave is said when it is over.
+drive_leave()
+{
+	recall runc_id netns link mac veth images
+	: >"$dir/arrived" # by whomever
+	: >"$dir/left"
+	leaves 2>"$dir/amiss" || true
+	printf '[engine.runtimes]\nrunc = ["%s"]\n' "$parts/dumps-nothing" >"$dir/containers.conf"
+	CONTAINERS_CONF_OVERRIDE=$dir/containers.conf pod container checkpoint --leave-running \
+		--compress none --export "$images/image/podman.tar" "$runc_id" >/dev/null
+}
+
+# What podman has left of that: it removes it with its container, and not before.
+unpacked=(artifacts checkpoint {dump,restore}.log stats-{dump,restore} devshm-checkpoint.tar
+	network.status rootfs-diff.tar deleted.files volumes)
+
+drive_back()
+{
+	local bundle
+
+	recall runc_id netns link mac veth bridge bundle
+	[ -n "$bundle" ] || return 0 # it was not begun
+	rm -f "$dir/amiss"
+	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
+	if runs; then
+		ip link set dev "$veth" master "$bridge"
+		[ ! -e "$dir/left" ] || arrives back
+		rounds_end
+	fi
+	forget
+}
+
+drive_gone() # NODE: it runs there
+{
+	local amiss
+
+	know || return 0
+	amiss=$(cat "$dir/amiss" 2>/dev/null) || true
+	ends
+	[ -z "$amiss" ] || die "${amiss#migr-ctr: }"
+}
+
+ends()
+{
+	pod rm -f -i -t 0 "$runc_id" >/dev/null || true
+	runc delete -f "$runc_id" 2>/dev/null || true
+	first_pid >/dev/null || ! pod container exists "$runc_id" || die "$name cannot be ended"
+	forget
+}
+
+# ---- the target -------------------------------------------------------------------
+
+drive_vacant()
+{
+	command -v podman >/dev/null || die "there is no podman here"
+	need_hook
+	! pod container exists "$name" || die "$name exists here, and is another one: podman rm $name"
+	[ ! -e "/var/lib/migr-ctr/$name/run" ] || die "$name exists here, as one of migr-ctr"
+}
+
+drive_make() # with a spec as stdin
+{
+	local id image from network ips mac at
+
+	about=$(cat)
+	field() { its ".$1 | strings | select(test(\"^$2\$\"))" || die "this is no spec"; }
+	id=$(field id '[0-9a-f]{64}') || exit
+	image=$(field image '[0-9a-f]{64}') || exit
+	from=$(field from '[^-[:space:]][^[:space:]]*') || exit
+	network=$(field network '[^-[:space:]][^[:space:]]*') || exit
+	ips=$(field ips '[0-9a-f.:,]+') || exit
+	mac=$(field mac '([0-9a-f]{2}:){5}[0-9a-f]{2}') || exit
+	command -v nft >/dev/null || die "there is no nft here"
+	[ "$(pod image inspect -f '{{.Id}}' "$from" 2>/dev/null)" = "$image" ] ||
+		die "$name needs the image $from, which is not here, or another one"
+	at=$(network_of "$network") && [ -d "/sys/class/net/$at/bridge" ] ||
+		die "$name needs the network $network, and there is none of a bridge here"
+	while read -r at; do
+		[ -e "$at" ] || die "$name has $at mounted, which is not here"
+	done < <(its '.mounted[] | strings')
+	! pod container exists "$id" || die "$name exists here under another name"
+	remember runc_id "$id" ip "$ips" mac "$mac" \
+		bundle "$(pod info -f '{{.Store.GraphRoot}}/{{.Store.GraphDriverName}}')-containers/$id/userdata"
+	jq -cn --arg at "$dir" '{ $at, names: ["about"] }'
+}
+
+# Its network is there before its connections are: what comes for one would be answered with a
+# reset. So nothing comes, and nobody hears of it.
+table() { echo "migr_${runc_id:0:12}"; }
+hold()
+{
+	nft -f - <<-END
+		table bridge $(table) {
+			chain from_ports {
+				type filter hook prerouting priority -300
+				ether daddr $mac drop
+				ether saddr $mac drop
+			}
+			chain from_here {
+				type filter hook output priority -300
+				ether daddr $mac drop
+			}
+		}
+	END
+}
+let_go() { nft delete table bridge "$(table)" 2>/dev/null || true; }
+
+# Podman gives the runtime four minutes, so it is started only when all is here. Nor does it ever
+# have what comes to run later: CRIU is told to give up, if it has not been told to go on.
+drive_restore() # IMAGES
+{
+	local any go word='' rc=0
+
+	recall runc_id mac bundle
+	exec 9>&1 >/dev/null </dev/null
+	exec {any}<>"$MIGR_CTR_DOOR/go" {go}<"$MIGR_CTR_DOOR/go"
+	exec {any}>&-
+	echo ready >&9
+	read -r word <&"$go" || true
+	exec {go}<&-
+	[ "$word" = restore ] || exit
+	(
+		exec 9>&- # what podman leaves running has nothing more to say
+		restores "$1"
+	) || rc=$?
+	echo $rc >"$MIGR_CTR_DOOR/runc" # for who comes later, too
+}
+restores() # IMAGES
+{
+	export MIGR_CTR_HOLD=1
+	mkdir -p "$1/logs" "$bundle/checkpoint" &&
+		mount --bind "$1/image" "$bundle/checkpoint" &&
+		mount --make-private "$bundle/checkpoint" && hold || return
+	pod container restore --keep --tcp-established --import "$1/image/podman.tar" || {
+		echo stop 1<>"$MIGR_CTR_DOOR/go"
+		grep -h Error "$bundle/restore.log" 2>/dev/null | tail -n 20 >&2
+		return 1
+	}
+	cp "$bundle/restore.log" "$1/logs/"
+}
+
+# The images are somewhere else, and go with that.
+clear_away()
+{
+	umount -l "$bundle/checkpoint" 2>/dev/null || true
+	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
+}
+
+# It runs, and is to be reached before anything else.
+drive_attach()
+{
+	local bundle pid amiss=''
+
+	recall runc_id bundle
+	[ -n "$bundle" ] || return 0 # that was done
+	let_go
+	# it may have come to its end meanwhile
+	if pid=$(first_pid); then
+		look_at_network "$pid"
+		arrives arrive || amiss=1
+		look && is '.State.Running' || die "$name runs here, but podman does not know it"
+	fi
+	clear_away
+	forget
+	[ -z "$amiss" ] || exit 1
+}
+
+drive_unmake()
+{
+	local bundle
+
+	recall runc_id bundle
+	[ -n "$runc_id" ] || return 0
+	ends_here
+}
+ends_here()
+{
+	umount -l "$bundle/checkpoint" 2>/dev/null || true
+	ends
+	let_go
+}
