@@ -13,10 +13,14 @@ about=''
 its() { jq -er "$1" <<<"$about"; } # FILTER
 is() { jq -e "$1" <<<"$about" >/dev/null; }
 
-# Names are podman's, not the beginning of an ID.
+# Names are podman's, not the beginning of an ID. That it cannot tell is no answer.
 look()
 {
-	about=$(pod container inspect "$name" 2>/dev/null | jq -ec --arg name "$name" \
+	local said rc=0
+
+	said=$(pod container inspect "$name" 2>&1) || rc=$?
+	[ $rc = 0 ] || [[ $said == *'no such container'* ]] || die "podman: exit code $rc, $said"
+	about=$(sed -n '/^\[/,$p' <<<"$said" | jq -ec --arg name "$name" \
 		'.[0] | select(.Name == $name)')
 }
 
@@ -35,7 +39,8 @@ drive_owns() { command -v podman >/dev/null && look; }
 # What podman or CRIU would not carry to another host, or the host would start again
 must_move()
 {
-	look && is '.State.Running' || die "$name does not run here"
+	look || die "$name does not run here"
+	is '.State.Running' || die "$name does not run here, it is $(its .State.Status)"
 	is '.OCIRuntime == "runc"' || die "$name: its runtime is $(its .OCIRuntime), not runc"
 	is '.Pod == ""' || die "$name is in a pod"
 	is '.Dependencies == []' || die "$name depends on other containers"
