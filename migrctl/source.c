@@ -7,6 +7,7 @@
 
 #include "checks.h"
 #include "hurry.h"
+#include "layer.h"
 #include "peer.h"
 #include "rounds.h"
 
@@ -76,7 +77,8 @@ static bool open_doors(struct source *s)
 
 	if (s->made)
 		snprintf(parent, sizeof(parent), "../rounds/%d", s->made);
-	return move_open_doors(m, "checkpoint", s->made ? parent : NULL) &&
+	return move_open_doors(m, &m->doors, m->journal.folder, "checkpoint",
+			       s->made ? parent : NULL) &&
 	       (doors_said(&m->doors, "ready", READY_MS) ||
 		move_fails_by_doors(m, "runc and CRIU do not start"));
 }
@@ -102,6 +104,59 @@ static bool give_files(struct source *s)
 	return begin_giving(s, "files") &&
 	       move_give_files(&s->m, json_object_get(s->about, "files")) &&
 	       answered(s, WORK_MS);
+}
+
+/* ---- its connections, if it moves by the layer ------------------------------- */
+
+/*
+ * Whom it is connected to is asked before anything is done, here or there; and before the other
+ * end is met, which is to be told soon what it is to do.
+ */
+static bool meet_peers(struct source *s)
+{
+	struct move *m = &s->m;
+
+	return !s->by_layer ||
+	       layer_open(m, "connections", m->other, "recorded");
+}
+
+/* Would they? */
+static bool ask_peers(struct source *s)
+{
+	return !s->by_layer ||
+	       move_drive(&s->m, "follow", s->m.other, NULL, NULL);
+}
+
+/* What its processes will need is made there, and connected, while it runs. */
+static bool make_ahead(struct source *s)
+{
+	struct move *m = &s->m;
+
+	return !s->by_layer ||
+	       (give_image(s, LAYER_AHEAD) &&
+		told(s, json_pack("{ss}", "do", "ahead")) &&
+		answered(s, WORK_MS) && layer_take(m, LAYER_MADE) &&
+		layer_does(m, "lead", "led"));
+}
+
+/* Partners that could make nothing ahead have done so now. */
+static bool tell_late(struct source *s)
+{
+	return !layer_has(&s->m, LAYER_LATE) ||
+	       (give_image(s, LAYER_AHEAD) &&
+		told(s, json_pack("{ss}", "do", "connect")) &&
+		answered(s, WORK_MS));
+}
+
+/* From now on its connections stand still; it runs on. */
+static bool suspend(struct source *s)
+{
+	if (!s->by_layer)
+		return true;
+	if (!layer_does(&s->m, "suspend", "suspended") || !tell_late(s))
+		return false;
+	timing_mark(&s->timing, "suspend");
+	return true;
 }
 
 /* ---- rounds ---------------------------------------------------------------- */
@@ -161,6 +216,9 @@ static bool stop(struct source *s)
 	timing_mark(&s->timing, "prepare");
 	s->timing.stop = steps_now();
 	hurry(true);
+	if (!suspend(s))
+		return false;
+	s->timing.dumped = steps_now();
 	doors_tell(&m->doors, "dump");
 	if (!comes_to(s, "frozen"))
 		return false;
@@ -238,17 +296,20 @@ static bool describe(struct source *s)
 								"spec"),
 						"rdma"));
 	}
-	if (strcmp(talk_text(s->about, "by"), "protocol") != 0)
-		return move_fails(m,
-				  "%s moves by the layer: migr-ctr move %s %s",
-				  m->name, m->name, m->other);
+	s->by_layer = layer_moves(s->about);
+	if (s->by_layer && s->rounds)
+		return move_fails(
+			m,
+			"the memory of %s cannot be copied before it stops: what its device writes meanwhile nobody can tell; move it without --pre-copy",
+			m->name);
 	return checks_here(m, s->about);
 }
 
 static bool prepare(struct source *s)
 {
 	source_tell(s, "prepare", NULL);
-	return describe(s) && meet(s) && reserve(s) && copy(s) && open_doors(s);
+	return describe(s) && meet_peers(s) && meet(s) && reserve(s) &&
+	       copy(s) && make_ahead(s) && open_doors(s);
 }
 
 /* true: somebody has decided where it runs */
@@ -268,7 +329,7 @@ void source_run(struct talk *asker, const json_t *asked)
 
 	m->name = talk_text(asked, "name");
 	m->other = talk_text(asked, "to");
-	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
+	move_init(m);
 	timing_begin(&s.timing);
 	journal_make_id(id);
 	talk_hold_signals();
@@ -296,11 +357,11 @@ void source_check(struct talk *asker, const json_t *asked)
 
 	m->name = talk_text(asked, "name");
 	m->other = talk_text(asked, "to");
-	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
+	move_init(m);
 	talk_hold_signals();
 	if (!move_is_name(m->name))
 		move_fails(m, "'%.32s' is no name of a container", m->name);
-	else if (describe(&s) && meet(&s) && ask_there(&s))
+	else if (describe(&s) && ask_peers(&s) && meet(&s) && ask_there(&s))
 		talk_say(asker, json_pack("{sb}", "ok", 1));
 	if (*m->reason)
 		talk_refuse(asker, "%s", m->reason);

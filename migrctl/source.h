@@ -16,6 +16,9 @@ struct source {
 	json_t *about; /* what the runtime has said */
 	int rounds;    /* that are wanted: ROUNDS_AUTO, or a number */
 	int made;      /* so many were */
+	bool by_layer;
+	json_t *layer;	/* how long it took, as the layer tells, or NULL */
+	double resumed; /* when it runs there, by the layer */
 };
 
 /* what is being done, for who has asked; @more, which is given back, says more, or is NULL */
