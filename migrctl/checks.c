@@ -15,6 +15,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "layer.h"
+
 #ifndef SYS /* a test has its own */
 #define SYS "/sys"
 #endif
@@ -231,11 +233,15 @@ json_t *checks_needs(const json_t *about)
 
 	uname(&u);
 	value_of("/proc/cpuinfo", "flags", flags, sizeof(flags));
-	line_of(MODULE "/srcversion", module, sizeof(module));
+	*module = 0;
+	/* the layer does with any that there is */
+	if (!layer_moves(about))
+		line_of(MODULE "/srcversion", module, sizeof(module));
 	each_process(init_of(about), count, &n);
-	return json_pack("{sssssssssosI}", "kernel", u.release, "machine",
+	return json_pack("{sssssssssosIsb}", "kernel", u.release, "machine",
 			 u.machine, "cpu", flags, "module", module, "devices",
-			 n.devices, "bytes", n.bytes);
+			 n.devices, "bytes", n.bytes, "layer",
+			 layer_moves(about));
 }
 
 /* All that it has is dumped into a file system that may have half of the memory that there is. */
@@ -308,7 +314,21 @@ static bool same_processor(struct move *m, const json_t *needs)
 	return true;
 }
 
-static bool has_devices(struct move *m, const json_t *devices)
+/* which is what the layer takes if none has the name */
+static bool has_one_device(void)
+{
+	DIR *d = opendir(SYS "/class/infiniband");
+	struct dirent *de;
+	int n = 0;
+
+	while (d && (de = readdir(d)))
+		n += *de->d_name != '.';
+	if (d)
+		closedir(d);
+	return n == 1;
+}
+
+static bool has_devices(struct move *m, const json_t *devices, bool by_layer)
 {
 	char path[PATH_MAX];
 	const char *name;
@@ -320,7 +340,7 @@ static bool has_devices(struct move *m, const json_t *devices)
 		if (strlen(name) > 63 || strchr(name, '/') || *name == '.')
 			return move_fails(m, "that is no name of a device");
 		snprintf(path, sizeof(path), SYS "/class/infiniband/%s", name);
-		if (access(path, F_OK))
+		if (access(path, F_OK) && !(by_layer && has_one_device()))
 			return move_fails(
 				m,
 				"there is no RDMA device %s here, which %s has open: make one (rdma link add), or name it so",
@@ -363,6 +383,7 @@ static bool has_room(struct move *m, const json_t *needs)
 bool checks_there(struct move *m, const json_t *needs)
 {
 	return same_kernel(m, needs) && same_processor(m, needs) &&
-	       has_devices(m, json_object_get(needs, "devices")) &&
+	       has_devices(m, json_object_get(needs, "devices"),
+			   json_is_true(json_object_get(needs, "layer"))) &&
 	       same_module(m, needs) && has_room(m, needs);
 }

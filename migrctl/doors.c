@@ -33,18 +33,15 @@ static bool make(const struct doors *d, const char *pipe)
 }
 
 /*
- * "go" is for writing only: it has an end when we have. "says" has one when there was somebody
- * who could write, and there is nobody any more.
+ * "go" has an end when we have; it is for reading, too, so that a word is not lost that is said
+ * before somebody listens. "says" has one when there was somebody who could write, and there is
+ * nobody any more.
  */
 static bool open_pipes(struct doors *d, int *writer)
 {
-	int any = open_in(d, "go", O_RDWR);
-
-	d->go = open_in(d, "go", O_WRONLY);
+	d->go = open_in(d, "go", O_RDWR);
 	d->says = open_in(d, "says", O_RDONLY | O_NONBLOCK);
 	*writer = open_in(d, "says", O_RDWR);
-	if (any >= 0)
-		close(any);
 	return d->go >= 0 && d->says >= 0 && *writer >= 0;
 }
 

@@ -41,7 +41,7 @@ static void text(FILE *f, const char *s, size_t most)
 /* what is of RDMA, what of moving bytes, and what plain CRIU would do as well */
 static const char *colour(const char *step)
 {
-	if (!strncmp(step, "RDMA: ", 6))
+	if (!strncmp(step, "RDMA: ", 6) || !strncmp(step, "layer: ", 7))
 		return "#e8833a";
 	if (!strncmp(step, "send ", 5) || !strcmp(step, "transfer"))
 		return "#6aa84f";

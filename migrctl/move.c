@@ -32,6 +32,12 @@ bool move_fails(struct move *m, const char *fmt, ...)
 	return false;
 }
 
+void move_init(struct move *m)
+{
+	m->peer.fd = m->journal.lock = -1;
+	m->doors.go = m->doors.says = m->layer.go = m->layer.says = -1;
+}
+
 bool move_fails_by_doors(struct move *m, const char *what)
 {
 	move_fails(m, "%s", what);
@@ -157,6 +163,7 @@ void move_end(struct move *m)
 	hurry(false);
 	move_drop_images(m);
 	doors_close(&m->doors);
+	doors_close(&m->layer);
 	talk_free(&m->peer);
 	if (m->lock > 0)
 		close(m->lock);
@@ -261,7 +268,8 @@ bool move_drive(struct move *m, const char *verb, const char *arg,
 	return done;
 }
 
-bool move_open_doors(struct move *m, const char *verb, const char *arg)
+bool move_open_doors(struct move *m, struct doors *d, const char *folder,
+		     const char *verb, const char *arg)
 {
 	char *const argv[] = { (char *)m->runtime,
 			       "driver",
@@ -271,7 +279,7 @@ bool move_open_doors(struct move *m, const char *verb, const char *arg)
 			       (char *)arg,
 			       NULL };
 
-	return doors_open(&m->doors, m->journal.folder, argv) ||
+	return doors_open(d, folder, argv) ||
 	       move_fails(m, "%s: %s", m->runtime, strerror(errno));
 }
 

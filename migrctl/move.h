@@ -29,6 +29,8 @@ struct move {
 	struct talk peer; /* the connection to it */
 	struct doors doors;
 	char images[JOURNAL_PATH + 16];
+	struct doors layer; /* layer.h */
+	char layer_at[JOURNAL_PATH + 32];
 	int lock;	   /* of the container; 0: it is not ours */
 	char reason[512];  /* why it has failed */
 	char warning[512]; /* what is not as it should be, though it has not */
@@ -45,6 +47,9 @@ bool move_fails_by_doors(struct move *m, const char *what);
 
 /* what was to be done to the end of a move, and was not, is a warning */
 void move_warns(struct move *m);
+
+/* It has no connection, no doors and no journal yet. */
+void move_init(struct move *m);
 
 bool move_is_name(const char *name);
 
@@ -97,8 +102,9 @@ void move_is_over(struct move *m, enum move_state state);
 bool move_drive(struct move *m, const char *verb, const char *arg,
 		json_t *input, json_t **output);
 
-/* RUNTIME driver NAME VERB IMAGES [ARG], which is behind doors from now on */
-bool move_open_doors(struct move *m, const char *verb, const char *arg);
+/* RUNTIME driver NAME VERB IMAGES [ARG], which is behind those doors from now on */
+bool move_open_doors(struct move *m, struct doors *d, const char *folder,
+		     const char *verb, const char *arg);
 
 /* a stream to the other end, or from there: what a program writes, or reads */
 bool move_give(struct move *m, char *const argv[]);

@@ -189,9 +189,9 @@ static void let_in(void)
 
 static void go_on(const char *id)
 {
-	struct move m = { .journal.lock = -1 };
+	struct move m = { 0 };
 
-	m.peer.fd = m.doors.go = m.doors.says = -1;
+	move_init(&m);
 	talk_hold_signals();
 	if (!journal_open(&m.journal, id) || !move_go_on(&m))
 		return;

@@ -137,7 +137,7 @@ static void show_steps(const json_t *steps)
 		json_array_foreach (steps, k, other)
 			if (same(o, other))
 				ms += real(other, "ms");
-		printf("    %-6s %-15s %8.0f ms\n", text(o, "host"),
+		printf("    %-6s %-23s %8.0f ms\n", text(o, "host"),
 		       text(o, "step"), ms);
 	}
 }
@@ -151,6 +151,9 @@ void show_moved(const json_t *said, bool timing)
 		if (json_object_get(said, "stopped_ms"))
 			printf("  %-24s %8.0f ms\n", "stood still",
 			       real(said, "stopped_ms"));
+		if (json_object_get(said, "suspended_ms"))
+			printf("  %-24s %8.0f ms\n", "connections stood still",
+			       real(said, "suspended_ms"));
 	}
 	fflush(stdout);
 }

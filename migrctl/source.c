@@ -7,6 +7,7 @@
 
 #include "checks.h"
 #include "hurry.h"
+#include "layer.h"
 #include "peer.h"
 #include "runtime.h"
 
@@ -76,7 +77,8 @@ static bool open_doors(struct source *s)
 
 	if (s->rounds.n)
 		snprintf(parent, sizeof(parent), "../rounds/%d", s->rounds.n);
-	return move_open_doors(m, "checkpoint", *parent ? parent : NULL) &&
+	return move_open_doors(m, &m->doors, m->journal.folder, "checkpoint",
+			       *parent ? parent : NULL) &&
 	       (doors_said(&m->doors, "ready", READY_MS) ||
 		move_fails_by_doors(m, "runc and CRIU do not start"));
 }
@@ -102,6 +104,59 @@ static bool give_files(struct source *s)
 	return begin_giving(s, "files") &&
 	       move_give_files(&s->m, json_object_get(s->about, "files")) &&
 	       answered(s, WORK_MS);
+}
+
+/* ---- its connections, if it moves by the layer ------------------------------- */
+
+/*
+ * Whom it is connected to is asked before anything is done, here or there; and before the other
+ * end is met, which is to be told soon what it is to do.
+ */
+static bool meet_peers(struct source *s)
+{
+	struct move *m = &s->m;
+
+	return !s->by_layer ||
+	       layer_open(m, "connections", m->other, "recorded");
+}
+
+/* Would they? */
+static bool ask_peers(struct source *s)
+{
+	return !s->by_layer ||
+	       move_drive(&s->m, "follow", s->m.other, NULL, NULL);
+}
+
+/* What its processes will need is made there, and connected, while it runs. */
+static bool make_ahead(struct source *s)
+{
+	struct move *m = &s->m;
+
+	return !s->by_layer ||
+	       (give_image(s, LAYER_AHEAD) &&
+		told(s, json_pack("{ss}", "do", "ahead")) &&
+		answered(s, WORK_MS) && layer_take(m, LAYER_MADE) &&
+		layer_does(m, "lead", "led"));
+}
+
+/* Partners that could make nothing ahead have done so now. */
+static bool tell_late(struct source *s)
+{
+	return !layer_has(&s->m, LAYER_LATE) ||
+	       (give_image(s, LAYER_AHEAD) &&
+		told(s, json_pack("{ss}", "do", "connect")) &&
+		answered(s, WORK_MS));
+}
+
+/* From now on its connections stand still; it runs on. */
+static bool suspend(struct source *s)
+{
+	if (!s->by_layer)
+		return true;
+	if (!layer_does(&s->m, "suspend", "suspended") || !tell_late(s))
+		return false;
+	timing_mark(&s->timing, "suspend");
+	return true;
 }
 
 /* ---- rounds ---------------------------------------------------------------- */
@@ -159,6 +214,9 @@ static bool stop(struct source *s)
 	timing_mark(&s->timing, "prepare");
 	s->timing.stop = steps_now();
 	hurry(true);
+	if (!suspend(s))
+		return false;
+	s->timing.dumped = steps_now();
 	doors_tell(&m->doors, "dump");
 	if (!comes_to(s, "frozen") || !checks_processes(m, s->about))
 		return false;
@@ -236,17 +294,20 @@ static bool describe(struct source *s)
 								"spec"),
 						"rdma"));
 	}
-	if (strcmp(talk_text(s->about, "by"), "protocol") != 0)
-		return move_fails(m,
-				  "%s moves by the layer: migr-ctr move %s %s",
-				  m->name, m->name, m->other);
+	s->by_layer = layer_moves(s->about);
+	if (s->by_layer && s->rounds.most)
+		return move_fails(
+			m,
+			"the memory of %s cannot be copied before it stops: what its device writes meanwhile nobody can tell; move it without --pre-copy",
+			m->name);
 	return checks_here(m, s->about);
 }
 
 static bool prepare(struct source *s)
 {
 	source_tell(s, "prepare", NULL);
-	return describe(s) && meet(s) && reserve(s) && copy(s) && open_doors(s);
+	return describe(s) && meet_peers(s) && meet(s) && reserve(s) &&
+	       copy(s) && make_ahead(s) && open_doors(s);
 }
 
 /* true: somebody has decided where it runs */
@@ -273,9 +334,8 @@ static bool is_container(struct move *m, const json_t *asked)
 static bool is_wanted(struct source *s, const json_t *asked)
 {
 	return (rounds_wanted(&s->rounds, asked) && *s->m.other) ||
-	       move_fails(
-		       &s->m,
-		       "that is no host, no number of rounds, or no budget");
+	       move_fails(&s->m,
+			  "that is no host, no number of rounds, or no budget");
 }
 
 void source_run(struct talk *asker, const json_t *asked)
@@ -284,7 +344,7 @@ void source_run(struct talk *asker, const json_t *asked)
 	char id[JOURNAL_ID + 1];
 	struct move *m = &s.m;
 
-	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
+	move_init(m);
 	timing_begin(&s.timing);
 	journal_make_id(id);
 	talk_hold_signals();
@@ -306,9 +366,10 @@ void source_check(struct talk *asker, const json_t *asked)
 	struct source s = { .asker = asker };
 	struct move *m = &s.m;
 
-	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
+	move_init(m);
 	talk_hold_signals();
-	if (is_container(m, asked) && describe(&s) && meet(&s) && ask_there(&s))
+	if (is_container(m, asked) && describe(&s) && ask_peers(&s) &&
+	    meet(&s) && ask_there(&s))
 		talk_say(asker, json_pack("{sb}", "ok", 1));
 	if (*m->reason)
 		talk_refuse(asker, "%s", m->reason);

@@ -17,6 +17,9 @@ struct source {
 	json_t *about; /* what the runtime has said */
 	struct rounds rounds;
 	bool was_stopped; /* by a process that has died */
+	bool by_layer;
+	json_t *layer;	/* how long it took, as the layer tells, or NULL */
+	double resumed; /* when it runs there, by the layer */
 };
 
 /* what is being done, for who has asked; @more, which is given back, says more, or is NULL */

@@ -9,6 +9,7 @@
 
 #include "history.h"
 #include "hurry.h"
+#include "layer.h"
 #include "note.h"
 #include "peer.h"
 
@@ -57,6 +58,15 @@ static bool hear_dropped(struct move *m)
 	return false;
 }
 
+/* It is back, and not as it was. */
+static void is_not_whole(struct move *m, const char *why)
+{
+	char lost[sizeof(m->reason)];
+
+	memcpy(lost, m->reason, sizeof(lost));
+	move_fails(m, "%s; and its %s", why, lost);
+}
+
 /*
  * What is over is written down when all is done: who goes on from there does it again.
  */
@@ -82,9 +92,13 @@ void source_back(struct source *s)
 	if (!move_drive(m, "back", journal_text(&m->journal, "rdma"), NULL,
 			NULL))
 		move_warns(m);
+	/* Only now it has all addresses that it had. */
+	if (layer_leave(m, "back"))
+		memcpy(m->reason, why, sizeof(why));
+	else
+		is_not_whole(m, why);
 	if (drops)
 		hear_dropped(m);
-	memcpy(m->reason, why, sizeof(why));
 	move_drop_images(m);
 	move_is_over(m, MOVE_BACK);
 }
@@ -95,10 +109,17 @@ static void look_back(struct source *s)
 	char log[sizeof(s->m.images) + 32];
 
 	snprintf(log, sizeof(log), "%s/logs/dump.log", s->m.images);
-	if (s->timing.stop > 0 &&
-	    !steps_of_dump(&s->timing.dump, log, s->timing.stop,
+	if (s->timing.dumped > 0 &&
+	    !steps_of_dump(&s->timing.dump, log, s->timing.dumped,
 			   s->timing.held))
 		note("%s: %s does not say what took how long", s->m.name, log);
+}
+
+static void look_at_layer(struct source *s)
+{
+	s->layer = layer_timing(&s->m);
+	timing_layer(&s->timing, s->layer, s->resumed);
+	timing_mark(&s->timing, "connect");
 }
 
 static void leave(struct source *s)
@@ -107,6 +128,10 @@ static void leave(struct source *s)
 
 	move_leave_doors(m, "leave");
 	look_back(s);
+	if (!layer_leave(m, "arrived"))
+		move_warns(m);
+	if (s->by_layer)
+		look_at_layer(s);
 	if (!move_drive(m, "gone", m->other, NULL, NULL))
 		move_warns(m);
 	move_drop_images(m);
@@ -124,8 +149,16 @@ static enum move_state grant(struct source *s)
 
 	if (talk_say(&m->peer, json_pack("{ss}", "do", "grant")))
 		o = talk_hear(&m->peer, WORK_MS);
-	if (json_is_true(json_object_get(o, "ok"))) {
+	if (s->by_layer && !strcmp(talk_text(o, "state"), "resumed")) {
+		/* its connections need not wait for the rest */
+		layer_tell(m, "arrived");
+		s->resumed = steps_now();
 		timing_mark(&s->timing, "resume");
+		json_decref(o);
+		o = talk_hear(&m->peer, WORK_MS);
+	}
+	if (json_is_true(json_object_get(o, "ok"))) {
+		timing_mark(&s->timing, s->resumed > 0 ? "attach" : "resume");
 		s->timing.there = json_incref(json_object_get(o, "steps"));
 		snprintf(m->warning, sizeof(m->warning), "%s",
 			 talk_text(o, "warning"));
@@ -154,6 +187,7 @@ static void lock_if_free(struct move *m)
 
 static void decide(struct source *s, enum move_state next)
 {
+	double until = steps_now() + LAYER_DOUBT_MS / 1000;
 	char told[sizeof(s->m.reason)] = "";
 	struct move *m = &s->m;
 
@@ -162,6 +196,10 @@ static void decide(struct source *s, enum move_state next)
 	while (next == MOVE_GRANTED) {
 		lock_if_free(m);
 		next = move_ask(m);
+		if (steps_now() > until && m->layer.go >= 0) {
+			note("%s: its partners are let go", m->name);
+			doors_close(&m->layer);
+		}
 		if (next == MOVE_GRANTED && strcmp(told, m->reason) != 0) {
 			memcpy(told, m->reason, sizeof(told));
 			source_tell(s, "in doubt",
@@ -187,6 +225,8 @@ bool source_commit(struct source *s)
 	/* It stands still; has it done so ever since it was dumped? */
 	if (doors_broken(&m->doors))
 		return move_fails_by_doors(m, "CRIU has ended");
+	if (s->by_layer && !layer_waits(m))
+		return false;
 	if (!move_set(m, MOVE_GRANTED))
 		return false;
 	timing_step(&s->timing, "decide", began);
@@ -225,6 +265,11 @@ static void add_steps(struct source *s, json_t *o)
 	json_object_set_new(o, "steps", steps);
 	if (stopped_ms > 0)
 		json_object_set_new(o, "stopped_ms", json_real(stopped_ms));
+	if (!s->layer)
+		return;
+	json_object_set(o, "layer", s->layer);
+	json_object_set_new(o, "suspended_ms",
+			    json_real(timing_suspended(&s->timing)));
 }
 
 /* Nobody asks any more what has become of it: it is known there, or there is nothing. */
@@ -270,6 +315,7 @@ void source_finish(struct source *s)
 		talk_say(s->asker, json_incref(told));
 	json_decref(told);
 	json_decref(s->about);
+	json_decref(s->layer);
 	timing_free(&s->timing);
 	source_forget(&s->m);
 }
@@ -284,6 +330,7 @@ void source_recover(struct move *m)
 	timing_begin(&s.timing);
 	talk_never_ends();
 	doors_reopen(&s.m.doors, s.m.journal.folder);
+	layer_reopen(&s.m);
 	if (s.m.journal.state == MOVE_GRANTED) {
 		decide(&s, MOVE_GRANTED);
 	} else {

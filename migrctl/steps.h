@@ -16,13 +16,15 @@ enum {
 struct steps {
 	struct step {
 		const char *
-			what; /* a literal; those of RDMA begin with STEPS_RDMA */
+			what; /* a literal; those of RDMA begin with STEPS_RDMA,
+				 and of the layer with STEPS_LAYER */
 		double at, end; /* s */
 	} *list;
 	int n;
 };
 
 #define STEPS_RDMA "RDMA: "
+#define STEPS_LAYER "layer: "
 #define STEPS_AFTER "CRIU ends" /* all runs */
 
 double steps_now(void); /* s, CLOCK_BOOTTIME */

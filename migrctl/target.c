@@ -8,6 +8,7 @@
 
 #include "checks.h"
 #include "hurry.h"
+#include "layer.h"
 #include "move.h"
 #include "note.h"
 #include "peer.h"
@@ -61,7 +62,8 @@ static bool make(struct target *t)
 	return claim(m) &&
 	       move_drive(m, "make", NULL, json_incref((json_t *)t->spec),
 			  &t->files) &&
-	       move_open_doors(m, "restore", NULL) &&
+	       move_open_doors(m, &m->doors, m->journal.folder, "restore",
+			       NULL) &&
 	       (doors_said(&m->doors, "ready", READY_MS) ||
 		move_fails_by_doors(m, "runc and CRIU do not start here"));
 }
@@ -77,6 +79,39 @@ static bool take(struct target *t, const json_t *asked)
 	       say_ok(m);
 }
 
+/* ---- by the layer ---------------------------------------------------------- */
+
+/* What comes of it is told to those that it will be connected to. */
+static bool make_ahead(struct move *m)
+{
+	return layer_open(m, "ahead", NULL, "made") && say_ok(m) &&
+	       layer_give(m, LAYER_MADE);
+}
+
+/* One with an address for RDMA is connected by that, when it has it here. */
+static bool connect_ahead(struct target *t)
+{
+	if (!move_has_address(t->spec))
+		layer_tell(&t->m, "connect");
+	return say_ok(&t->m);
+}
+
+/* It runs, and gets what was made. Whether it needs that is its own business. */
+static void hand_over(struct target *t)
+{
+	double began = steps_now();
+	struct move *m = &t->m;
+
+	if (m->layer.says < 0)
+		return;
+	if (!layer_leave(m, "hand"))
+		note("%s: %s", m->name, m->reason);
+	steps_add(&t->steps, STEPS_LAYER "hand over", began, steps_now());
+	talk_say(&m->peer, json_pack("{sbss}", "ok", 1, "state", "resumed"));
+}
+
+/* ---- restored -------------------------------------------------------------- */
+
 /* All is there again, and nothing has been resumed. */
 static bool restore(struct target *t)
 {
@@ -88,6 +123,8 @@ static bool restore(struct target *t)
 	    !move_drive(m, "arrive", NULL, NULL, NULL))
 		return false;
 	steps_add(&t->steps, "address", t->asked, steps_now());
+	if (move_has_address(t->spec))
+		layer_tell(m, "connect");
 	doors_tell(&m->doors, "restore");
 	if (!doors_said(&m->doors, "restored", WORK_MS))
 		return move_fails_by_doors(m, "CRIU cannot restore it here");
@@ -109,6 +146,7 @@ static void drop(struct move *m)
 	talk_never_ends();
 	move_leave_doors(m, "stop");
 	memcpy(why, m->reason, sizeof(why));
+	layer_leave(m, "stop");
 	while (claimed && !move_drive(m, "unmake", NULL, NULL, NULL)) {
 		note("%s: %s", m->name, m->reason);
 		talk_wait(-1, 0, AGAIN_MS);
@@ -162,6 +200,7 @@ static void go(struct target *t)
 		drop(m);
 		return;
 	}
+	hand_over(t);
 	attach(t);
 	move_drop_images(m);
 	*m->reason = 0;
@@ -196,6 +235,10 @@ static bool obey(struct target *t, const json_t *asked)
 
 	if (!strcmp(what, "take") && !is_ready)
 		return move_set(m, MOVE_COPYING) && take(t, asked);
+	if (!strcmp(what, "ahead") && m->journal.state == MOVE_COPYING)
+		return make_ahead(m);
+	if (!strcmp(what, "connect") && m->journal.state == MOVE_COPYING)
+		return connect_ahead(t);
 	if (!strcmp(what, "restore") && m->journal.state == MOVE_COPYING)
 		return restore(t);
 	if (!strcmp(what, "grant") && is_ready)
@@ -276,7 +319,7 @@ void target_run(struct talk *asker, const json_t *asked, const char *from)
 	};
 	struct move *m = &t.m;
 
-	m->peer.fd = m->doors.go = m->doors.says = m->journal.lock = -1;
+	move_init(m);
 	talk_hold_signals();
 	if (is_container(m, asked) && move_lock(m) &&
 	    move_begin(m, MOVE_TARGET,
@@ -316,6 +359,7 @@ void target_recover(struct move *m)
 
 	m = &t.m;
 	doors_reopen(&m->doors, m->journal.folder);
+	layer_reopen(m);
 	if (m->journal.state == MOVE_GRANTED) {
 		go(&t);
 	} else {

@@ -16,6 +16,8 @@ void timing_free(struct timing *t)
 {
 	steps_free(&t->dump);
 	steps_free(&t->sent);
+	steps_free(&t->suspended);
+	steps_free(&t->connected);
 	json_decref(t->there);
 	t->there = NULL;
 }
@@ -38,6 +40,57 @@ void timing_there(struct timing *t, double told, double answered, double ms)
 	double slack = answered - told - ms / 1000;
 
 	t->there_at = told + (slack > 0 ? slack / 2 : 0);
+}
+
+/* ---- the layer ----------------------------------------------------------------- */
+
+struct layer_step {
+	const char *key, *step;
+};
+
+/* They follow each other. */
+static void add_layer(struct steps *s, const struct layer_step *list,
+		      const json_t *said, double at)
+{
+	double ms;
+
+	for (; list->key; list++) {
+		ms = json_number_value(json_object_get(said, list->key));
+		if (!(ms >= 0 && ms <= MOST_MS))
+			return;
+		steps_add(s, list->step, at, at + ms / 1000);
+		at += ms / 1000;
+	}
+}
+
+void timing_layer(struct timing *t, const json_t *said, double resumed)
+{
+	static const struct layer_step before[] = {
+		{ "suspend_ms", STEPS_LAYER "suspend" },
+		{ "replace_partners_ms", STEPS_LAYER "replace partners" },
+		{ "hold_ms", STEPS_LAYER "hold" },
+		{ NULL, NULL },
+	};
+	static const struct layer_step after[] = {
+		{ "restore_replace_ms", STEPS_LAYER "replace" },
+		{ "exchange_ms", STEPS_LAYER "exchange" },
+		{ "connect_ms", STEPS_LAYER "connect" },
+		{ "resume_ms", STEPS_LAYER "resume" },
+		{ NULL, NULL },
+	};
+
+	if (!said)
+		return;
+	add_layer(&t->suspended, before, said, t->stop);
+	if (resumed > 0)
+		add_layer(&t->connected, after, said, resumed);
+}
+
+double timing_suspended(const struct timing *t)
+{
+	const struct steps *s = &t->connected;
+
+	return s->n ? (s->list[s->n - 1].end - t->stop) * 1000 : 0;
 }
 
 json_t *timing_told(const struct timing *t)
@@ -113,9 +166,11 @@ json_t *timing_steps(const struct timing *t, const char *here,
 	json_t *all = json_array();
 	double resumed;
 
+	add_here(all, t, &t->suspended, here);
 	add_here(all, t, &t->dump, here);
 	add_here(all, t, &t->sent, here);
 	resumed = add_there(all, t, there);
+	add_here(all, t, &t->connected, here);
 	*stopped_ms = resumed > 0 ? resumed - frozen_ms(t) : 0;
 	return all;
 }

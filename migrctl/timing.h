@@ -15,17 +15,19 @@ enum {
 };
 
 struct timing {
-	double begun; /* s, CLOCK_BOOTTIME, as are all that are no ms */
-	double stop;  /* it was told to stop; 0: not yet */
-	double held;  /* all is dumped */
+	double begun;  /* s, CLOCK_BOOTTIME, as are all that are no ms */
+	double stop;   /* it was told to stop; 0: not yet */
+	double dumped; /* CRIU was told to dump it; the same by the protocol */
+	double held;   /* all is dumped */
 	struct {
 		const char *phase;
 		double at;
 	} marks[TIMING_MOST];
 	int n;
-	struct steps dump, sent; /* here */
-	json_t *there;		 /* what the target says of its own, or NULL */
-	double there_at;	 /* from when on it counts */
+	struct steps dump, sent;	   /* here */
+	struct steps suspended, connected; /* here, by the layer */
+	json_t *there;	 /* what the target says of its own, or NULL */
+	double there_at; /* from when on it counts */
 };
 
 void timing_begin(struct timing *t);
@@ -42,6 +44,16 @@ void timing_step(struct timing *t, const char *what, double began);
  * @ms: that it says it took
  */
 void timing_there(struct timing *t, double told, double answered, double ms);
+
+/**
+ * timing_layer - what a move by the layer has besides
+ * @said: { "suspend_ms", ... }, as migr-layer(8) tells; or NULL
+ * @resumed: when its connections were to go on there; 0: that is not known
+ */
+void timing_layer(struct timing *t, const json_t *said, double resumed);
+
+/* how long its connections stood still, in ms; 0 if that is not known */
+double timing_suspended(const struct timing *t);
 
 /* [{ "phase", "ms" }], in their order */
 json_t *timing_told(const struct timing *t);

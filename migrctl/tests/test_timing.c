@@ -146,6 +146,40 @@ static void test_joined(void)
 	json_decref(steps);
 }
 
+/* The layer's part is before the dump, and after all that the other end has done. */
+static void test_layer(void)
+{
+	struct timing t = { .begun = 99, .stop = 100, .dumped = 100.5 };
+	json_t *said = json_pack("{sfsfsfsfsfsfsf}", "suspend_ms", 300.0,
+				 "replace_partners_ms", 100.0, "hold_ms", 100.0,
+				 "restore_replace_ms", 10.0, "exchange_ms",
+				 20.0, "connect_ms", 30.0, "resume_ms", 40.0);
+	double stopped;
+	json_t *steps;
+
+	timing_layer(&t, said, 103);
+	steps_add(&t.dump, "start", 100.5, 101);
+	CHECK(ms_of(&t.suspended, STEPS_LAYER "suspend") == 300);
+	CHECK(fabs(t.suspended.list[2].end - 100.5) < 1e-6);
+	CHECK(fabs(timing_suspended(&t) - 3100) < 1e-6);
+	steps = timing_steps(&t, "n1", "n3", &stopped);
+	CHECK(json_array_size(steps) == 8);
+	CHECK(!strcmp(json_string_value(
+			      json_object_get(json_array_get(steps, 7), "step")),
+		      STEPS_LAYER "resume"));
+	json_decref(steps);
+	timing_free(&t);
+
+	/* nobody has said so much, or when */
+	t = (struct timing){ .stop = 100 };
+	timing_layer(&t, NULL, 103);
+	json_object_set_new(said, "hold_ms", json_real(-1));
+	timing_layer(&t, said, 0);
+	CHECK(t.suspended.n == 2 && !t.connected.n && !timing_suspended(&t));
+	timing_free(&t);
+	json_decref(said);
+}
+
 /* Whatever the other end says: it is a picture in the end, or nothing is said of it. */
 static void test_hostile(void)
 {
@@ -196,6 +230,7 @@ int main(void)
 	test_restore();
 	test_many();
 	test_joined();
+	test_layer();
 	test_hostile();
 	unlink(path);
 	return check_result();

@@ -126,6 +126,127 @@ drive_gone() # NODE: it runs there
 	[ -z "$amiss" ] || die "${amiss#migr-ctr: }"
 }
 
+# ---- by the layer ---------------------------------------------------------
+
+# Would its connections come along? Nothing is stopped.
+drive_follow() # HOST
+{
+	local said
+
+	said=$(migr-layer "${layer_keys[@]}" "$name" "$1" 2>&1 >/dev/null </dev/null) || {
+		sed 's/^failed //' <<<"$said" >&2
+		exit 1
+	}
+	layer_must_know
+}
+
+# For as long as a move takes, behind a door: see migrctl/layer.h. Who listens may die, and then
+# there is another one, who needs the lock: what is done here is no part of what that is for.
+word='' come_s=20 # in which there is, or there will be none
+opens_door()
+{
+	local any
+
+	eval "exec $lock>/dev/null"
+	exec 1<>"$MIGR_CTR_DOOR/says" {any}<>"$MIGR_CTR_DOOR/go"
+	exec {says}>&1 {go}<"$MIGR_CTR_DOOR/go"
+	exec {any}>&-
+}
+hears() # the next word, of whoever it is
+{
+	local alone=0 # tenths of a second
+
+	until read -r -u "$go" word; do
+		[ $((alone += 1)) -le $((come_s * 10)) ] || return 1
+		sleep 0.1
+	done
+}
+is_done() { echo 0 >"$MIGR_CTR_DOOR/runc"; }
+
+# Whoever says why has said it.
+drive_connections() # IMAGES HOST
+{
+	local at=$1/ahead made lost
+
+	node=$2
+	opens_door
+	mkdir -p "$at"
+	layer_begin && layer_do record recorded || layer_has_ended
+	layer_must_know
+	printf %s "$layer_records" >"$at/records"
+	printf %s "$layer_peers" >"$at/peers"
+	layer_peers='[]'
+	echo recorded
+	while hears; do
+		case $word in
+		lead)
+			made=$(<"$at/made")
+			[ "$made" = '[]' ] || layer_do "made ${#made}"$'\n'"$made" led || layer_has_ended
+			echo led
+			;;
+		suspend)
+			layer_is=stopping
+			layer_do stop stopped || {
+				layer_has_failed
+				exit 1
+			}
+			[ "$layer_peers" = '[]' ] || printf %s "$layer_peers" >"$at/late"
+			echo suspended
+			;;
+		*) break ;;
+		esac
+	done
+	connections_go_on || layer_has_ended
+	[ -z "$layer_timing" ] || echo "$layer_timing" >"$MIGR_CTR_DOOR/timing"
+	# the last line is the reason
+	lost=$(grep 'are lost' "$MIGR_CTR_DOOR/complaints" | tail -n 1) || true
+	[ -z "$lost" ] || {
+		echo "$lost" >&2
+		exit 1
+	}
+	is_done
+}
+
+layer_has_ended()
+{
+	layer_is_gone "migr-layer is gone, and has not said why"
+	exit 1
+}
+
+# If nobody has said where it runs, it is looked for.
+connections_go_on()
+{
+	case $layer_is:$word in
+	stopped:back) layer_do aborted 'done' ;;
+	stopped:arrived) layer_do "restored $node" 'done' ;;
+	stopped:*)
+		exec {layer_to}>&-
+		layer_says 'done'
+		;;
+	esac
+}
+
+drive_ahead() # IMAGES: of the other end
+{
+	local at=$1/ahead
+
+	opens_door
+	shadows_start "$(<"$at/records")"
+	shadows_ready
+	[ -s "$dir/rdma" ] || {
+		shadows_connect "$(<"$at/peers")"
+		shadows_connected "$make_s"
+	}
+	printf %s "$shadows_made" >"$at/made"
+	echo made
+	while hears && [ "$word" = connect ]; do
+		shadows_connect "$(cat "$at/late" 2>/dev/null || cat "$at/peers")"
+	done
+	[ "$word" != hand ] || shadows_hand_over
+	shadows_end
+	is_done
+}
+
 cmd_driver() # NAME VERB...
 {
 	declare -F "drive_${2-}" >/dev/null || usage 2

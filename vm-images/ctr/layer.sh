@@ -124,6 +124,11 @@ layer_knows()
 			'[.processes[].socket | select(contains($at))] != []' >/dev/null
 }
 
+layer_must_know()
+{
+	layer_knows || die "$name has RDMA files, and migrd here knows no process of it"
+}
+
 layer_stop()
 {
 	layer_is=stopping # whoever ends this move tells it so
@@ -136,12 +141,16 @@ layer_stop()
 # To stop: all goes on where it is. That migr-layer has seen to if it says that it has failed.
 layer_has_failed()
 {
+	layer_is=''
+	layer_is_gone "migr-layer is gone, and has not said why: connections of $name may be" \
+		"lost, which runs here"
+}
+layer_is_gone() # WORD...: what that means, if it has not said itself why
+{
 	local rc=0
 
-	layer_is=''
 	wait "$layer_pid" || rc=$?
-	[ $rc -le 1 ] || echo "migr-ctr: migr-layer is gone, and has not said why:" \
-		"connections of $name may be lost, which runs here" >&2
+	[ $rc -le 1 ] || echo "migr-ctr: $*" >&2
 }
 
 # It has not arrived. Those that it speaks to do not wait until somebody else restores it,

@@ -199,8 +199,7 @@ cmd_move() # [--timing] [--by layer|protocol] [--no-pre-setup] NAME NODE
 		die "$name cannot be moved by the layer"
 	[ "$by" = protocol ] || [ -z "$before" ] || layer_do record recorded ||
 		die "$name cannot be moved by the layer"
-	[ "$by" = protocol ] || layer_knows ||
-		die "$name has RDMA files, and migrd here knows no process of it"
+	[ "$by" = protocol ] || layer_must_know
 	coproc {
 		layer_is_ours
 		# shellcheck disable=SC2029 # meant to be expanded here
