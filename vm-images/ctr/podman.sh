@@ -174,7 +174,7 @@ drive_leave()
 }
 
 # What podman has left of that: it removes it with its container, and not before.
-unpacked=(artifacts checkpoint {dump,restore}.log stats-{dump,restore} devshm-checkpoint.tar
+unpacked=(artifacts checkpoint rounds {dump,restore}.log stats-{dump,restore} devshm-checkpoint.tar
 	network.status rootfs-diff.tar deleted.files volumes)
 
 drive_back()
@@ -288,12 +288,18 @@ drive_restore() # IMAGES
 	) || rc=$?
 	echo $rc >"$MIGR_CTR_DOOR/runc" # for who comes later, too
 }
+# An image's parent is where it was: beside it
+binds() # FOLDER NAME
+{
+	mkdir -p "$bundle/$2" && mount --bind "$1" "$bundle/$2" && mount --make-private "$bundle/$2"
+}
+unbind() { umount -l "$bundle/checkpoint" "$bundle/rounds" 2>/dev/null || true; }
+
 restores() # IMAGES
 {
 	export MIGR_CTR_HOLD=1
-	mkdir -p "$1/logs" "$bundle/checkpoint" &&
-		mount --bind "$1/image" "$bundle/checkpoint" &&
-		mount --make-private "$bundle/checkpoint" && hold || return
+	mkdir -p "$1/logs" "$1/rounds" && binds "$1/image" checkpoint && binds "$1/rounds" rounds &&
+		hold || return
 	pod container restore --keep --tcp-established --import "$1/image/podman.tar" || {
 		echo stop 1<>"$MIGR_CTR_DOOR/go"
 		grep -h Error "$bundle/restore.log" 2>/dev/null | tail -n 20 >&2
@@ -305,7 +311,7 @@ restores() # IMAGES
 # The images are somewhere else, and go with that.
 clear_away()
 {
-	umount -l "$bundle/checkpoint" 2>/dev/null || true
+	unbind
 	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
 }
 
@@ -338,7 +344,7 @@ drive_unmake()
 }
 ends_here()
 {
-	umount -l "$bundle/checkpoint" 2>/dev/null || true
+	unbind
 	ends
 	let_go
 }
