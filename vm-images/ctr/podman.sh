@@ -270,6 +270,19 @@ let_go() { nft delete table bridge "$(table)" 2>/dev/null || true; }
 
 # Podman gives the runtime four minutes, so it is started only when all is here. Nor does it ever
 # have what comes to run later: CRIU is told to give up, if it has not been told to go on.
+# That pipe is closed, by whatever numbers it is open here.
+hush() # DESCRIPTOR
+{
+	local fd all=()
+
+	for fd in "/proc/$BASHPID/fd"/*; do
+		[ ! "$fd" -ef "/proc/$BASHPID/fd/$1" ] || all+=("${fd##*/}")
+	done
+	for fd in "${all[@]}"; do
+		exec {fd}>&-
+	done
+}
+
 drive_restore() # IMAGES
 {
 	local any go word='' rc=0
@@ -283,7 +296,7 @@ drive_restore() # IMAGES
 	exec {go}<&-
 	[ "$word" = restore ] || exit
 	(
-		exec 9>&- # what podman leaves running has nothing more to say
+		hush 9 # what podman leaves running has nothing more to say
 		restores "$1"
 	) || rc=$?
 	echo $rc >"$MIGR_CTR_DOOR/runc" # for who comes later, too
