@@ -236,7 +236,8 @@ drive_make() # with a spec as stdin
 	command -v nft >/dev/null || die "there is no nft here"
 	[ "$(pod image inspect -f '{{.Id}}' "$from" 2>/dev/null)" = "$image" ] ||
 		die "$name needs the image $from, which is not here, or another one"
-	at=$(network_of "$network") && [ -d "/sys/class/net/$at/bridge" ] ||
+	at=$(network_of "$network") || at=none
+	[ -d "/sys/class/net/$at/bridge" ] ||
 		die "$name needs the network $network, and there is none of a bridge here"
 	while read -r at; do
 		[ -e "$at" ] || die "$name has $at mounted, which is not here"
@@ -289,6 +290,7 @@ drive_restore() # IMAGES
 
 	recall runc_id mac bundle
 	exec 9>&1 >/dev/null </dev/null
+	# shellcheck disable=SC2094 # it is a pipe, which has an end only after somebody could write
 	exec {any}<>"$MIGR_CTR_DOOR/go" {go}<"$MIGR_CTR_DOOR/go"
 	exec {any}>&-
 	echo ready >&9
