@@ -345,8 +345,8 @@ static void bad_arguments(struct pair *p)
 	struct rxe_migr_track_resp resp;
 	int fd = p->b.ctx->cmd_fd;
 
-	EXPECT(migr_cmd_track(fd, 2, 0, &resp), -EINVAL);
-	EXPECT(migr_cmd_track(fd, ~0U, 0, &resp), -EINVAL);
+	EXPECT(migr_cmd_track(fd, 2, 0, &resp), -EPROTO);
+	EXPECT(migr_cmd_track(fd, ~0U, 0, &resp), -EPROTO);
 	EXPECT(migr_cmd_track(fd, 0, -1, &resp), -ESRCH);
 	EXPECT(migr_cmd_track(fd, 0, 2, &resp), -ESRCH); /* the kernel's */
 	EXPECT(migr_cmd_track(fd, 0, getpid(), &resp), 0);
