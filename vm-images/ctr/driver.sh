@@ -134,7 +134,7 @@ drive_follow() # HOST
 	local said
 
 	said=$(migr-layer "${layer_keys[@]}" "$name" "$1" 2>&1 >/dev/null </dev/null) || {
-		sed 's/^failed //' <<<"$said" >&2
+		echo "${said#failed }" >&2
 		exit 1
 	}
 	layer_must_know
@@ -149,6 +149,7 @@ opens_door()
 
 	eval "exec $lock>/dev/null"
 	exec 1<>"$MIGR_CTR_DOOR/says" {any}<>"$MIGR_CTR_DOOR/go"
+	# shellcheck disable=SC2034 # it is open, or "says" would have an end when nobody listens
 	exec {says}>&1 {go}<"$MIGR_CTR_DOOR/go"
 	exec {any}>&-
 }
@@ -171,7 +172,9 @@ drive_connections() # IMAGES HOST
 	node=$2
 	opens_door
 	mkdir -p "$at"
-	layer_begin && layer_do record recorded || layer_has_ended
+	if ! layer_begin || ! layer_do record recorded; then
+		layer_has_ended
+	fi
 	layer_must_know
 	printf %s "$layer_records" >"$at/records"
 	printf %s "$layer_peers" >"$at/peers"

@@ -342,7 +342,9 @@ drive_attach()
 	if pid=$(first_pid); then
 		look_at_network "$pid"
 		arrives arrive || amiss=1
-		look && is '.State.Running' || die "$name runs here, but podman does not know it"
+		if ! look || ! is '.State.Running'; then
+			die "$name runs here, but podman does not know it"
+		fi
 	fi
 	clear_away
 	forget
