@@ -52,17 +52,9 @@ int migr_cmd_stop_task(int fd, pid_t pid, struct rxe_migr_status *st)
 /* Who has none is not told about a port. */
 static bool has_context(int fd)
 {
-	const struct ib_uverbs_query_port in = { .port_num = 1 };
-	struct ib_uverbs_query_port_resp out;
-	const struct migr_write cmd = {
-		.command = IB_USER_VERBS_CMD_QUERY_PORT,
-		.in = &in,
-		.in_length = sizeof(in),
-		.out = &out,
-		.out_length = sizeof(out),
-	};
+	uint8_t any;
 
-	return !migr_write_run(fd, &cmd);
+	return !migr_query_mtu(fd, &any);
 }
 
 /*

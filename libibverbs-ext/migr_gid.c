@@ -49,23 +49,6 @@ bool migr_path_of(const struct rxe_migr_rec *rec, struct migr_path *path)
 	}
 }
 
-static int query_mtu(int fd, uint8_t *active_mtu)
-{
-	const struct ib_uverbs_query_port in = { .port_num = 1 };
-	struct ib_uverbs_query_port_resp out = {};
-	const struct migr_write cmd = {
-		.command = IB_USER_VERBS_CMD_QUERY_PORT,
-		.in = &in,
-		.in_length = sizeof(in),
-		.out = &out,
-		.out_length = sizeof(out),
-	};
-	int ret = migr_write_run(fd, &cmd);
-
-	*active_mtu = out.active_mtu;
-	return ret;
-}
-
 int migr_gids_query(int fd, struct migr_gids *gids)
 {
 	uint64_t count = 0;
@@ -88,7 +71,7 @@ int migr_gids_query(int fd, struct migr_gids *gids)
 		       &count, sizeof(count));
 	ret = migr_ioctl_run(fd, &cmd);
 	if (!ret)
-		ret = query_mtu(fd, &gids->active_mtu);
+		ret = migr_query_mtu(fd, &gids->active_mtu);
 	if (ret) {
 		migr_gids_free(gids);
 		return ret;

@@ -132,3 +132,20 @@ int migr_write_run(int fd, const struct migr_write *w)
 			      sizeof(*w->restore));
 	return migr_ioctl_run(fd, &cmd);
 }
+
+int migr_query_mtu(int fd, uint8_t *active_mtu)
+{
+	const struct ib_uverbs_query_port in = { .port_num = 1 };
+	struct ib_uverbs_query_port_resp out = {};
+	const struct migr_write cmd = {
+		.command = IB_USER_VERBS_CMD_QUERY_PORT,
+		.in = &in,
+		.in_length = sizeof(in),
+		.out = &out,
+		.out_length = sizeof(out),
+	};
+	int ret = migr_write_run(fd, &cmd);
+
+	*active_mtu = out.active_mtu;
+	return ret;
+}

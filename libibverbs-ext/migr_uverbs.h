@@ -62,4 +62,7 @@ struct migr_write {
 
 int migr_write_run(int fd, const struct migr_write *w);
 
+/* The port's active MTU, enum ib_mtu. -EINVAL: the file has no context */
+int migr_query_mtu(int fd, uint8_t *active_mtu);
+
 #endif /* MIGR_UVERBS_H */
