@@ -4,8 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/kcmp.h>
 #include <signal.h>
@@ -196,19 +196,24 @@ static int scan_maps(struct rp_task *task)
 	return err;
 }
 
+/* Of whom nobody can tell it has: who has none is not looked at any more. */
 static bool thread_has_memory(int tasks, const char *tid)
 {
-	char path[NAME_MAX + 8], pages = '0';
+	char path[NAME_MAX + 8], pages;
+	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/statm", tid);
 	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
-	if (read(fd, &pages, 1) < 0)
-		pages = '0';
+		return !rp_is_gone(-errno);
+	n = read(fd, &pages, 1);
+	if (n < 0)
+		n = !rp_is_gone(-errno);
+	else
+		n = n && pages != '0';
 	close(fd);
-	return pages != '0';
+	return n;
 }
 
 bool rp_task_has_memory(pid_t pid)
@@ -221,7 +226,7 @@ bool rp_task_has_memory(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	d = opendir(path);
 	if (!d)
-		return errno != ENOENT;
+		return !rp_is_gone(-errno);
 	has = false;
 	while (!has && (de = readdir(d)))
 		has = *de->d_name != '.' &&

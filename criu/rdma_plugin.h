@@ -6,6 +6,7 @@
 #ifndef RDMA_PLUGIN_H
 #define RDMA_PLUGIN_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,6 +92,15 @@ bool rp_is_device(int dirfd, const char *name, dev_t *rdev);
 enum rp_kind rp_link_kind(const char *target);
 /* One line of /proc/PID/maps; false if it is no file's mapping */
 bool rp_parse_map(const char *line, struct rp_map *map);
+
+/*
+ * Has the task ended that an error is of, or closed the file? Of who is about to end nothing is
+ * copied, and nothing of his is tracked any more
+ */
+static inline bool rp_is_gone(int err)
+{
+	return err == -ESRCH || err == -ENOENT || err == -EBADF;
+}
 
 int rp_task_scan(pid_t pid, struct rp_task *task);
 void rp_task_free(struct rp_task *task);

@@ -332,12 +332,6 @@ static int track(const struct rp_task *task, const struct rp_fd *f, int fd)
 	return err || is_in(list, resp.context) ? err : add(resp.context);
 }
 
-/* Of one that is about to end nothing is copied, nor of a file that is closed */
-static bool is_gone(int err)
-{
-	return err == -ESRCH || err == -ENOENT || err == -EBADF;
-}
-
 typedef int device_fn(const struct rp_task *task, const struct rp_fd *f,
 		      int fd);
 
@@ -346,7 +340,7 @@ static int for_one(const struct rp_task *task, const struct rp_fd *f,
 {
 	int fd = rp_take_fd(task->pid, f->fd), err = -errno;
 
-	if (fd < 0 && is_gone(err))
+	if (fd < 0 && rp_is_gone(err))
 		return 0;
 	if (fd < 0) {
 		rp_err("pid %d, fd %d: cannot take: %s", task->pid, f->fd,
@@ -364,7 +358,7 @@ static int for_each_device(pid_t pid, device_fn *fn)
 	int err = rp_task_scan(pid, &task);
 
 	if (err)
-		return is_gone(err) ? 0 : err;
+		return rp_is_gone(err) ? 0 : err;
 	for (size_t i = 0; i < task.nr_fds && !err; i++)
 		if (task.fds[i].kind == RP_UVERBS)
 			err = for_one(&task, task.fds + i, fn);

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +25,6 @@ void print_on_level(unsigned int level, const char *format, ...)
 	va_end(args);
 }
 
-/* Who ends, or closes the file, has nothing that is tracked any more. */
-static bool is_gone(int err)
-{
-	return err == -ESRCH || err == -ENOENT || err == -EBADF;
-}
-
 /* Files of other drivers, and those without a context, have nothing that could end */
 static int end(pid_t pid, int number)
 {
@@ -42,7 +35,7 @@ static int end(pid_t pid, int number)
 		err = migr_cmd_track(fd, RXE_MIGR_TRACK_END, 0, &resp);
 		close(fd);
 	}
-	if (err == -EOPNOTSUPP || err == -EINVAL || is_gone(err))
+	if (err == -EOPNOTSUPP || err == -EINVAL || rp_is_gone(err))
 		return 0;
 	if (err)
 		rp_err("pid %d, fd %d: %s", pid, number, migr_errno_text(err));
@@ -56,7 +49,7 @@ static int end_all(pid_t pid)
 	struct rp_task task;
 	int ret = rp_task_scan(pid, &task);
 
-	if (is_gone(ret))
+	if (rp_is_gone(ret)) /* so is what was tracked */
 		return 0;
 	if (ret) {
 		rp_err("pid %d: %s", pid, strerror(-ret));

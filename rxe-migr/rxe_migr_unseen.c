@@ -92,15 +92,16 @@ static unsigned long find(const struct rxe_migr_memory *mem, unsigned long addr,
 	pud = pud_offset(p4d, addr);
 	if (!pud_present(*pud))
 		return 0;
-	if (pud_leaf(*pud))
-		return addr;	/* has no bit that anybody reads */
+	if (pud_leaf(*pud))	/* has no bit that anybody reads */
+		return has_part(mem, addr, end) ? addr : 0;
 
 	rcu_read_lock();
 	table = pmd_offset(pud, addr);
 	pmd = pmdp_get_lockless(table);
 	if (pmd_present(pmd) && !pmd_leaf(pmd)) {
 		found = find_pte(mem, table, pmd, addr, end);
-	} else if (pmd_present(pmd) && pmd_write(pmd) && !pmd_soft_dirty(pmd)) {
+	} else if (pmd_present(pmd) && pmd_write(pmd) && !pmd_soft_dirty(pmd) &&
+		   has_part(mem, addr, end)) {
 		found = addr;
 		*stays = false;
 	}
