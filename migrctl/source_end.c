@@ -168,9 +168,9 @@ static enum move_state grant(struct source *s)
 		next = MOVE_BACK;
 	}
 	json_decref(o);
+	/* it may not have heard that, and asks when the connection is lost */
 	if (next == MOVE_GRANTED)
-		talk_free(
-			&m->peer); /* it may not have heard that, and asks then */
+		talk_free(&m->peer);
 	return next;
 }
 

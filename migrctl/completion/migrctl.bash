@@ -13,7 +13,7 @@ _migrctl_ask() # WORD
 
 _migrctl_names() # WORD: of what the agent answers
 {
-	_migrctl_ask "$1" | grep -oE '"name":"[a-z][a-z0-9_-]{0,12}"' | cut -d '"' -f 4 | sort -u
+	_migrctl_ask "$1" | grep -oE '"name":"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"' | cut -d '"' -f 4 | sort -u
 }
 
 _migrctl_hosts()

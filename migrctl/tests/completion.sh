@@ -75,7 +75,7 @@ esac
 END
 chmod +x "$tmp/bin/migrctl"
 cat >"$tmp/list" <<'END'
-{"containers":[{"name":"c1","pid":7},{"name":"c2","pid":null},{"name":"$(touch x)"},{"name":"`touch x`"},{"name":"a b"},{"name":"c;x"},{"name":"c\u001b"},{"name":"c\n"},{"name":"-x"},{"name":"C"},{"name":7},{"name":"abcdefghijklmn"},{"name":""}],"ok":true}
+{"containers":[{"name":"c1","pid":7},{"name":"c2","pid":null},{"name":"My.c_3","pid":9},{"name":"$(touch x)"},{"name":"`touch x`"},{"name":"a b"},{"name":"c;x"},{"name":"c\u001b"},{"name":"c\n"},{"name":"-x"},{"name":".C"},{"name":7},{"name":"abcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefgh"},{"name":""}],"ok":true}
 END
 cat >"$tmp/hosts" <<'END'
 127.0.0.1	localhost
@@ -93,8 +93,8 @@ touch n2.key
 gives migrate mi
 gives '' x
 gives recover --json re
-gives 'c1 c2' migrate ''
-gives 'c1 c2' check --to n2 ''
+gives 'My.c_3 c1 c2' migrate ''
+gives 'My.c_3 c1 c2' check --to n2 ''
 gives 'c1 c2' check --to = n2 c
 gives '' check c1 ''
 gives '--pre-copy' migrate c1 --p
