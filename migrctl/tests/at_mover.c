@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -16,9 +17,10 @@ char dir[] = "/tmp/mover.XXXXXX", moves[64];
 struct talk t;
 
 static char at[64];
-static pid_t daemon_pid;
+pid_t daemon_pid;
 
-static const char runtime[] =
+/* It knows no container, and can unmake one. */
+static const char plain[] =
 	"#!/bin/sh\n"
 	"echo \"$3\" >>\"${0%/*}/verbs\"\n"
 	"[ \"$3\" != unmake ] || exit 0\n"
@@ -38,7 +40,7 @@ void put_file(const char *name, const char *text, mode_t mode)
 	close(fd);
 }
 
-static bool dial(void)
+bool mover_dial(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -53,21 +55,31 @@ static bool dial(void)
 	return true;
 }
 
-static void start(void)
+void mover_start(const char *stops_at)
 {
 	char path[4096];
+	json_t *hello;
 
 	snprintf(path, sizeof(path), "%s:%s", dir, getenv("PATH"));
+	unlink(at);
 	daemon_pid = fork();
 	MUST(daemon_pid >= 0);
 	if (!daemon_pid) {
+		/* a test that ends early leaves nobody */
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		setenv("PATH", path, 1);
+		if (stops_at)
+			setenv("MIGR_MOVER_STOPS_AT", stops_at, 1);
 		execl(MOVER, "migr-mover", "-k", "none", "-c", "none", "-a",
 		      "none", "-s", at, "-d", moves, NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 1000 && !dial(); i++)
+	for (int i = 0; i < 1000 && !mover_dial(); i++)
 		usleep(10000);
+	/* it answers when it has looked at what there was */
+	hello = talk_answered(&t, 20000);
+	CHECK(hello, "%s", t.reason);
+	json_decref(hello);
 	talk_free(&t);
 }
 
@@ -76,7 +88,7 @@ static void call(const char *who)
 {
 	json_t *hello;
 
-	MUST(dial());
+	MUST(mover_dial());
 	hello = talk_answered(&t, 10000);
 	CHECK(json_integer_value(json_object_get(hello, "migr-mover")) == 1);
 	CHECK(json_string_length(json_object_get(hello, "boot")) == 36);
@@ -131,18 +143,23 @@ static void own_var_lib(void)
 	MUST(!mount("tmpfs", "/var/lib", "tmpfs", 0, NULL));
 }
 
-void mover_begins(void)
+void mover_house(const char *runtime)
 {
 	own_var_lib();
 	MUST(mkdtemp(dir));
 	snprintf(at, sizeof(at), "%s/sock", dir);
 	snprintf(moves, sizeof(moves), "%s/moves", dir);
-	put_file("migr-ctr", runtime, 0755);
-	put_file("migr-podman", runtime, 0755);
-	start();
+	put_file("migr-ctr", runtime ?: plain, 0755);
+	put_file("migr-podman", runtime ?: plain, 0755);
 }
 
-static void stop(void)
+void mover_begins(void)
+{
+	mover_house(NULL);
+	mover_start(NULL);
+}
+
+void mover_stop(void)
 {
 	int status;
 
@@ -153,15 +170,20 @@ static void stop(void)
 
 void mover_again(void)
 {
-	stop();
-	start();
+	mover_stop();
+	mover_start(NULL);
+}
+
+void mover_leaves_house(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	CHECK(!system(command));
 }
 
 void mover_ends(void)
 {
-	char command[64];
-
-	stop();
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	CHECK(!system(command));
+	mover_stop();
+	mover_leaves_house();
 }

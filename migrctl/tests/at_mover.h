@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The daemon, and who asks it: its runtime is a script that knows no container, and can unmake one
+ * The daemon, and who asks it: its runtime is a script
  */
 #ifndef MIGRCTL_AT_MOVER_H
 #define MIGRCTL_AT_MOVER_H
@@ -19,6 +19,22 @@
 extern char dir[], moves[64]; /* all that there is, and the journal in it */
 extern struct talk t;	      /* who was asked last, if that is not over */
 
+/*
+ * The folder, and what a mover needs of its host, are this test's own. @runtime: a script in the
+ * place of all, or NULL: one that knows no container, and can unmake one
+ */
+void mover_house(const char *runtime);
+void mover_leaves_house(void);
+
+/* @stops_at: MIGR_MOVER_STOPS_AT, or NULL */
+void mover_start(const char *stops_at);
+void mover_stop(void);
+extern pid_t daemon_pid;
+
+/* a connection, as "t", on which nothing has been said */
+bool mover_dial(void);
+
+/* the house with that runtime, and a daemon in it, for as long as the test takes */
 void mover_begins(void);
 void mover_again(void); /* another one, which finds what there is */
 void mover_ends(void);
