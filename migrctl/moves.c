@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "moves.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,9 +95,12 @@ void moves_recover(struct caller *c, const json_t *asked)
 			    journal_text(&j, "name"), state_name(j.state));
 	} else {
 		f = fopen(path, "we");
-		if (f)
+		if (f) {
 			fclose(f);
-		talk_say(&c->talk, json_pack("{sb}", "ok", f != NULL));
+			talk_say(&c->talk, json_pack("{sb}", "ok", 1));
+		} else {
+			talk_refuse(&c->talk, "%s: %s", path, strerror(errno));
+		}
 	}
 	journal_close(&j);
 }

@@ -12,7 +12,7 @@ move_phases=(prepare start dump transfer restore attach finish)
 move_parts=(stopped)
 move_shown='dump transfer restore'
 bad_counters="migr_bad_* migr_unexpected migr_old_epoch migr_qp_timed_out \
-	retry_exceeded_err rnr_nak_retry_err"
+	retry_exceeded_err retry_rnr_exceeded_err"
 timeline_options=()
 trace=migros-trace
 
@@ -33,8 +33,11 @@ way_begins()
 
 way_ends()
 {
-	movers_all_end
+	local rc=0
+
+	movers_all_end || rc=1
 	daemons_all_end
+	return $rc
 }
 
 # It tells what took how long, a line each, and in the last one the parts of the report.

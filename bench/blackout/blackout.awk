@@ -49,6 +49,9 @@ function figure(key, what, format)
 function least_of(key, what) { sort(key " " what); return v[key " " what, 1] }
 function most_of(key, what) { sort(key " " what); return v[key " " what, runs[key]] }
 
+# Memory that is written has no floor: without RDMA nobody writes it.
+function ratio(kind, r) { return kind == "idle" ? sprintf("%.2f", r) : "" }
+
 function bar(x, y, ms, colour)
 {
 	printf "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>\n",
@@ -77,8 +80,8 @@ END {
 		if (measured) {
 			shown[++k] = key
 			names[k] = name
-			printf "%-30s %11.0f %9.0f %6.2f %9.0f\n", name, b, f, b / f,
-				value(key, "rdma")
+			printf "%-30s %11.0f %9.0f %6s %9.0f\n", name, b, f,
+				ratio(p[3], b / f), value(key, "rdma")
 		} else {
 			printf "%-30s failed\n", name
 		}
@@ -93,7 +96,7 @@ END {
 			(p[3] == "written" ? "true" : "false"),
 			(p[4] == "rounds" ? "true" : "false"), figure(key, "blackout", "%.1f"),
 			figure(floor_key, "stopped", "%.1f"),
-			(measured ? sprintf("%.3f", b / f) : "null"), runs[key], failed[key],
+			(measured && p[3] == "idle" ? sprintf("%.3f", b / f) : "null"), runs[key], failed[key],
 			failed[floor_key],
 			(runs[key] ? least_of(key, "blackout") : "null"),
 			(runs[key] ? most_of(key, "blackout") : "null"),
