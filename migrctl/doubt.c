@@ -112,6 +112,20 @@ static void doubt(struct move *m, bool answers)
 	journal_write(j);
 }
 
+/* There is none any more, or its host was started anew. */
+void target_forget(struct move *m)
+{
+	bool answers;
+	enum move_answer answer = ask_once(m, &answers);
+
+	if (answer == ANSWER_UNKNOWN || answer == ANSWER_DIED) {
+		journal_remove(&m->journal);
+	} else {
+		journal_renew(&m->journal);
+		journal_close(&m->journal);
+	}
+}
+
 enum move_state move_ask(struct move *m)
 {
 	enum move_state state = m->journal.state, next;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 const char *journal_moves = "/run/migrctl/moves";
@@ -105,6 +106,23 @@ static bool replace(struct journal *j, const char *file, const char *text)
 bool journal_write(struct journal *j)
 {
 	return replace(j, "record", NULL);
+}
+
+long journal_age(const struct journal *j)
+{
+	char path[JOURNAL_PATH + 32];
+	struct stat st;
+
+	path_of(j, "state", path);
+	return stat(path, &st) ? 0 : time(NULL) - st.st_mtime;
+}
+
+void journal_renew(const struct journal *j)
+{
+	char path[JOURNAL_PATH + 32];
+
+	path_of(j, "state", path);
+	utimensat(AT_FDCWD, path, NULL, 0);
 }
 
 bool journal_set(struct journal *j, enum move_state state, const char *reason)

@@ -68,6 +68,10 @@ bool journal_set(struct journal *j, enum move_state state, const char *reason);
 /* write what was changed in the record */
 bool journal_write(struct journal *j);
 
+/* s since it is in this state, or was renewed */
+long journal_age(const struct journal *j);
+void journal_renew(const struct journal *j);
+
 const char *journal_text(const struct journal *j, const char *key);
 
 void journal_close(struct journal *j);

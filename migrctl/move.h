@@ -144,4 +144,7 @@ void target_recover(struct move *m);
 /* One that is over here: tell the other end, which may be out of reach for a while. */
 void source_forget(struct move *m);
 
+/* One that is over here, and of which the other end has said nothing for a while: is there one that will? */
+void target_forget(struct move *m);
+
 #endif

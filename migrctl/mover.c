@@ -30,6 +30,7 @@ enum {
 	LOOK_MS =
 		1000, /* so often moves are looked for whose process has died */
 	MOST_TOLD = 1000,
+	FORGOTTEN_S = 30, /* then a target asks whether its source will say so */
 };
 
 /* ---- questions -------------------------------------------------------------- */
@@ -196,7 +197,10 @@ static void go_on(const char *id)
 	if (!journal_open(&m.journal, id) || !move_go_on(&m))
 		return;
 	if (state_is_last(m.journal.state)) {
-		source_forget(&m);
+		if (m.journal.role == MOVE_SOURCE)
+			source_forget(&m);
+		else
+			target_forget(&m);
 		return;
 	}
 	note("%s: its process has died in the state %s", m.name,
@@ -210,8 +214,9 @@ static void go_on(const char *id)
 static void look_at(struct journal *j, void *arg)
 {
 	(void)arg;
-	/* the source of one that is over has to tell the target so */
-	if ((state_is_last(j->state) && j->role == MOVE_TARGET) ||
+	/* the source of one that is over tells the target so, in its time */
+	if ((state_is_last(j->state) && j->role == MOVE_TARGET &&
+	     journal_age(j) < FORGOTTEN_S) ||
 	    journal_holder(j) || !becomes_child())
 		return;
 	go_on(journal_text(j, "id"));

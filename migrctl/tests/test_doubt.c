@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -50,6 +51,15 @@ bool peer_dial(struct talk *t, const char *host, json_t **hello)
 #define SAYS(what, more)                                                       \
 	"{\"ok\": true, \"answer\": \"" what "\", \"boot\": \"" BOOT "\"" more \
 	"}\n"
+
+#define ID "0123456789abcdef"
+
+static void begins(void)
+{
+	MUST(journal_new(&m.journal, MOVE_SOURCE,
+			 json_pack("{ssssss}", "id", ID, "name", "c1",
+				   "peer_boot", BOOT)));
+}
 
 /* It stays where it was, with that reason, and somebody may vouch for the other end, or not. */
 static void stays(const char *said, const char *why, bool in_doubt)
@@ -124,19 +134,50 @@ static void test_fenced(void)
 	CHECK(access(path, F_OK)); /* that was for this time */
 }
 
+/* It is over here, and kept for as long as the other end may ask for it. */
+static void test_forgets(void)
+{
+	static const struct {
+		const char *said;
+		bool kept;
+	} cases[] = {
+		{ NULL, true },
+		{ SAYS("wait", ""), true },
+		{ SAYS("unknown", ""), false },
+		{ "{\"ok\": true, \"answer\": \"unknown\", \"boot\": \"b4\"}\n",
+		  false },
+	};
+	char path[JOURNAL_PATH + 32];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begins();
+		is_in(MOVE_TARGET, MOVE_RUNNING);
+		snprintf(path, sizeof(path), "%s/state", m.journal.folder);
+		MUST(!utimensat(AT_FDCWD, path, (const struct timespec[2]){}, 0));
+		CHECK(journal_age(&m.journal) > 1000);
+		answer = cases[i].said;
+		target_forget(&m);
+		CHECK(!access(path, F_OK) == cases[i].kept, "%zu", i);
+		if (!cases[i].kept)
+			continue;
+		MUST(journal_open(&m.journal, ID));
+		CHECK(journal_age(&m.journal) < 1000);
+		journal_remove(&m.journal);
+	}
+}
+
 int main(void)
 {
 	MUST(mkdtemp(dir));
 	journal_moves = dir;
 	m.name = "c1";
 	m.other = "n3";
-	MUST(journal_new(&m.journal, MOVE_SOURCE,
-			 json_pack("{ssssss}", "id", "0123456789abcdef", "name",
-				   "c1", "peer_boot", BOOT)));
+	begins();
 	test_source();
 	test_target();
 	test_fenced();
 	journal_remove(&m.journal);
+	test_forgets();
 	CHECK(!rmdir(dir));
 	return check_result();
 }

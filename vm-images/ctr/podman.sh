@@ -34,7 +34,30 @@ podman_list()
 	jq -cn --argjson containers "$all" '{ $containers }'
 }
 
+exists() # NAME
+{
+	local rc=0
+
+	pod container exists "$1" || rc=$?
+	[ $rc -le 1 ] || die "podman: exit code $rc, it does not say whether there is $1"
+	return $rc
+}
+
 drive_owns() { command -v podman >/dev/null && look; }
+
+# What has changed of its image podman 5.4 looks for at the host, and packs if it finds a file of
+# that name there. All else it would leave behind, and say nothing.
+must_have_changed_nothing() # PID
+{
+	local said path
+
+	said=$(pod diff --format json "$name") || die "podman does not say what $name has changed"
+	while IFS= read -r -d '' path; do
+		[ ! -d "/proc/$1/root$path" ] || [ -L "/proc/$1/root$path" ] || continue
+		[ -e "$path" ] && [ ! -d "$path" ] ||
+			die "$name has changed $path of its image, which podman would leave behind"
+	done < <(jq -j '.changed // [] | .[] + "\u0000"' <<<"$said")
+}
 
 # What podman or CRIU would not carry to another host, or the host would start again
 must_move()
@@ -48,6 +71,9 @@ must_move()
 	is '.HostConfig.UsernsMode == ""' || die "$name has a user namespace"
 	is '.HostConfig.RestartPolicy.Name | . == "" or . == "no"' ||
 		die "$name is started again when it ends (--restart)"
+	is '.Config.HealthcheckOnFailureAction | . == null or . == "" or . == "none"' ||
+		die "$name is ended when it is not healthy (--health-on-failure)"
+	is '.Config.Labels.PODMAN_SYSTEMD_UNIT == null' || die "$name is a unit of systemd"
 	is '.HostConfig.Cgroups | . == "default" or . == "no-conmon"' ||
 		die "$name has no cgroup of its own (--cgroups)"
 	is '.HostConfig.PortBindings == {}' || die "$name has published ports"
@@ -86,6 +112,7 @@ drive_describe()
 
 	must_move
 	need_hook
+	must_have_changed_nothing "$(its .State.Pid)"
 	look_at_network "$(its .State.Pid)"
 	network=$(its '.NetworkSettings.Networks | keys[0]')
 	network_of "$network" >/dev/null ||
@@ -124,9 +151,16 @@ know()
 	[ -n "$runc_id" ]
 }
 
+# That runc cannot tell is no answer.
 first_pid()
 {
-	runc state "$runc_id" 2>/dev/null | jq -er 'select(.status != "stopped") | .pid'
+	local said
+
+	said=$(runc state "$runc_id" 2>&1) || {
+		[[ $said == *'does not exist'* ]] || die "runc: $said"
+		return 1
+	}
+	jq -er 'select(.status != "stopped") | .pid' < <(sed -n '/^{/,$p' <<<"$said")
 }
 runs() { know && first_pid >/dev/null; }
 
@@ -165,6 +199,7 @@ drive_checkpoint()
 drive_leave()
 {
 	recall runc_id netns link mac veth images
+	must_have_changed_nothing "$(first_pid)"
 	: >"$dir/arrived" # by whomever
 	: >"$dir/left"
 	leaves 2>"$dir/amiss" || true
@@ -177,20 +212,22 @@ drive_leave()
 unpacked=(artifacts checkpoint rounds {dump,restore}.log stats-{dump,restore} devshm-checkpoint.tar
 	network.status rootfs-diff.tar deleted.files volumes)
 
+# What cannot be done does not keep the rest from it.
 drive_back()
 {
-	local bundle
+	local bundle rc=0
 
 	recall runc_id netns link mac veth bridge bundle
 	[ -n "$bundle" ] || return 0 # it was not begun
 	rm -f "$dir/amiss"
 	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
 	if runs; then
-		ip link set dev "$veth" master "$bridge"
-		[ ! -e "$dir/left" ] || arrives back
-		rounds_end
+		ip link set dev "$veth" master "$bridge" || rc=1
+		[ ! -e "$dir/left" ] || (arrives back) || rc=1
+		(rounds_end) || rc=1
 	fi
 	forget
+	return $rc
 }
 
 drive_gone() # NODE: it runs there
@@ -207,7 +244,7 @@ ends()
 {
 	pod rm -f -i -t 0 "$runc_id" >/dev/null || true
 	runc delete -f "$runc_id" 2>/dev/null || true
-	first_pid >/dev/null || ! pod container exists "$runc_id" || die "$name cannot be ended"
+	! first_pid >/dev/null && ! exists "$runc_id" || die "$name cannot be ended"
 	forget
 }
 
@@ -217,7 +254,7 @@ drive_vacant()
 {
 	command -v podman >/dev/null || die "there is no podman here"
 	need_hook
-	! pod container exists "$name" || die "$name exists here, and is another one: podman rm $name"
+	! exists "$name" || die "$name exists here, and is another one: podman rm $name"
 	[ ! -e "/var/lib/migr-ctr/$name/run" ] || die "$name exists here, as one of migr-ctr"
 }
 
@@ -242,7 +279,7 @@ drive_make() # with a spec as stdin
 	while read -r at; do
 		[ -e "$at" ] || die "$name has $at mounted, which is not here"
 	done < <(its '.mounted[] | strings')
-	! pod container exists "$id" || die "$name exists here under another name"
+	! exists "$id" || die "$name exists here under another name"
 	remember runc_id "$id" ip "$ips" mac "$mac" \
 		bundle "$(pod info -f '{{.Store.GraphRoot}}/{{.Store.GraphDriverName}}')-containers/$id/userdata"
 	jq -cn --arg at "$dir" '{ $at, names: ["about"] }'
@@ -330,25 +367,28 @@ clear_away()
 	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
 }
 
-# It runs, and is to be reached before anything else.
+# It runs, and is to be reached before anything else; or it has come to its end meanwhile.
 drive_attach()
 {
-	local bundle pid amiss=''
+	local bundle rc=0
 
 	recall runc_id bundle
 	[ -n "$bundle" ] || return 0 # that was done
 	let_go
-	# it may have come to its end meanwhile
-	if pid=$(first_pid); then
-		look_at_network "$pid"
-		arrives arrive || amiss=1
-		if ! look || ! is '.State.Running'; then
-			die "$name runs here, but podman does not know it"
-		fi
-	fi
+	(attaches) || rc=$?
 	clear_away
 	forget
-	[ -z "$amiss" ] || exit 1
+	return $rc
+}
+attaches()
+{
+	local rc=0
+
+	first_pid >/dev/null || return 0
+	look_at_network "$(first_pid)"
+	(arrives arrive) || rc=1
+	look && is '.State.Running' || die "$name runs here, but podman does not know it"
+	return $rc
 }
 
 drive_unmake()
@@ -363,5 +403,7 @@ ends_here()
 {
 	unbind
 	ends
+	# if podman has not come to make it
+	rmdir "$bundle"/{checkpoint,rounds} "$bundle" "${bundle%/*}" 2>/dev/null || true
 	let_go
 }
