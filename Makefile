@@ -171,6 +171,8 @@ soak: tried asan tsan points npb
 	logs=$${LAB_LOGS:-$$(realpath -m "$${LAB_DIR:-build}/tests")}; bad=0; \
 	$(TOOLBOX) env FUZZ=12 ctest --test-dir build/asan --no-tests=error -R '[.]fuzz' \
 		--output-on-failure || bad=1; \
+	$(TOOLBOX) ctest --test-dir build/asan --no-tests=error -L '^soak$$' -j 4 \
+		--output-on-failure || bad=1; \
 	$(TOOLBOX) env ASAN_OPTIONS=detect_leaks=1:$$ASAN_OPTIONS ctest \
 		--test-dir build/asan --no-tests=error -L many_programs \
 		--output-on-failure || bad=1; \
