@@ -150,7 +150,7 @@ static bool has_another_channel(const struct rp_cm_ids *ids, pid_t tid)
 	struct rp_task task;
 	long order;
 
-	if (rp_task_scan(tid, &task))
+	if (rp_task_scan_files(tid, &task))
 		return false;
 	for (size_t i = 0; i < task.nr_fds; i++) {
 		if (task.fds[i].kind != RP_CM)

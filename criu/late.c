@@ -68,13 +68,11 @@ static int for_each_task(void (*fn)(const char *pid, void *arg), void *arg)
 	return 0;
 }
 
-static void count_images(const char *pid, void *arg)
+static void count_dead(const char *pid, void *arg)
 {
 	const uint32_t vpid = rp_task_vpid(atoi(pid));
 	unsigned int *count = arg;
 
-	for (unsigned int i = 0; i < rp_nr_contexts; i++)
-		*count += rp_contexts[i].task->vpid == vpid;
 	for (unsigned int i = 0; i < rp_nr_dead; i++)
 		*count += rp_dead[i].img->vpid == vpid;
 }
@@ -87,8 +85,13 @@ static void count_images(const char *pid, void *arg)
 static int check_tasks(void)
 {
 	unsigned int count = 0;
-	int err = for_each_task(count_images, &count);
+	int err = 0;
 
+	for (unsigned int i = 0; i < rp_nr_contexts; i++)
+		count += *rp_contexts[i].is_made;
+	/* to look at all processes takes time */
+	if (rp_nr_dead)
+		err = for_each_task(count_dead, &count);
 	if (!err && count < rp_nr_contexts + rp_nr_dead)
 		err = -ESRCH;
 	if (err)
@@ -284,7 +287,7 @@ int rp_late_attach(pid_t pid)
 		found |= c->task->vpid == (uint32_t)vpid;
 	if (!found)
 		return RP_NOT_OURS;
-	err = rp_task_scan(pid, &task);
+	err = rp_task_scan_files(pid, &task);
 	if (err)
 		return err;
 	task.vpid = vpid;

@@ -106,8 +106,51 @@ static int check_process(pid_t pid)
 	return err;
 }
 
+/*
+ * Threads of the kernel have no files, and there are more of them than of anything else. They are
+ * children of number 2, if that is one (PF_KTHREAD), and so may helpers be that the kernel has
+ * started, which have a program.
+ */
+static char *kernels_children(void)
+{
+	unsigned int flags = 0;
+	char *line = NULL;
+	size_t bytes = 0;
+	FILE *f;
+
+	f = fopen("/proc/2/stat", "re");
+	if (!f)
+		return NULL;
+	if (fscanf(f, "2 (kthreadd) %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		flags = 0;
+	fclose(f);
+	f = flags & 0x200000 ? fopen("/proc/2/task/2/children", "re") : NULL;
+	if (f && getline(&line, &bytes, f) < 0) {
+		free(line);
+		line = NULL;
+	}
+	if (f)
+		fclose(f);
+	return line;
+}
+
+/* @rest: of the list, which is in the order in which we ask, or else we look in vain */
+static bool is_kernels(char **rest, pid_t pid)
+{
+	char path[32], to[2], *end;
+	long child;
+
+	while ((child = strtol(*rest, &end, 10)) && child < pid)
+		*rest = end;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return child == pid && readlink(path, to, sizeof(to)) < 0 &&
+	       errno == ENOENT;
+}
+
 int dump_check_outside(void)
 {
+	static char none[] = "";
+	char *children, *rest;
 	struct dirent *de;
 	int err = 0;
 	pid_t pid;
@@ -116,11 +159,15 @@ int dump_check_outside(void)
 	d = opendir("/proc");
 	if (!d)
 		return -errno;
+	children = kernels_children();
+	rest = children ?: none;
 	while (!err && (de = readdir(d))) {
 		pid = atoi(de->d_name);
-		if (pid > 0 && pid != getpid() && !is_dumped(pid))
+		if (pid > 0 && pid != getpid() && !is_dumped(pid) &&
+		    !is_kernels(&rest, pid))
 			err = check_process(pid);
 	}
 	closedir(d);
+	free(children);
 	return err;
 }

@@ -168,11 +168,20 @@ static int add_map(struct rp_task *task, const struct rp_map *map)
 	return 0;
 }
 
+/* what such a line says of the file: dev, inode, path */
+static const char *file_in(const char *line)
+{
+	for (int i = 0; i < 3; i++)
+		line += strcspn(line, " ") + 1;
+	return line;
+}
+
+/* Most mappings are of the same few libraries, one after the other. */
 static int scan_maps(struct rp_task *task)
 {
-	char path[96], *line = NULL;
-	struct rp_map map;
+	char path[96], *line = NULL, *no_device = NULL;
 	size_t size = 0;
+	struct rp_map map;
 	int err = 0;
 	FILE *f;
 
@@ -181,16 +190,23 @@ static int scan_maps(struct rp_task *task)
 	if (!f)
 		return -errno;
 	while (!err && getline(&line, &size, f) > 0) {
-		if (!rp_parse_map(line, &map))
+		if (!rp_parse_map(line, &map) ||
+		    (no_device && !strcmp(file_in(line), file_in(no_device))))
 			continue;
 		snprintf(path, sizeof(path),
 			 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, task->pid,
 			 map.start, map.end);
-		if (!rp_is_device(AT_FDCWD, path, &map.rdev) ||
-		    rp_char_kind(map.rdev) != RP_UVERBS)
+		if (rp_is_device(AT_FDCWD, path, &map.rdev)) {
+			if (rp_char_kind(map.rdev) == RP_UVERBS)
+				err = add_map(task, &map);
 			continue;
-		err = add_map(task, &map);
+		}
+		free(no_device);
+		no_device = line;
+		line = NULL;
+		size = 0;
 	}
+	free(no_device);
 	free(line);
 	fclose(f);
 	return err;
@@ -235,7 +251,8 @@ bool rp_task_has_memory(pid_t pid)
 	return has;
 }
 
-int rp_task_scan(pid_t pid, struct rp_task *task)
+static int scan(pid_t pid, struct rp_task *task,
+		int (*and_then)(struct rp_task *task))
 {
 	int err;
 
@@ -243,14 +260,24 @@ int rp_task_scan(pid_t pid, struct rp_task *task)
 	task->pid = pid;
 	task->max_fd = -1;
 	err = scan_fds(task);
-	if (!err)
-		err = scan_maps(task);
+	if (!err && and_then)
+		err = and_then(task);
 	if (err) {
 		rp_err("cannot look at the files of pid %d: %s", pid,
 		       strerror(-err));
 		rp_task_free(task);
 	}
 	return err;
+}
+
+int rp_task_scan(pid_t pid, struct rp_task *task)
+{
+	return scan(pid, task, scan_maps);
+}
+
+int rp_task_scan_files(pid_t pid, struct rp_task *task)
+{
+	return scan(pid, task, NULL);
 }
 
 void rp_task_free(struct rp_task *task)

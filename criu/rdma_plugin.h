@@ -103,6 +103,8 @@ static inline bool rp_is_gone(int err)
 }
 
 int rp_task_scan(pid_t pid, struct rp_task *task);
+/* the same without its mappings */
+int rp_task_scan_files(pid_t pid, struct rp_task *task);
 void rp_task_free(struct rp_task *task);
 /* Has any of its threads? A first one that has ended has none, and the others go on. */
 bool rp_task_has_memory(pid_t pid);
@@ -350,6 +352,7 @@ struct rp_context {
 	unsigned int nr_files; /* that have an image, but channels without CQs */
 	/* in the restored task */
 	bool open;
+	bool *is_made; /* by the task of which it says to be; all processes see it */
 	/* in the master */
 	int late_fd; /* attached, to be resumed; -1 */
 };

@@ -29,6 +29,9 @@ static struct file {
 } *files;
 static unsigned int nr_files;
 
+static bool *made = MAP_FAILED; /* of each context, shared with the tasks */
+static size_t made_bytes;
+
 static struct rp_device cm; /* rdma_cm's, if a file is of that */
 
 /* was the plug-in in use at the dump? CRIU >= 4.1 */
@@ -149,12 +152,17 @@ static int read_tasks(int dir)
 	if (err)
 		return err;
 	rp_contexts = calloc(rp_nr_contexts + 1, sizeof(*rp_contexts));
-	if (!rp_contexts) {
+	made_bytes = rp_nr_contexts + 1;
+	made = mmap(NULL, made_bytes, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!rp_contexts || made == MAP_FAILED) {
 		rp_nr_contexts = 0;
 		return -ENOMEM;
 	}
-	for (unsigned int i = 0; i < rp_nr_contexts; i++)
+	for (unsigned int i = 0; i < rp_nr_contexts; i++) {
 		rp_contexts[i].late_fd = -1;
+		rp_contexts[i].is_made = made + i;
+	}
 	return rp_for_each_image(dir, "rdma-task-", 10, read_task)
 		       ?: check_contexts();
 }
@@ -407,6 +415,9 @@ void rp_restore_fini(void)
 	}
 	free(rp_contexts);
 	rp_contexts = NULL;
+	if (made != MAP_FAILED)
+		munmap(made, made_bytes);
+	made = MAP_FAILED;
 	rp_nr_contexts = 0;
 	while (nr_files)
 		free(files[--nr_files].img);
@@ -485,6 +496,7 @@ static int open_context(struct rp_context *c)
 		return -1;
 	}
 	c->open = true;
+	*c->is_made = (uint32_t)getpid() == c->task->vpid;
 	rp_info("context %u (%s): %u objects made", number, c->dev.ibdev,
 		c->img.count);
 	return 0;

@@ -355,7 +355,7 @@ static int for_one(const struct rp_task *task, const struct rp_fd *f,
 static int for_each_device(pid_t pid, device_fn *fn)
 {
 	struct rp_task task;
-	int err = rp_task_scan(pid, &task);
+	int err = rp_task_scan_files(pid, &task);
 
 	if (err)
 		return rp_is_gone(err) ? 0 : err;

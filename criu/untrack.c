@@ -47,7 +47,7 @@ static int end(pid_t pid, int number)
 static int end_all(pid_t pid)
 {
 	struct rp_task task;
-	int ret = rp_task_scan(pid, &task);
+	int ret = rp_task_scan_files(pid, &task);
 
 	if (rp_is_gone(ret)) /* so is what was tracked */
 		return 0;

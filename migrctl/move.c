@@ -339,15 +339,16 @@ static bool tar(struct move *m, const json_t *files, char *how,
 		bool (*stream)(struct move *m, char *const argv[]))
 {
 	const json_t *names = json_object_get(files, "names"), *name;
-	char *argv[6 + FILES_MOST + 1] = {
-		"tar", "-C", (char *)talk_text(files, "at"), how, "-", "--",
+	char *argv[7 + FILES_MOST + 1] = {
+		"tar", TAR_BLOCKS, "-C", (char *)talk_text(files, "at"),
+		how,   "-",	   "--",
 	};
-	size_t i, n = 6;
+	size_t i, n = 7;
 
 	json_array_foreach (names, i, name)
 		if (i < FILES_MOST && json_is_string(name))
 			argv[n++] = (char *)json_string_value(name);
-	if (!*argv[2] || n == 6 || n != 6 + json_array_size(names))
+	if (!*argv[3] || n == 7 || n != 7 + json_array_size(names))
 		return move_fails(m, "%s does not say what files %s has",
 				  m->runtime, m->name);
 	return stream(m, argv);

@@ -128,6 +128,9 @@ enum move_state move_ask(struct move *m);
 /* Does it wait for an other end that does not answer, or does not know? */
 bool doubt_is(const struct journal *j);
 
+/* of tar, which writes and reads so much at once: as much as a pipe has room for */
+#define TAR_BLOCKS "-b128"
+
 /* both ends; the move is that of an object that asks for it */
 void source_run(struct talk *asker, const json_t *asked);
 void source_check(struct talk *asker,

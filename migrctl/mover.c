@@ -30,7 +30,8 @@ enum {
 	LOOK_MS =
 		1000, /* so often moves are looked for whose process has died */
 	MOST_TOLD = 1000,
-	FORGOTTEN_S = 30, /* then a target asks whether its source will say so */
+	FORGOTTEN_S =
+		30, /* then a target asks whether its source will say so */
 };
 
 /* ---- questions -------------------------------------------------------------- */

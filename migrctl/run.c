@@ -18,6 +18,7 @@
 enum {
 	MOST_OUTPUT = 4 << 20,
 	LONG_MS = 600000,
+	PIPE_BYTES = 1 << 20,
 };
 
 static void end_with(int fd)
@@ -59,6 +60,8 @@ static bool join(bool piped, bool writes, int *mine, int *its)
 	}
 	if (pipe2(p, O_CLOEXEC))
 		return false;
+	/* more than usual, or what it has: to wake somebody up takes longer than many bytes */
+	fcntl(p[0], F_SETPIPE_SZ, PIPE_BYTES);
 	*mine = p[writes ? 1 : 0];
 	*its = p[writes ? 0 : 1];
 	if (writes)

@@ -92,8 +92,9 @@ static bool begin_giving(struct source *s, const char *what)
 
 static bool give_image(struct source *s, const char *folder)
 {
-	char *const argv[] = { "tar", "-C", s->m.images,    "-S",
-			       "-cf", "-",  (char *)folder, NULL };
+	char *const argv[] = { "tar",	    TAR_BLOCKS,	    "-C",
+			       s->m.images, "-S",	    "-cf",
+			       "-",	    (char *)folder, NULL };
 
 	return begin_giving(s, "image") && move_give(&s->m, argv) &&
 	       answered(s, WORK_MS);

@@ -71,7 +71,8 @@ static bool make(struct target *t)
 static bool take(struct target *t, const json_t *asked)
 {
 	struct move *m = &t->m;
-	char *const image[] = { "tar", "-C", m->images, "-xf", "-", NULL };
+	char *const image[] = { "tar", TAR_BLOCKS, "-C", m->images,
+				"-xf", "-",	   NULL };
 
 	return (strcmp(talk_text(asked, "what"), "files")
 			? move_take(m, image)

@@ -4,18 +4,21 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 enum {
-	ROOM = 65536,
+	ROOM = 65536,	    /* for what comes from the peer */
+	SENT_ROOM = 262144, /* to wake somebody up costs more than many bytes */
 	LAST_MS = 30000,
 };
 
 /* what has come from the socket */
 struct buffer {
-	char data[ROOM];
+	char data[SENT_ROOM];
 	size_t at, len;
+	bool more; /* the peer has said more, which is here */
 };
 
 /* true as long as the socket is there */
@@ -37,13 +40,28 @@ static bool fill(struct buffer *b, struct conn *c, int fd)
 
 static bool drain(struct buffer *b, struct conn *c)
 {
-	ssize_t n = conn_put(c, b->data + b->at, b->len);
+	ssize_t n;
 
-	if (n < 0)
-		return false;
-	b->at += (size_t)n;
-	b->len -= (size_t)n;
+	do {
+		n = conn_put(c, b->data + b->at, b->len);
+		if (n < 0)
+			return false;
+		b->at += (size_t)n;
+		b->len -= (size_t)n;
+	} while (n && b->len);
 	return true;
+}
+
+/* as many records as are here, and as there is room for */
+static bool gather(struct buffer *b, struct conn *c)
+{
+	enum conn_read got;
+
+	do
+		got = conn_read(c);
+	while (got == CONN_MORE && c->len < c->room);
+	b->more = got == CONN_MORE;
+	return got != CONN_END;
 }
 
 /* what has come from the connection, to the socket */
@@ -77,7 +95,7 @@ static void finish(struct buffer *b, struct conn *c, int fd)
 
 /*
  * TLS may have to write before it can read, and the other way round: so it is tried once more
- * at whatever happens. What it has decrypted already, poll(2) does not tell of.
+ * at whatever happens. What it has read already, poll(2) does not tell of.
  */
 static bool step(struct buffer *b, struct conn *c, int fd)
 {
@@ -87,7 +105,6 @@ static bool step(struct buffer *b, struct conn *c, int fd)
 		  .events = (short)((b->len ? 0 : POLLIN) |
 				    (c->len ? POLLOUT : 0)) },
 	};
-	enum conn_read got = CONN_NOTHING;
 
 	/* nobody reads more than the other end takes */
 	if (c->len)
@@ -97,11 +114,8 @@ static bool step(struct buffer *b, struct conn *c, int fd)
 	/* its end is not of interest before what it has said has gone */
 	if (!p[1].events)
 		p[1].fd = -1;
-	if (c->len || !SSL_pending(c->ssl))
-		poll(p, 2, -1);
-	if (!c->len)
-		got = conn_read(c);
-	if (got == CONN_END)
+	poll(p, 2, b->more && !c->len ? 0 : -1);
+	if (!c->len && !gather(b, c))
 		return false;
 	if (c->len && !pass(c, fd))
 		return false;
@@ -113,10 +127,18 @@ static bool step(struct buffer *b, struct conn *c, int fd)
 
 void pump(struct conn *c, int fd)
 {
-	struct buffer b = { .len = 0 };
+	struct buffer *b = malloc(sizeof(*b));
 
+	if (!b) {
+		snprintf(c->reason, sizeof(c->reason), "no memory");
+		return;
+	}
+	b->at = b->len = 0;
+	b->more = true; /* it may have read some already */
+	SSL_set_read_ahead(c->ssl, 1);
 	conn_grow(c, ROOM);
-	while (step(&b, c, fd))
+	while (step(b, c, fd))
 		;
-	finish(&b, c, fd);
+	finish(b, c, fd);
+	free(b);
 }

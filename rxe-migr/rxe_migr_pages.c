@@ -67,9 +67,10 @@ static long compare(const struct rxe_migr_memory *mem, unsigned long first,
 	unsigned long addr = mem->addr + (first << PAGE_SHIFT);
 	unsigned int flags = mem->flags;
 	struct seen seen = {};
+	struct folio *folio;
 	bool same = true;
 	int locked = 1;
-	long got, i;
+	long got, i, of_folio;
 
 	if (mmap_read_lock_killable(mem->mm))
 		return -EINTR;
@@ -82,9 +83,13 @@ static long compare(const struct rxe_migr_memory *mem, unsigned long first,
 	if (locked)
 		mmap_read_unlock(mem->mm);
 
-	for (i = 0; i < got; i++) {
-		same = same && mem->pinned[first + i] == pages[i];
-		put_page(pages[i]);
+	for (i = 0; i < got; i += of_folio) {
+		folio = page_folio(pages[i]);
+		for (of_folio = 0; i + of_folio < got &&
+		     page_folio(pages[i + of_folio]) == folio; of_folio++)
+			same = same && mem->pinned[first + i + of_folio] ==
+				       pages[i + of_folio];
+		folio_put_refs(folio, of_folio);
 	}
 	if (got == -EINTR || got == -ENOMEM)
 		return got;

@@ -371,7 +371,10 @@ static void in_order(void)
 {
 	pid_t pid[] = { start_task(), start_task(), start_task() };
 	struct rp_task_image img = { .vpid = 1 << 22, .fd = 3, .max_fd = 9 };
-	struct rp_context context = { .task = &img, .late_fd = dup(0) };
+	bool made = false;
+	struct rp_context context = { .task = &img,
+				      .late_fd = dup(0),
+				      .is_made = &made };
 	struct rp_dead_image dead_img[] = { { .vpid = rp_task_vpid(pid[0]) },
 					    { .vpid = rp_task_vpid(pid[1]) } };
 	struct rp_dead dead[] = { { .img = dead_img },
@@ -388,6 +391,7 @@ static void in_order(void)
 	/* nobody has this number, and nobody else could be resumed */
 	CHECK(rp_late_attach(pid[1]) == -ESRCH && !dead[1].done);
 	img.vpid = rp_task_vpid(pid[2]);
+	made = true;
 	CHECK(rp_late_attach(getpid()) == RP_NOT_OURS);
 	CHECK(!rp_late_attach(pid[1]));
 	CHECK(dead[1].done && !dead[0].done);
