@@ -54,8 +54,9 @@ must_have_changed_nothing() # PID
 	said=$(pod diff --format json "$name") || die "podman does not say what $name has changed"
 	while IFS= read -r -d '' path; do
 		[ ! -d "/proc/$1/root$path" ] || [ -L "/proc/$1/root$path" ] || continue
-		[ -e "$path" ] && [ ! -d "$path" ] ||
+		if [ ! -e "$path" ] || [ -d "$path" ]; then
 			die "$name has changed $path of its image, which podman would leave behind"
+		fi
 	done < <(jq -j '.changed // [] | .[] + "\u0000"' <<<"$said")
 }
 
@@ -244,7 +245,9 @@ ends()
 {
 	pod rm -f -i -t 0 "$runc_id" >/dev/null || true
 	runc delete -f "$runc_id" 2>/dev/null || true
-	! first_pid >/dev/null && ! exists "$runc_id" || die "$name cannot be ended"
+	if first_pid >/dev/null || exists "$runc_id"; then
+		die "$name cannot be ended"
+	fi
 	forget
 }
 
@@ -387,7 +390,9 @@ attaches()
 	first_pid >/dev/null || return 0
 	look_at_network "$(first_pid)"
 	(arrives arrive) || rc=1
-	look && is '.State.Running' || die "$name runs here, but podman does not know it"
+	if ! look || ! is '.State.Running'; then
+		die "$name runs here, but podman does not know it"
+	fi
 	return $rc
 }
 
