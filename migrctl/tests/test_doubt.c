@@ -153,7 +153,8 @@ static void test_forgets(void)
 		begins();
 		is_in(MOVE_TARGET, MOVE_RUNNING);
 		snprintf(path, sizeof(path), "%s/state", m.journal.folder);
-		MUST(!utimensat(AT_FDCWD, path, (const struct timespec[2]){}, 0));
+		MUST(!utimensat(AT_FDCWD, path, (const struct timespec[2]){},
+				0));
 		CHECK(journal_age(&m.journal) > 1000);
 		answer = cases[i].said;
 		target_forget(&m);
