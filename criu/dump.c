@@ -71,17 +71,25 @@ static void fill_vmas(struct dump_context *c, struct rp_vma *vma)
 			};
 }
 
+size_t dump_owned_maps(struct dump_context *c)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->task->nr_maps; i++)
+		nr += owns_map(c, c->task, c->task->maps + i);
+	return nr;
+}
+
 static int write_task(struct dump_context *c, unsigned int number)
 {
 	struct rp_task_image *img;
-	size_t size, nr_vmas = 0;
+	const size_t nr_vmas = dump_owned_maps(c);
 	struct dump_context *other;
 	const char *why;
 	char name[32];
+	size_t size;
 	int err;
 
-	for (size_t i = 0; i < c->task->nr_maps; i++)
-		nr_vmas += owns_map(c, c->task, c->task->maps + i);
 	size = rp_task_image_size(nr_vmas, c->nr_fds);
 	img = calloc(1, size);
 	if (!img)
@@ -220,15 +228,16 @@ static int write_all(void)
 	unsigned int number;
 	struct dump_context *c;
 	struct dump_task *t;
-	int err;
+	int err = 0;
 
-	err = dump_check_outside();
 	for (t = dump_tasks; t && !err; t = t->next)
 		err = check_shared(&t->scan);
 	for (c = dump_contexts, number = 0; c && !err; c = c->next)
 		err = write_context(c, number++);
 	if (!err)
 		err = check_maps();
+	if (!err)
+		err = dump_check_outside();
 	for (c = dump_contexts, number = 0; c && !err; c = c->next) {
 		err = write_task(c, number);
 		if (err)

@@ -147,6 +147,48 @@ static bool is_kernels(char **rest, pid_t pid)
 	       errno == ENOENT;
 }
 
+/* ---- is there anybody? --------------------------------------------------- */
+
+/* So many descriptors of CRIU's, ours and those that it has of tasks, are this file. */
+static uint32_t count_ours(const struct dump_context *c)
+{
+	uint32_t nr = 0;
+	struct dirent *de;
+	dev_t rdev;
+	DIR *d;
+
+	d = opendir("/proc/self/fd");
+	while (d && (de = readdir(d)))
+		nr += rp_is_device(dirfd(d), de->d_name, &rdev) &&
+		      rdev == c->dev.rdev &&
+		      !rp_compare_files(c->fd, atoi(de->d_name));
+	if (d)
+		closedir(d);
+	return nr;
+}
+
+/*
+ * Whoever else has the file, the kernel counts him. What we do not see of those whom we know
+ * makes its number the larger one, too, and then we look for him in vain.
+ */
+static bool is_all_ours(struct dump_context *c)
+{
+	struct rxe_migr_resolve_resp resp;
+	const uint32_t guards = c->guard >= 0;
+
+	return !migr_cmd_resolve(c->fd, c->fd, &resp) &&
+	       resp.users ==
+		       c->nr_own + dump_owned_maps(c) + guards + count_ours(c);
+}
+
+static bool has_nobody_else(void)
+{
+	for (struct dump_context *c = dump_contexts; c; c = c->next)
+		if (!is_all_ours(c))
+			return false;
+	return !dump_foreign;
+}
+
 int dump_check_outside(void)
 {
 	static char none[] = "";
@@ -156,6 +198,10 @@ int dump_check_outside(void)
 	pid_t pid;
 	DIR *d;
 
+	if (has_nobody_else()) {
+		rp_info("nobody else has its contexts");
+		return 0;
+	}
 	d = opendir("/proc");
 	if (!d)
 		return -errno;

@@ -73,6 +73,12 @@ static int note_number(struct dump_context *c, int fd)
 	return note(&c->fds, &c->nr_fds, fd);
 }
 
+static int note_own_number(struct dump_context *c, int fd)
+{
+	c->nr_own++;
+	return note_number(c, fd);
+}
+
 static bool said; /* that the restore needs us, which is enough once */
 
 int dump_need_plugin(void)
@@ -132,7 +138,7 @@ static int new_context(struct rp_task *task, const struct rp_fd *f,
 		return -ENOMEM;
 	if (c == dump_contexts && dump_settle_at_exit())
 		return -ENOMEM;
-	return dump_need_plugin() ?: note_number(c, f->fd);
+	return dump_need_plugin() ?: note_own_number(c, f->fd);
 }
 
 /* Takes ownership of `fd` */
@@ -146,7 +152,7 @@ static int take_uverbs(struct rp_task *task, const struct rp_fd *f, int fd)
 	if (known) {
 		close(fd);
 		if (known->context->task == task)
-			return note_number(known->context, f->fd);
+			return note_own_number(known->context, f->fd);
 		rp_err("pids %d and %d share a verbs context (fd %d): that cannot be migrated",
 		       known->context->task->pid, task->pid, f->fd);
 		return -EOPNOTSUPP;

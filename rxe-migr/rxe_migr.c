@@ -375,6 +375,8 @@ static int resolve(struct uverbs_attr_bundle *attrs, struct file *file,
 
 	if (file->private_data == attrs->ufile) {
 		resp->type = RXE_MIGR_CONTEXT;
+		/* but for @file and @own */
+		resp->users = file_count(file) - 2;
 		return 0;
 	}
 

@@ -432,9 +432,10 @@ int rxe_migr_track(struct rxe_migr_uc *muc, struct mm_struct *mm, u64 round,
 
 	/*
 	 * Who has not seen that an MR is tracked has written before he looked, and what he
-	 * has written is there after this: each processor has had a barrier.
+	 * has written is there after this: each processor has had a barrier. Expedited, since
+	 * peers wait for the last round.
 	 */
-	synchronize_rcu();
+	synchronize_rcu_expedited();
 	enter_round(muc, round);
 	tell(muc, &unseen, resp);
 	muc->tracked = true;

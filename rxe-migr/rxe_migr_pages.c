@@ -89,7 +89,10 @@ static long compare(const struct rxe_migr_memory *mem, unsigned long first,
 		     page_folio(pages[i + of_folio]) == folio; of_folio++)
 			same = same && mem->pinned[first + i + of_folio] ==
 				       pages[i + of_folio];
-		folio_put_refs(folio, of_folio);
+		if (!folio_is_zone_device(folio))
+			folio_put_refs(folio, of_folio);
+		else /* for who waits for the last one, as to truncate a file of DAX */
+			release_pages(pages + i, of_folio);
 	}
 	if (got == -EINTR || got == -ENOMEM)
 		return got;

@@ -91,7 +91,8 @@ void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
 				RXE_CNT_MIGR_STOPPED);
 	}
 
-	synchronize_net();	/* rxe_rcv() */
+	/* rxe_rcv(); expedited, since peers wait for the end of all this */
+	synchronize_rcu_expedited();
 
 	for (i = 0; i < n; i++) {
 		struct rxe_migr_qp *m = to_migr_qp(qps[i]);

@@ -19,6 +19,25 @@ struct dump_task *dump_tasks;
 struct dump_context *dump_contexts, *dump_foreign;
 
 static int file, go[2], ready[2], end[2];
+static uint32_t users; /* of the file, as the module would count them */
+
+enum {
+	MAPS = 2,
+};
+
+size_t dump_owned_maps(struct dump_context *c)
+{
+	(void)c;
+	return MAPS;
+}
+
+int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp)
+{
+	(void)fd;
+	(void)other_fd;
+	resp->users = users;
+	return 0;
+}
 
 static pid_t start_criu(void)
 {
@@ -81,6 +100,20 @@ int main(void)
 	dump_contexts = &context;
 
 	CHECK(result(start_criu()) == 1);
+	/* that of the tree, its maps, a guard, CRIU's: so many there should be */
+	context.nr_own = 1;
+	context.guard = 5;
+	users = 1 + MAPS + 1 + 1;
+	CHECK(result(start_criu()) == 0); /* and nobody is looked for */
+	dump_foreign = &context;
+	CHECK(result(start_criu()) == 1);
+	dump_foreign = NULL;
+	users++;
+	CHECK(result(start_criu()) == 1);
+	context.guard = -1;
+	users -= 2;
+	CHECK(result(start_criu()) == 0);
+	users = 0;
 	dump_tasks = &task;
 	CHECK(result(start_criu()) == 0);
 	dump_tasks = NULL;

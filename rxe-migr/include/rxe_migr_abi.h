@@ -160,11 +160,20 @@ struct rxe_migr_resolve {
 
 struct rxe_migr_resolve_resp {
 	__u32 type; /* enum rxe_migr_type: CONTEXT, ASYNC_FD or COMP_CHANNEL */
-	/*
-	 * COMP_CHANNEL: the CQ by which images know it, as long as CQs neither
-	 * come nor go; RXE_MIGR_NO_HANDLE: it has no CQ. Else 0
-	 */
-	__u32 handle;
+	union {
+		/*
+		 * COMP_CHANNEL: the CQ by which images know it, as long as CQs
+		 * neither come nor go; RXE_MIGR_NO_HANDLE: it has no CQ
+		 */
+		__u32 handle;
+		/*
+		 * CONTEXT: how often it is used: by descriptors of any process,
+		 * also in messages on their way, mappings of its rings, guards
+		 * of STOP, and calls of processes with several threads. 0: the
+		 * module does not count
+		 */
+		__u32 users;
+	};
 };
 
 /*
