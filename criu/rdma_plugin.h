@@ -352,7 +352,7 @@ struct rp_context {
 	unsigned int nr_files; /* that have an image, but channels without CQs */
 	/* in the restored task */
 	bool open;
-	bool *is_made; /* by the task of which it says to be; all processes see it */
+	bool *is_made; /* by the task that its image names; all processes see it */
 	/* in the master */
 	int late_fd; /* attached, to be resumed; -1 */
 };

@@ -115,7 +115,6 @@ static int count_task(int dir, const char *name, uint32_t number)
 	return 0;
 }
 
-/* They are numbered from 0 on */
 /* A task has so many as each of them says, and each by a number of its own */
 static bool know_of_each_other(const struct rp_context *c)
 {

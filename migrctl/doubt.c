@@ -16,6 +16,9 @@ static enum move_answer answer_in(struct move *m, const json_t *said)
 	enum move_answer answer = ANSWER_WAIT;
 
 	answer_of(json_string_value(json_object_get(said, "answer")), &answer);
+	/* those that come then are nothing that a peer may say */
+	if (answer > ANSWER_UNKNOWN)
+		answer = ANSWER_WAIT;
 	if (answer == ANSWER_UNKNOWN && boot &&
 	    strcmp(boot, journal_text(&m->journal, "peer_boot")) != 0)
 		answer = ANSWER_DIED;

@@ -108,13 +108,23 @@ bool journal_write(struct journal *j)
 	return replace(j, "record", NULL);
 }
 
-long journal_age(const struct journal *j)
+/* The record was written when it was over, at the latest; and a clock that was set may say anything. */
+bool journal_is_due(const struct journal *j, long first, long most)
 {
 	char path[JOURNAL_PATH + 32];
-	struct stat st;
+	struct stat record, state;
+	long since, wait;
 
+	path_of(j, "record", path);
+	if (stat(path, &record))
+		return false;
 	path_of(j, "state", path);
-	return stat(path, &st) ? 0 : time(NULL) - st.st_mtime;
+	if (stat(path, &state))
+		return false;
+	wait = state.st_mtime - record.st_mtime;
+	wait = wait < first ? first : wait > most ? most : wait;
+	since = time(NULL) - state.st_mtime;
+	return since < 0 || since >= wait;
 }
 
 void journal_renew(const struct journal *j)
@@ -220,6 +230,16 @@ bool journal_open(struct journal *j, const char *id)
 		return true;
 	journal_close(j);
 	return false;
+}
+
+bool journal_is_none(const char *id)
+{
+	struct journal j;
+
+	if (!journal_is_id(id))
+		return true;
+	folder_of(&j, id);
+	return access(j.folder, F_OK) && errno == ENOENT;
 }
 
 bool journal_take(struct journal *j)

@@ -49,6 +49,9 @@ bool journal_new(struct journal *j, enum move_role role, json_t *record);
 /* one that there is; false if there is none, or it cannot be read */
 bool journal_open(struct journal *j, const char *id);
 
+/* There is none for sure: not one that only cannot be read now. */
+bool journal_is_none(const char *id);
+
 /*
  * Make it this process', as it is by then. False if it is another one's, or there is none any more.
  */
@@ -68,8 +71,11 @@ bool journal_set(struct journal *j, enum move_state state, const char *reason);
 /* write what was changed in the record */
 bool journal_write(struct journal *j);
 
-/* s since it is in this state, or was renewed */
-long journal_age(const struct journal *j);
+/*
+ * Is it time to ask about one that is over? @first: in s, and twice as long each time that it was
+ * renewed instead, up to @most.
+ */
+bool journal_is_due(const struct journal *j, long first, long most);
 void journal_renew(const struct journal *j);
 
 const char *journal_text(const struct journal *j, const char *key);

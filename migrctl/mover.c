@@ -30,8 +30,9 @@ enum {
 	LOOK_MS =
 		1000, /* so often moves are looked for whose process has died */
 	MOST_TOLD = 1000,
-	FORGOTTEN_S =
-		30, /* then a target asks whether its source will say so */
+	/* then a target asks whether its source will say so, again and again */
+	FORGOTTEN_S = 30,
+	SELDOM_S = 3600,
 };
 
 /* ---- questions -------------------------------------------------------------- */
@@ -217,7 +218,7 @@ static void look_at(struct journal *j, void *arg)
 	(void)arg;
 	/* the source of one that is over tells the target so, in its time */
 	if ((state_is_last(j->state) && j->role == MOVE_TARGET &&
-	     journal_age(j) < FORGOTTEN_S) ||
+	     !journal_is_due(j, FORGOTTEN_S, SELDOM_S)) ||
 	    journal_holder(j) || !becomes_child())
 		return;
 	go_on(journal_text(j, "id"));

@@ -107,11 +107,14 @@ void moves_recover(struct caller *c, const json_t *asked)
 
 void moves_outcome(struct caller *c, const json_t *asked)
 {
-	enum move_answer answer = ANSWER_UNKNOWN;
+	const char *id = talk_text(asked, "id");
+	/* who asks may forget the move if there is none */
+	enum move_answer answer = journal_is_none(id) ? ANSWER_UNKNOWN
+						      : ANSWER_WAIT;
 	json_t *o = json_pack("{sbss}", "ok", 1, "boot", journal_boot());
 	struct journal j;
 
-	if (journal_open(&j, talk_text(asked, "id"))) {
+	if (journal_open(&j, id)) {
 		answer = state_answer(j.role, j.state);
 		json_object_set(o, "reason",
 				json_object_get(j.record, "reason"));

@@ -21,8 +21,8 @@ struct mark {
 };
 
 static const struct mark of_dump[] = {
-	{ "freezing cgroup", "freeze", false },
-	{ "SEIZE ", "freeze", false },
+	{ "freezing cgroup", STEPS_FREEZE, false },
+	{ "SEIZE ", STEPS_FREEZE, false },
 	{ "' hook 10 ", STEPS_RDMA "look", true },
 	{ "' hook 11 ", STEPS_RDMA "STOP", false },
 	{ "' hook ", STEPS_RDMA "objects", true },
@@ -126,6 +126,28 @@ static void enter(struct reader *r, const char *line)
 	r->in = m->step;
 }
 
+/*
+ * Two that take turns, as CRIU and the plug-in do for each mapping of a queue, become one of each:
+ * they take as long, and thousands of them would leave no room for what comes then. Where
+ * the first freeze begins is to be known, though the plug-in is called between them.
+ */
+static void join_turns(struct steps *s)
+{
+	struct step *a;
+
+	if (s->n < 4)
+		return;
+	a = s->list + s->n - 4;
+	if (strcmp(a[0].what, a[2].what) || strcmp(a[1].what, a[3].what) ||
+	    !strcmp(a[0].what, STEPS_FREEZE) ||
+	    !strcmp(a[1].what, STEPS_FREEZE))
+		return;
+	a[0].end += a[2].end - a[2].at;
+	a[1].at = a[0].end;
+	a[1].end = a[3].end;
+	s->n -= 2;
+}
+
 static void read_lines(struct reader *r, FILE *f)
 {
 	double before = 0, at;
@@ -140,6 +162,7 @@ static void read_lines(struct reader *r, FILE *f)
 		if (at < before)
 			at = before; /* of another process */
 		steps_add(&r->found, r->in, before, at);
+		join_turns(&r->found);
 		before = at;
 		if (strstr(line, r->anchor) && r->anchored < 0)
 			r->anchored = at;

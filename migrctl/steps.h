@@ -25,6 +25,7 @@ struct steps {
 
 #define STEPS_RDMA "RDMA: "
 #define STEPS_LAYER "layer: "
+#define STEPS_FREEZE "freeze"	/* before its first one all runs */
 #define STEPS_AFTER "CRIU ends" /* all runs */
 
 double steps_now(void); /* s, CLOCK_BOOTTIME */

@@ -155,7 +155,7 @@ static double add_there(json_t *all, const struct timing *t, const char *host)
 static double frozen_ms(const struct timing *t)
 {
 	for (int i = 0; i < t->dump.n; i++)
-		if (!strcmp(t->dump.list[i].what, "freeze"))
+		if (!strcmp(t->dump.list[i].what, STEPS_FREEZE))
 			return (t->dump.list[i].at - t->stop) * 1000;
 	return 0;
 }

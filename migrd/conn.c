@@ -102,8 +102,11 @@ bool conn_handshake(struct conn *c, bool server, long long deadline)
 
 bool conn_grow(struct conn *c, size_t room)
 {
-	char *buf = realloc(c->buf, room);
+	char *buf;
 
+	if (room < c->at + c->len)
+		return false;
+	buf = realloc(c->buf, room);
 	if (!buf)
 		return false;
 	c->buf = buf;
@@ -115,14 +118,14 @@ static bool make_room(struct conn *c)
 {
 	size_t room;
 
-	/* A line may have been long, and another one will hardly be. */
-	if (!c->len && c->room > KEPT_ROOM)
-		conn_grow(c, KEPT_ROOM);
-	room = c->room * 2 < c->most ? c->room * 2 : c->most;
 	if (c->at) {
 		memmove(c->buf, c->buf + c->at, c->len);
 		c->at = 0;
 	}
+	/* A line may have been long, and another one will hardly be. */
+	if (!c->len && c->room > KEPT_ROOM)
+		conn_grow(c, KEPT_ROOM);
+	room = c->room * 2 < c->most ? c->room * 2 : c->most;
 	if (c->len < c->room)
 		return true;
 	return room != c->room && conn_grow(c, room);

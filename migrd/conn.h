@@ -45,7 +45,7 @@ void conn_free(struct conn *c);
 bool conn_handshake(struct conn *c, bool server, long long deadline);
 enum conn_read conn_read(struct conn *c);
 
-/* have room for so many bytes, of which as many are here at most; false: as before */
+/* have room for so many bytes; false, and as before, if more are here already */
 bool conn_grow(struct conn *c, size_t room);
 
 /**

@@ -81,14 +81,20 @@ static bool pass(struct conn *c, int fd)
 	return true;
 }
 
-/* whichever end is there still has all that the other one has said */
+/* whichever end is there still has all that the other one has said, which may be in the socket */
 static void finish(struct buffer *b, struct conn *c, int fd)
 {
 	long long until = now_ms() + LAST_MS;
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	char why[sizeof(c->reason)];
 
-	if (b->len)
-		conn_send(c, b->data + b->at, b->len, until);
+	memcpy(why, c->reason, sizeof(why));
+	do {
+		if (b->len && !conn_send(c, b->data + b->at, b->len, until))
+			break;
+		b->len = 0;
+	} while (now_ms() < until && fill(b, c, fd) && b->len);
+	memcpy(c->reason, why, sizeof(why));
 	while (c->len && now_ms() < until && pass(c, fd) && c->len)
 		poll(&p, 1, 100);
 }
@@ -136,7 +142,9 @@ void pump(struct conn *c, int fd)
 	b->at = b->len = 0;
 	b->more = true; /* it may have read some already */
 	SSL_set_read_ahead(c->ssl, 1);
-	conn_grow(c, ROOM);
+	/* more may be here than that */
+	if (c->room < ROOM)
+		conn_grow(c, ROOM);
 	while (step(b, c, fd))
 		;
 	finish(b, c, fd);

@@ -93,6 +93,8 @@ static void test_stays(void)
 	stays(SAYS("unknown", ""), "migrctl recover c1 --fenced n3", true);
 	CHECK(strstr(m.reason, "n3 knows nothing"));
 	stays(SAYS("strange", ""), "n3 has not come to its end", false);
+	/* nobody vouches for himself */
+	stays(SAYS("fenced", ""), "n3 has not come to its end", false);
 	stays("{\"ok\": true, \"answer\": \"unknown\", \"boot\": \"b4\"}\n",
 	      "n3 was started anew", true);
 }
@@ -143,6 +145,7 @@ static void test_forgets(void)
 	} cases[] = {
 		{ NULL, true },
 		{ SAYS("wait", ""), true },
+		{ SAYS("died", ""), true }, /* that is not for it to say */
 		{ SAYS("unknown", ""), false },
 		{ "{\"ok\": true, \"answer\": \"unknown\", \"boot\": \"b4\"}\n",
 		  false },
@@ -155,16 +158,51 @@ static void test_forgets(void)
 		snprintf(path, sizeof(path), "%s/state", m.journal.folder);
 		MUST(!utimensat(AT_FDCWD, path, (const struct timespec[2]){},
 				0));
-		CHECK(journal_age(&m.journal) > 1000);
+		CHECK(journal_is_due(&m.journal, 30, 3600));
 		answer = cases[i].said;
 		target_forget(&m);
 		CHECK(!access(path, F_OK) == cases[i].kept, "%zu", i);
 		if (!cases[i].kept)
 			continue;
 		MUST(journal_open(&m.journal, ID));
-		CHECK(journal_age(&m.journal) < 1000);
+		CHECK(!journal_is_due(&m.journal, 30, 3600));
 		journal_remove(&m.journal);
 	}
+}
+
+static void set_time(const char *file, time_t at)
+{
+	const struct timespec both[2] = { { at, 0 }, { at, 0 } };
+	char path[JOURNAL_PATH + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", m.journal.folder, file);
+	MUST(!utimensat(AT_FDCWD, path, both, 0));
+}
+
+/* It was over so long ago, and asked about last. */
+static bool is_due(time_t over, time_t asked)
+{
+	const time_t now = time(NULL);
+
+	set_time("record", now - over);
+	set_time("state", now - asked);
+	return journal_is_due(&m.journal, 30, 3600);
+}
+
+/* A source that is gone for good is asked less and less often. */
+static void test_due(void)
+{
+	begins();
+	is_in(MOVE_TARGET, MOVE_RUNNING);
+	CHECK(!is_due(20, 20));
+	CHECK(is_due(40, 40));
+	CHECK(!is_due(400, 100));
+	CHECK(is_due(400, 210));
+	CHECK(!is_due(1000000, 3000));
+	CHECK(is_due(1000000, 3700));
+	/* the clock was set back */
+	CHECK(is_due(-100, -100));
+	journal_remove(&m.journal);
 }
 
 int main(void)
@@ -179,6 +217,7 @@ int main(void)
 	test_fenced();
 	journal_remove(&m.journal);
 	test_forgets();
+	test_due();
 	CHECK(!rmdir(dir));
 	return check_result();
 }

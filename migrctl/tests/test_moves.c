@@ -91,6 +91,7 @@ static int ended_by(pid_t pid)
 }
 
 #define FORGET "{\"do\": \"forget\", \"id\": \"" ID "\"}\n"
+#define OUTCOME "{\"do\": \"outcome\", \"id\": \"" ID "\"}\n"
 #define RECOVER "{\"do\": \"recover\", \"name\": \"c1\", \"fenced\": \"n9\"}\n"
 #define MIGRATE "{\"do\": \"migrate\", \"name\": \"c1\", \"to\": \"n3\"}\n"
 
@@ -127,15 +128,28 @@ static void test_forget_ready(void)
 	CHECK(!is_there(""));
 }
 
+static bool outcome_is(const char *answer)
+{
+	json_t *o = asked(HOST, OUTCOME);
+	bool is = !strcmp(talk_text(o, "answer"), answer);
+
+	json_decref(o);
+	talk_free(&t);
+	return is;
+}
+
 /* what a process that has died could not tell its source */
 static void test_outcome(void)
 {
 	json_t *o;
 
+	CHECK(outcome_is("unknown"));
 	make_folder();
+	/* there is one, of which only nobody can tell now */
+	CHECK(outcome_is("wait"));
 	record("target", ", \"warning\": \"no hook\"");
 	state_is("running");
-	o = asked(HOST, "{\"do\": \"outcome\", \"id\": \"" ID "\"}\n");
+	o = asked(HOST, OUTCOME);
 	CHECK(!strcmp(talk_text(o, "answer"), "runs"));
 	CHECK(!strcmp(talk_text(o, "warning"), "no hook"));
 	json_decref(o);

@@ -111,6 +111,49 @@ static void test_many(void)
 	steps_free(&s);
 }
 
+/* A queue has two mappings, and for each one CRIU asks the plug-in. */
+static void test_turns(void)
+{
+	struct steps s = { 0 };
+	FILE *f = fopen(path, "we");
+
+	MUST(f);
+	fputs("(0.00) Collecting mappings\n", f);
+	for (int i = 0; i < 2 * STEPS_MOST; i++)
+		fprintf(f,
+			"(%d.50) plugin: `rdma' hook 4 -> 0x1\n(%d.75) Dumping\n",
+			i, i);
+	fprintf(f, "(%d.0) Running post-dump scripts\n", 2 * STEPS_MOST);
+	fclose(f);
+	CHECK(steps_of_dump(&s, path, 0, 2 * STEPS_MOST));
+	CHECK(s.n == 3 && s.list[s.n - 1].end == 2 * STEPS_MOST);
+	CHECK(ms_of(&s, "mappings") == 2 * STEPS_MOST * 750);
+	CHECK(ms_of(&s, STEPS_RDMA "objects") == 2 * STEPS_MOST * 250);
+	steps_free(&s);
+}
+
+/* The plug-in is asked of each process, one after the other, all of which are being frozen. */
+static void test_processes(void)
+{
+	struct steps s = { 0 };
+	FILE *f = fopen(path, "we");
+
+	MUST(f);
+	fputs("(0.0) Version\n", f);
+	for (int i = 1; i < 9; i++)
+		fprintf(f,
+			"(%d.0) plugin: `rdma' hook 10 -> 0x1\n(%d.5) freezing cgroup c\n",
+			i, i);
+	fputs("(9.0) Running post-dump scripts\n", f);
+	fclose(f);
+	CHECK(steps_of_dump(&s, path, 0, 9));
+	MUST(s.n > 2);
+	CHECK(!strcmp(s.list[2].what, STEPS_FREEZE));
+	CHECK(fabs(s.list[2].at - 1.5) < 1e-6);
+	CHECK(ms_of(&s, STEPS_FREEZE) == 4000);
+	steps_free(&s);
+}
+
 /* A move that stopped at 100 s, restored there from 101 s on, as the other end says. */
 static json_t *joined(struct timing *t, json_t *there, double *stopped_ms)
 {
@@ -229,6 +272,8 @@ int main(void)
 	test_dump();
 	test_restore();
 	test_many();
+	test_turns();
+	test_processes();
 	test_joined();
 	test_layer();
 	test_hostile();

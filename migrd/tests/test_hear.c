@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer that says nothing is waited for up to the deadline, whenever that passes.
+ * A peer that says nothing is waited for up to the deadline, whenever that passes; what another one
+ * has said stays.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -34,6 +35,10 @@ int main(void)
 		SSL_set_connect_state(c.ssl);
 		CHECK(!client_hear(&c, &bytes, now + 65));
 		CHECK(c.is_late && strstr(c.reason, "too long"));
+		CHECK(conn_grow(&c, 200000));
+		c.len = 100000;
+		CHECK(!conn_grow(&c, 99999) && c.room == 200000);
+		CHECK(conn_grow(&c, 100000) && c.room == 100000);
 		conn_free(&c);
 		close(fds[1]);
 	}

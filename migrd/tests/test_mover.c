@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -147,6 +148,39 @@ static void test_much(void)
 	client_close(&c);
 }
 
+/* how much of what the client has said is in the mover's socket, when no more comes in */
+static int all_that_fits(int fd)
+{
+	int n = 0, before, same = 0;
+
+	while (same < 10) {
+		before = n;
+		MUST(!ioctl(fd, FIONREAD, &n));
+		same = n && n == before ? same + 1 : 0;
+		usleep(20000);
+	}
+	return n;
+}
+
+/* A mover that refuses says why, and does not read what it is still told. */
+static void test_last(void)
+{
+	static const char block[65536];
+	struct client c;
+	int fd;
+
+	puts("the last word, to who still talks");
+	client_open(&c);
+	fd = come(&c, "{\"peer\": \"n1\", \"operator\": false}\n");
+	for (int i = 0; i < 8; i++)
+		put(&c, block, sizeof(block));
+	CHECK(all_that_fits(fd) < 8 * (int)sizeof(block));
+	MUST(write(fd, "dropped\n", 8) == 8);
+	close(fd);
+	CHECK(hear(&c) && !strcmp(answer, "dropped"));
+	client_close(&c);
+}
+
 static void test_nobody(void)
 {
 	struct client c;
@@ -168,6 +202,7 @@ int main(void)
 	test_words();
 	test_operator();
 	test_much();
+	test_last();
 	test_nobody();
 	CHECK(!daemon_end());
 	rig_end();

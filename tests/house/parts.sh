@@ -273,6 +273,29 @@ for d in 1 2 3; do
 done
 moves protocol
 
+say "migr-ctr: rounds that are given up end for who is in the container, and for nobody else"
+# shellcheck source=/dev/null
+. <(sed "s,/proc/,$tmp/proc/,g; s,/sys/fs/cgroup,$tmp/groups,g" "$tree/vm-images/ctr/runc.sh")
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/sh' 'echo "$*" >>"${0%/*}/untracked"' >"$tmp/bin/migr-untrack"
+chmod +x "$tmp/bin/migr-untrack"
+mkdir -p "$tmp/groups/c1"
+echo 1 >"$tmp/groups/cgroup.procs"
+echo 100 >"$tmp/groups/c1/cgroup.procs"
+ends_rounds() # PID GROUP: of its first process; whoever is told so
+{
+	# shellcheck disable=SC2034 # for first_pid
+	its=$1
+	echo "0::$2" >"$tmp/proc/100/cgroup"
+	rm -f "$tmp/bin/untracked"
+	(PATH=$tmp/bin:$PATH rounds_end) || true # as its callers do
+	cat "$tmp/bin/untracked" 2>/dev/null || echo nobody
+}
+first_pid() { [ -n "$its" ] && echo "$its"; }
+[ "$(ends_rounds 100 /c1)" = 100 ] || fail "not its own"
+[ "$(ends_rounds '' /c1)" = nobody ] || fail "it has ended meanwhile"
+[ "$(ends_rounds 100 /)" = nobody ] || fail "it is in the group of all"
+
 say "migr-ctr: what it does stands in its usage, and what its driver does in migr-mover(8)"
 sed -n '/^# Usage/,/^$/p' "$tree/vm-images/migr-ctr" >"$tmp/usage"
 mapfile -t commands < <(echo list; grep -oh '^cmd_[a-z]*' "$tree"/vm-images/{migr-ctr,ctr/*.sh})

@@ -6,8 +6,17 @@
 # with a runtime that dumps nothing. At the target podman restores that, with the images where it
 # expects them, and its CRIU waits until it is granted.
 
-# Neither podman nor what it leaves running keeps the lock.
-pod() { podman "$@" {lock}>&-; }
+# Neither podman nor what it leaves running keeps the lock. It waits for others, who may wait
+# for ever, and what stands still meanwhile has partners that do not.
+patience=60 # s
+pod()
+{
+	local rc=0
+
+	timeout -k 5 "$patience" podman "$@" {lock}>&- || rc=$?
+	[ $rc != 124 ] || echo "podman $1 has not come to its end in $patience s" >&2
+	return $rc
+}
 
 about=''
 its() { jq -er "$1" <<<"$about"; } # FILTER
@@ -29,7 +38,7 @@ podman_list()
 	local all='[]'
 
 	! command -v podman >/dev/null ||
-		all=$(podman ps -a --format json | jq -c 'map({ name: .Names[0],
+		all=$(patience=20 && pod ps -a --format json | jq -c 'map({ name: .Names[0],
 			pid: (if .State == "running" then .Pid else null end) })')
 	jq -cn --argjson containers "$all" '{ $containers }'
 }
@@ -46,12 +55,21 @@ exists() # NAME
 drive_owns() { command -v podman >/dev/null && look; }
 
 # What has changed of its image podman 5.4 looks for at the host, and packs if it finds a file of
-# that name there. All else it would leave behind, and say nothing.
+# that name there. All else it would leave behind, and say nothing. And what was removed it
+# removes there last, with all that has come to be in its place.
 must_have_changed_nothing() # PID
 {
 	local said path
 
-	said=$(pod diff --format json "$name") || die "podman does not say what $name has changed"
+	[ -d "/proc/${1:-none}/root" ] || die "$name does not run here"
+	if ! said=$(pod diff --format json "$name") || ! jq -e \
+		'[.changed, .deleted] | all(. == null or all(.[]; type == "string"))' <<<"$said" >/dev/null; then
+		die "podman does not say what $name has changed"
+	fi
+	while IFS= read -r -d '' path; do
+		[ ! -d "/proc/$1/root$path" ] || [ -L "/proc/$1/root$path" ] ||
+			die "$name has removed $path of its image and made it anew, which podman would leave behind"
+	done < <(jq -j '.deleted // [] | .[] + "\u0000"' <<<"$said")
 	while IFS= read -r -d '' path; do
 		[ ! -d "/proc/$1/root$path" ] || [ -L "/proc/$1/root$path" ] || continue
 		if [ ! -e "$path" ] || [ -d "$path" ]; then
@@ -72,15 +90,43 @@ must_move()
 	is '.HostConfig.UsernsMode == ""' || die "$name has a user namespace"
 	is '.HostConfig.RestartPolicy.Name | . == "" or . == "no"' ||
 		die "$name is started again when it ends (--restart)"
-	is '.Config.HealthcheckOnFailureAction | . == null or . == "" or . == "none"' ||
-		die "$name is ended when it is not healthy (--health-on-failure)"
+	is '.Config.Healthcheck.Test | . == null or . == [] or . == ["NONE"]' ||
+		die "$name has a healthcheck, with which podman does not go on"
 	is '.Config.Labels.PODMAN_SYSTEMD_UNIT == null' || die "$name is a unit of systemd"
+	must_not_be_started
+	is '.HostConfig.IpcMode | . == "shareable" or . == "private"' ||
+		die "$name has the shared memory of others (--ipc)"
+	is '.HostConfig | .PidMode == "private" and .UTSMode == "private"' ||
+		die "$name has a namespace of others (--pid, --uts)"
+	is '.Config.Secrets | . == null or . == []' ||
+		die "$name has a secret of this host (--secret)"
 	is '.HostConfig.Cgroups | . == "default" or . == "no-conmon"' ||
 		die "$name has no cgroup of its own (--cgroups)"
 	is '.HostConfig.PortBindings == {}' || die "$name has published ports"
 	is 'all(.Mounts[]; .Type != "volume")' || die "$name has a volume"
+	is 'all(.Mounts[]; .Type == "bind" and (.Source | startswith("/")))' ||
+		die "$name has something mounted that is no folder of the host"
 	is '.HostConfig.NetworkMode == "bridge" and (.NetworkSettings.Networks | length == 1)' ||
 		die "$name has not one network of a bridge"
+}
+
+# By whoever sees that it has ended: a unit whose program is podman, or who waits for it there
+must_not_be_started()
+{
+	local id at pid words
+
+	id=$(its .Id)
+	at=$(cd /etc/systemd/system 2>/dev/null &&
+		grep -rlsE "podman.*[ =/](\"|')?($name|$id)(\"|'|[[:space:]]|\$)" . |
+		head -n 1) || true
+	[ -z "$at" ] || die "$name is started by a unit of systemd (/etc/systemd/system/${at#./})"
+	for pid in $(pgrep -x podman); do
+		words=$(tr '\0' '\n' <"/proc/$pid/cmdline") 2>/dev/null || continue
+		if grep -qxE 'run|start|attach|wait' <<<"$words" &&
+			grep -qxE "(--name=)?$name|$id" <<<"$words"; then
+			die "$name has somebody who waits for its end (pid $pid): run it with -d"
+		fi
+	done
 }
 
 # Its link and its addresses, as they are; here its peer is plugged into a bridge.
@@ -112,6 +158,7 @@ drive_describe()
 	local network
 
 	must_move
+	forget_another
 	need_hook
 	must_have_changed_nothing "$(its .State.Pid)"
 	look_at_network "$(its .State.Pid)"
@@ -169,6 +216,16 @@ drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; f
 
 # ---- the source -------------------------------------------------------------------
 
+# Of a container of that name that there was before somebody may have gone and left this.
+forget_another()
+{
+	local bundle
+
+	recall runc_id bundle
+	[ -z "$bundle" ] || [ "$runc_id" = "$(its .Id)" ] || forget
+	runc_id=''
+}
+
 mine()
 {
 	[ ! -e "$dir/bundle" ] || {
@@ -205,6 +262,7 @@ drive_leave()
 	: >"$dir/left"
 	leaves 2>"$dir/amiss" || true
 	printf '[engine.runtimes]\nrunc = ["%s"]\n' "$parts/dumps-nothing" >"$dir/containers.conf"
+	patience=300
 	CONTAINERS_CONF_OVERRIDE=$dir/containers.conf pod container checkpoint --leave-running \
 		--compress none --export "$images/image/podman.tar" "$runc_id" >/dev/null
 }
@@ -221,8 +279,8 @@ drive_back()
 	recall runc_id netns link mac veth bridge bundle
 	[ -n "$bundle" ] || return 0 # it was not begun
 	rm -f "$dir/amiss"
-	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}"
-	if runs; then
+	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}" || rc=1
+	if (runs); then
 		ip link set dev "$veth" master "$bridge" || rc=1
 		[ ! -e "$dir/left" ] || (arrives back) || rc=1
 		(rounds_end) || rc=1
@@ -348,18 +406,30 @@ binds() # FOLDER NAME
 {
 	mkdir -p "$bundle/$2" && mount --bind "$1" "$bundle/$2" && mount --make-private "$bundle/$2"
 }
-unbind() { umount -l "$bundle/checkpoint" "$bundle/rounds" 2>/dev/null || true; }
+unbind()
+{
+	[ -z "$bundle" ] || umount -l "$bundle/checkpoint" "$bundle/rounds" 2>/dev/null || true
+}
 
 restores() # IMAGES
 {
+	local waits
+
 	export MIGR_CTR_HOLD=1
 	mkdir -p "$1/logs" "$1/rounds" && binds "$1/image" checkpoint && binds "$1/rounds" rounds &&
 		hold || return
+	# before podman loses its patience, for it would take away what has just been granted
+	(for ((waits = 0; waits < 200; waits++)); do sleep 1; done
+		echo stop 1<>"$MIGR_CTR_DOOR/go") {lock}>&- &
+	waits=$!
+	patience=0
 	pod container restore --keep --tcp-established --import "$1/image/podman.tar" || {
+		kill $waits
 		echo stop 1<>"$MIGR_CTR_DOOR/go"
 		grep -h Error "$bundle/restore.log" 2>/dev/null | tail -n 20 >&2
 		return 1
 	}
+	kill $waits
 	cp "$bundle/restore.log" "$1/logs/"
 }
 
@@ -409,6 +479,7 @@ ends_here()
 	unbind
 	ends
 	# if podman has not come to make it
-	rmdir "$bundle"/{checkpoint,rounds} "$bundle" "${bundle%/*}" 2>/dev/null || true
+	[ -z "$bundle" ] ||
+		rmdir "$bundle"/{checkpoint,rounds} "$bundle" "${bundle%/*}" 2>/dev/null || true
 	let_go
 }

@@ -61,10 +61,14 @@ runc_dumps() # IMAGE LOGS OPTION...
 # have groups of their own. Without the plug-in there was nothing to end.
 rounds_end()
 {
-	local at procs
+	local pid at procs
 
 	command -v migr-untrack >/dev/null || return 0
-	at=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$(first_pid)/cgroup")
+	pid=$(first_pid) || return
+	at=$(sed -n 's/^0:://p' "/proc/$pid/cgroup") || return
+	# the root of all is everybody's
+	[[ $at == /?* ]] || return
+	at=/sys/fs/cgroup$at
 	# what goes meanwhile, or is none of its own, has no process to be told
 	procs=$(find "$at" -name cgroup.procs -exec cat {} + 2>/dev/null) || true
 	# shellcheck disable=SC2086 # words
