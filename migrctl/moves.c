@@ -109,8 +109,8 @@ void moves_outcome(struct caller *c, const json_t *asked)
 {
 	const char *id = talk_text(asked, "id");
 	/* who asks may forget the move if there is none */
-	enum move_answer answer = journal_is_none(id) ? ANSWER_UNKNOWN
-						      : ANSWER_WAIT;
+	enum move_answer answer =
+		journal_is_none(id) ? ANSWER_UNKNOWN : ANSWER_WAIT;
 	json_t *o = json_pack("{sbss}", "ok", 1, "boot", journal_boot());
 	struct journal j;
 

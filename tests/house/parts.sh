@@ -223,6 +223,7 @@ wait_for_each "${made[@]}" || fail "not all have their devices"
 say "migr-ctr: how a container moves goes by the devices that it has open"
 # shellcheck source=/dev/null
 . <(sed "s,/proc/,$tmp/proc/,g; s,/sys/,$tmp/sys/,g" "$tree/vm-images/ctr/layer.sh")
+# shellcheck disable=SC2317,SC2329 # parts call it
 first_pid() { echo 100; }
 is_under_layer() { [ -n "$layered" ]; }
 has_open() # PID FILE...
@@ -291,6 +292,7 @@ ends_rounds() # PID GROUP: of its first process; whoever is told so
 	(PATH=$tmp/bin:$PATH rounds_end) || true # as its callers do
 	cat "$tmp/bin/untracked" 2>/dev/null || echo nobody
 }
+# shellcheck disable=SC2317,SC2329 # parts call it
 first_pid() { [ -n "$its" ] && echo "$its"; }
 [ "$(ends_rounds 100 /c1)" = 100 ] || fail "not its own"
 [ "$(ends_rounds '' /c1)" = nobody ] || fail "it has ended meanwhile"
