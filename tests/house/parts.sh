@@ -275,6 +275,8 @@ done
 moves protocol
 
 say "migr-ctr: rounds that are given up end for who is in the container, and for nobody else"
+# shellcheck disable=SC2034 # the part's
+parts=$tree/vm-images/ctr
 # shellcheck source=/dev/null
 . <(sed "s,/proc/,$tmp/proc/,g; s,/sys/fs/cgroup,$tmp/groups,g" "$tree/vm-images/ctr/runc.sh")
 # shellcheck disable=SC2016 # expanded there
