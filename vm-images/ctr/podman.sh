@@ -104,8 +104,12 @@ must_move()
 		die "$name has no cgroup of its own (--cgroups)"
 	is '.HostConfig.PortBindings == {}' || die "$name has published ports"
 	is 'all(.Mounts[]; .Type != "volume")' || die "$name has a volume"
-	is 'all(.Mounts[]; .Type == "bind" and (.Source | startswith("/")))' ||
+	# an overlay podman calls a folder
+	if ! is 'all(.Mounts[]; .Type == "bind" and (.Source | startswith("/")))' || awk '
+		$5 != "/" && / - [^ ]*overlay/ { found = 1 }
+		END { exit !found }' "/proc/$(its .State.Pid)/mountinfo"; then
 		die "$name has something mounted that is no folder of the host"
+	fi
 	is '.HostConfig.NetworkMode == "bridge" and (.NetworkSettings.Networks | length == 1)' ||
 		die "$name has not one network of a bridge"
 }
