@@ -60,8 +60,10 @@ static json_t *reservation(const struct source *s)
 /* Would it take it? */
 static bool ask_there(struct source *s)
 {
-	return told(s, json_pack("{ssssso}", "do", "would", "name", s->m.name,
-				 "needs", checks_needs(s->about))) &&
+	return told(s, json_pack("{sssssssOso}", "do", "would", "name",
+				 s->m.name, "runtime", s->m.runtime, "spec",
+				 json_object_get(s->about, "spec"), "needs",
+				 checks_needs(s->about))) &&
 	       answered(s, DIAL_MS);
 }
 

@@ -41,15 +41,21 @@ static void say_dropped(struct move *m)
 				     "error", m->reason));
 }
 
+/* Could the runtime make that here? Nothing is touched. */
+static bool is_vacant(struct move *m, const json_t *spec)
+{
+	return move_drive(m, "vacant", NULL, json_incref((json_t *)spec), NULL);
+}
+
 /*
  * Of a name that is somebody else's here nothing may be touched, not even to clean up. From
  * then on it is this move's.
  */
-static bool claim(struct move *m)
+static bool claim(struct move *m, const json_t *spec)
 {
 	json_t *record = m->journal.record;
 
-	return move_drive(m, "vacant", NULL, NULL, NULL) &&
+	return is_vacant(m, spec) &&
 	       ((!json_object_set_new(record, "claimed", json_true()) &&
 		 journal_write(&m->journal)) ||
 		move_fails(m, "the journal of this move: %s", strerror(errno)));
@@ -59,7 +65,7 @@ static bool make(struct target *t)
 {
 	struct move *m = &t->m;
 
-	return claim(m) &&
+	return claim(m, t->spec) &&
 	       move_drive(m, "make", NULL, json_incref((json_t *)t->spec),
 			  &t->files) &&
 	       move_open_doors(m, &m->doors, m->journal.folder, "restore",
@@ -343,11 +349,14 @@ void target_run(struct talk *asker, const json_t *asked, const char *from)
 
 void target_would(struct talk *asker, const json_t *asked)
 {
-	struct move m = { .name = talk_text(asked, "name") };
+	const json_t *spec = json_object_get(asked, "spec");
+	struct move m = { 0 };
 
-	if (!move_is_name(m.name))
-		talk_refuse(asker, "'%.32s' is no name of a container", m.name);
-	else if (checks_there(&m, json_object_get(asked, "needs")))
+	move_init(&m);
+	m.name = talk_text(asked, "name");
+	if (is_container(&m, asked) &&
+	    checks_there(&m, json_object_get(asked, "needs")) &&
+	    (!spec || is_vacant(&m, spec)))
 		talk_say(asker, json_pack("{sb}", "ok", 1));
 	else
 		talk_refuse(asker, "%s", m.reason);

@@ -31,6 +31,7 @@ static const char runtime[] =
 	"*) says $verb ;;\n"
 	"esac\n"
 	"case $verb in\n"
+	"vacant) cat >/dev/null; [ ! -e ${0%/*}/taken ] || { echo its name is taken >&2; exit 1; } ;;\n"
 	"make) cat >/dev/null; echo '{\"at\": \"/tmp\", \"names\": [\"none\"]}' ;;\n"
 	"restore) echo ready; hears; [ \"$w\" = restore ] || exit 1\n"
 	"	echo restored; hears; [ \"$w\" = resume ] || exit 1\n"
@@ -95,7 +96,7 @@ static bool word(const char *what)
 	return asks(json_pack("{ss}", "do", what));
 }
 
-static bool reserve(void)
+static bool asks_of_c1(const char *what)
 {
 	struct utsname u;
 	json_t *hello;
@@ -106,11 +107,16 @@ static bool reserve(void)
 	json_decref(hello);
 	talk_say(&t, json_pack("{sssb}", "peer", "n9", "operator", 0));
 	return hello &&
-	       asks(json_pack("{sssssssss{ss}s{sssssssss{}sisb}}", "do",
-			      "reserve", "id", ID, "name", "c1", "boot", "b",
-			      "spec", "rdma", "", "needs", "kernel", u.release,
+	       asks(json_pack("{sssssssss{ss}s{sssssssss{}sisb}}", "do", what,
+			      "id", ID, "name", "c1", "boot", "b", "spec",
+			      "rdma", "", "needs", "kernel", u.release,
 			      "machine", u.machine, "cpu", "", "module", "",
 			      "devices", "bytes", 0, "layer", 1));
+}
+
+static bool reserve(void)
+{
+	return asks_of_c1("reserve");
 }
 
 static bool give(void)
@@ -201,6 +207,24 @@ static bool told(const char *all)
 static bool told_late(const char *all)
 {
 	return told_in(all, false);
+}
+
+/* Only asked, it makes nothing. */
+static void test_would(void)
+{
+	char path[64];
+
+	start(NULL);
+	CHECK(asks_of_c1("would"), "%s", t.reason);
+	CHECK(told("vacant\n"));
+	talk_free(&t);
+	put_file("taken", "", 0600);
+	CHECK(!asks_of_c1("would"));
+	CHECK(!strcmp(t.reason, "its name is taken"), "%s", t.reason);
+	CHECK(told("vacant\nvacant\n"));
+	end();
+	snprintf(path, sizeof(path), "%s/taken", dir);
+	unlink(path);
 }
 
 static void test_moves(void)
@@ -334,6 +358,7 @@ int main(void)
 	MUST(!system(command));
 	put_file("ahead/records", "records", 0600);
 	signal(SIGPIPE, SIG_IGN);
+	test_would();
 	test_moves();
 	test_is_gone();
 	test_refused();

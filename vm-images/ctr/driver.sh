@@ -29,11 +29,25 @@ its_files() { jq -cn --arg at "$dir" '{ $at, names: $ARGS.positional }' --args "
 
 drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; fi; }
 
-# Is there nothing here that would be lost?
-drive_vacant()
+field() { jq -er ".$1 | strings" <<<"$spec" || die "this is no spec"; }
+takes_spec()
 {
-	need_hook
+	spec=$(cat)
+	ip=$(field ip) || exit
+	root=$(field root) || exit
+	gid=$(field rdma) || exit
+	need_ip "$ip"
 	must_not_be_another
+	need_root "$root"
+}
+
+# Is there nothing here that would be lost, and all that it needs?
+drive_vacant() # with a spec as stdin
+{
+	local spec ip root gid
+
+	need_hook
+	takes_spec
 }
 
 # All but the container itself
@@ -41,14 +55,7 @@ drive_make() # with a spec as stdin
 {
 	local spec ip root gid
 
-	spec=$(cat)
-	field() { jq -er ".$1 | strings" <<<"$spec" || die "this is no spec"; }
-	ip=$(field ip) || exit
-	root=$(field root) || exit
-	gid=$(field rdma) || exit
-	need_ip "$ip"
-	must_not_be_another
-	need_root "$root"
+	takes_spec
 	clear_away
 	make_folders
 	echo "$root" >"$dir/root"

@@ -315,20 +315,12 @@ ends()
 
 # ---- the target -------------------------------------------------------------------
 
-drive_vacant()
+field() { its ".$1 | strings | select(test(\"^$2\$\"))" || die "this is no spec"; } # NAME FORM
+takes_spec()
 {
-	command -v podman >/dev/null || die "there is no podman here"
-	need_hook
-	! exists "$name" || die "$name exists here, and is another one: podman rm $name"
-	[ ! -e "/var/lib/migr-ctr/$name/run" ] || die "$name exists here, as one of migr-ctr"
-}
-
-drive_make() # with a spec as stdin
-{
-	local id image from network ips mac at
+	local image from network at
 
 	about=$(cat)
-	field() { its ".$1 | strings | select(test(\"^$2\$\"))" || die "this is no spec"; }
 	id=$(field id '[0-9a-f]{64}') || exit
 	image=$(field image '[0-9a-f]{64}') || exit
 	from=$(field from '[^-[:space:]][^[:space:]]*') || exit
@@ -345,8 +337,27 @@ drive_make() # with a spec as stdin
 		[ -e "$at" ] || die "$name has $at mounted, which is not here"
 	done < <(its '.mounted[] | strings')
 	! exists "$id" || die "$name exists here under another name"
-	remember runc_id "$id" ip "$ips" mac "$mac" \
-		bundle "$(pod info -f '{{.Store.GraphRoot}}/{{.Store.GraphDriverName}}')-containers/$id/userdata"
+}
+
+drive_vacant() # with a spec as stdin
+{
+	local id ips mac
+
+	command -v podman >/dev/null || die "there is no podman here"
+	need_hook
+	! exists "$name" || die "$name exists here, and is another one: podman rm $name"
+	[ ! -e "/var/lib/migr-ctr/$name/run" ] || die "$name exists here, as one of migr-ctr"
+	takes_spec
+}
+
+drive_make() # with a spec as stdin
+{
+	local id ips mac at
+
+	takes_spec
+	at=$(pod info -f '{{.Store.GraphRoot}}/{{.Store.GraphDriverName}}') ||
+		die "podman does not say where its containers are"
+	remember runc_id "$id" ip "$ips" mac "$mac" bundle "$at-containers/$id/userdata"
 	jq -cn --arg at "$dir" '{ $at, names: ["about"] }'
 }
 
