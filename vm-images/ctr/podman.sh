@@ -38,8 +38,9 @@ podman_list()
 	local all='[]'
 
 	! command -v podman >/dev/null ||
-		all=$(patience=20 && pod ps -a --format json | jq -c 'map({ name: .Names[0],
-			pid: (if .State == "running" then .Pid else null end) })')
+		all=$(timeout -k 5 20 podman ps -a --format json | jq -c 'map({ name: .Names[0],
+			pid: (if .State == "running" then .Pid else null end) })') ||
+		die "podman does not say what containers it has"
 	jq -cn --argjson containers "$all" '{ $containers }'
 }
 
