@@ -71,7 +71,7 @@ static void fill_vmas(struct dump_context *c, struct rp_vma *vma)
 			};
 }
 
-size_t dump_owned_maps(struct dump_context *c)
+static size_t owned_maps(struct dump_context *c)
 {
 	size_t nr = 0;
 
@@ -83,7 +83,7 @@ size_t dump_owned_maps(struct dump_context *c)
 static int write_task(struct dump_context *c, unsigned int number)
 {
 	struct rp_task_image *img;
-	const size_t nr_vmas = dump_owned_maps(c);
+	const size_t nr_vmas = owned_maps(c);
 	struct dump_context *other;
 	const char *why;
 	char name[32];
@@ -232,12 +232,13 @@ static int write_all(void)
 
 	for (t = dump_tasks; t && !err; t = t->next)
 		err = check_shared(&t->scan);
+	/* before there is an image, of which the partners would hear */
+	if (!err)
+		err = dump_check_outside();
 	for (c = dump_contexts, number = 0; c && !err; c = c->next)
 		err = write_context(c, number++);
 	if (!err)
 		err = check_maps();
-	if (!err)
-		err = dump_check_outside();
 	for (c = dump_contexts, number = 0; c && !err; c = c->next) {
 		err = write_task(c, number);
 		if (err)

@@ -16,7 +16,9 @@ struct dump_context {
 	int guard;     /* -1: not stopped */
 	uint32_t *fds; /* all numbers in the task that are this context's */
 	size_t nr_fds;
-	size_t nr_own; /* so many of them are of the context's own file */
+	size_t nr_own;	   /* so many of them are of the context's own file */
+	size_t nr_ours;	   /* so many descriptors of CRIU's are that file */
+	bool table_shared; /* the task's descriptors are another one's, too */
 	void *data;
 	struct migr_image img;
 	struct rp_rings rings; /* of img */
@@ -64,8 +66,6 @@ void dump_forget_plugin(void);
 bool dump_is_incremental(void);
 /* Has a process that is not dumped one of the contexts? -EOPNOTSUPP and log */
 int dump_check_outside(void);
-/* How many mappings of its task are rings of this context, which has been dumped? */
-size_t dump_owned_maps(struct dump_context *c);
 /* Give everything back; a guard that is closed before COMMIT is UNSTOP */
 void dump_release_all(void);
 /* Of the files of dump_foreign: nothing is decided about them later */

@@ -149,56 +149,104 @@ static bool is_kernels(char **rest, pid_t pid)
 
 /* ---- is there anybody? --------------------------------------------------- */
 
-/* So many descriptors of CRIU's, ours and those that it has of tasks, are this file. */
-static uint32_t count_ours(const struct dump_context *c)
+/* Which descriptors of CRIU's, ours and those that it has of tasks, are files of contexts? */
+static void count_ours(void)
 {
-	uint32_t nr = 0;
+	const struct dump_file *f;
+	struct dump_context *c;
 	struct dirent *de;
 	dev_t rdev;
 	DIR *d;
 
+	for (c = dump_contexts; c; c = c->next)
+		c->nr_ours = 0;
 	d = opendir("/proc/self/fd");
-	while (d && (de = readdir(d)))
-		nr += rp_is_device(dirfd(d), de->d_name, &rdev) &&
-		      rdev == c->dev.rdev &&
-		      !rp_compare_files(c->fd, atoi(de->d_name));
+	while (d && (de = readdir(d))) {
+		if (!rp_is_device(dirfd(d), de->d_name, &rdev))
+			continue;
+		f = dump_find_file(atoi(de->d_name));
+		if (f && f->context && f->type == RXE_MIGR_CONTEXT)
+			f->context->nr_ours++;
+	}
 	if (d)
 		closedir(d);
+}
+
+/* of the same device, which is what can be told of rings before there is an image */
+static bool are_together(const struct dump_context *a,
+			 const struct dump_context *b)
+{
+	return a->task == b->task && a->dev.rdev == b->dev.rdev;
+}
+
+static size_t count_maps(const struct dump_context *c)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->task->nr_maps; i++)
+		nr += c->task->maps[i].shared &&
+		      c->task->maps[i].rdev == c->dev.rdev;
 	return nr;
 }
 
 /*
- * Whoever else has the file, the kernel counts him. What we do not see of those whom we know
- * makes its number the larger one, too, and then we look for him in vain.
+ * Whoever else has one of the files of this task and device, the kernel counts him: this one
+ * counts at most as many as there are. But those who share a table it counts only once. 0: it
+ * does not say.
  */
-static bool is_all_ours(struct dump_context *c)
+static int64_t count_others(struct dump_context *c)
 {
+	int64_t others = -(int64_t)count_maps(c);
 	struct rxe_migr_resolve_resp resp;
-	const uint32_t guards = c->guard >= 0;
+	const struct dump_context *first = c;
 
-	return !migr_cmd_resolve(c->fd, c->fd, &resp) &&
-	       resp.users ==
-		       c->nr_own + dump_owned_maps(c) + guards + count_ours(c);
+	for (; c; c = c->next) {
+		if (!are_together(c, first))
+			continue;
+		if (c->table_shared || migr_cmd_resolve(c->fd, c->fd, &resp) ||
+		    !resp.users)
+			return -1;
+		others += resp.users;
+		others -= c->nr_own + c->nr_ours + (c->guard >= 0);
+	}
+	return others;
 }
 
-static bool has_nobody_else(void)
+static bool is_first(const struct dump_context *c)
 {
-	for (struct dump_context *c = dump_contexts; c; c = c->next)
-		if (!is_all_ours(c))
-			return false;
-	return !dump_foreign;
+	const struct dump_context *first = dump_contexts;
+
+	while (!are_together(first, c))
+		first = first->next;
+	return first == c;
+}
+
+/* How many there are, at least, with whom we do not reckon; -1: who knows */
+static int64_t count_all_others(void)
+{
+	int64_t n, all = 0;
+
+	count_ours();
+	for (struct dump_context *c = dump_contexts; c; c = c->next) {
+		n = is_first(c) ? count_others(c) : 0;
+		if (n < 0)
+			return -1;
+		all += n;
+	}
+	return dump_foreign ? -1 : all;
 }
 
 int dump_check_outside(void)
 {
 	static char none[] = "";
 	char *children, *rest;
+	const int64_t others = count_all_others();
 	struct dirent *de;
 	int err = 0;
 	pid_t pid;
 	DIR *d;
 
-	if (has_nobody_else()) {
+	if (!others) {
 		rp_info("nobody else has its contexts");
 		return 0;
 	}
@@ -215,5 +263,8 @@ int dump_check_outside(void)
 	}
 	closedir(d);
 	free(children);
+	if (!err && others > 0)
+		rp_warn("verbs contexts are used %lld times by whom nobody finds: in a message on its way, or a mapping of a process that is not dumped",
+			(long long)others);
 	return err;
 }

@@ -307,6 +307,7 @@ static int stop_context(struct dump_context *c)
 		return err;
 	}
 	c->guard = st.guard_fd;
+	c->table_shared = st.table_shared;
 	rp_info("pid %d, fd %d (%s): %u QPs stopped", c->task->pid, c->number,
 		c->dev.ibdev, st.objects);
 	/* nothing more is written to its memory */

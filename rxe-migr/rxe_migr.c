@@ -3,10 +3,12 @@
  * The driver's own uverbs methods, see rxe_migr_abi.h.
  */
 #include <linux/capability.h>
+#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/magic.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 
 #define UVERBS_MODULE_NAME rdma_rxe
@@ -101,6 +103,40 @@ static int chk_memory(struct ib_ucontext *uc, pid_t nr,
 	return err;
 }
 
+/*
+ * Has a process that is not one of its threads the table of descriptors of process @nr? In
+ * doubt, for somebody looks at it just now, it has.
+ */
+static bool is_table_shared(pid_t nr)
+{
+	struct task_struct *task, *t;
+	struct files_struct *files;
+	struct pid *pid;
+	int users = 0;
+
+	pid = find_get_pid(nr);
+	task = get_pid_task(pid, PIDTYPE_PID);
+	put_pid(pid);
+	if (!task)
+		return false;
+
+	task_lock(task);
+	files = task->files;
+	if (files) {
+		users = atomic_read(&files->count);
+		rcu_read_lock();
+		/* for_each_thread() asks lockdep for a lock no module knows */
+		list_for_each_entry_rcu(t, &task->signal->thread_head,
+					thread_node)
+			users -= READ_ONCE(t->files) == files;
+		rcu_read_unlock();
+	}
+	task_unlock(task);
+	put_task_struct(task);
+
+	return users > 0;
+}
+
 static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 		const struct rxe_migr_stop *in, struct rxe_migr_status *st)
 {
@@ -153,6 +189,7 @@ static int stop(struct uverbs_attr_bundle *attrs, struct ib_ucontext *uc,
 
 	st->guard_fd = fd;
 	st->objects = n;
+	st->table_shared = in->pid && is_table_shared(in->pid);
 	err = uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, st, sizeof(*st));
 	if (err) {
 		put_unused_fd(fd);

@@ -16,7 +16,8 @@
  *
  * EXTRA is something that cannot be moved: "events" (a second asynchronous event
  * file), "second" (the same, and the first one is closed), "shared" (a context that
- * a child has, too, as it has the memory), "orphan" (a child that has only the
+ * a child has, too, as it has the memory), "table" (the same, of a child that has the same
+ * table of descriptors), "orphan" (a child that has only the
  * mapping), "executed" (another program, this one again, has the context, and not the
  * memory), "bare" (the device is open once more, and has no context there), or
  * another MR, which a child has "registered", or one page of which is "unmapped",
@@ -29,9 +30,12 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -355,6 +359,9 @@ static void make_extra(const char *extra, struct ctx *c)
 	} else if (!strcmp(extra, "shared")) {
 		if (!fork())
 			wait_forever();
+	} else if (!strcmp(extra, "table")) {
+		if (!syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0))
+			wait_forever();
 	} else if (!strcmp(extra, "orphan")) {
 		if (!fork()) {
 			close(c->verbs->cmd_fd);
@@ -440,7 +447,7 @@ int main(int argc, char **argv)
 	    processes > ALL / contexts ||
 	    (nr_devices && contexts * processes % nr_devices))
 		return 2;
-	if (extra && !strcmp(extra, "shared"))
+	if (extra && (!strcmp(extra, "shared") || !strcmp(extra, "table")))
 		memory = MAP_SHARED;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);

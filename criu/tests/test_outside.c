@@ -25,10 +25,14 @@ enum {
 	MAPS = 2,
 };
 
-size_t dump_owned_maps(struct dump_context *c)
+static struct dump_file files[2];
+
+const struct dump_file *dump_find_file(int fd)
 {
-	(void)c;
-	return MAPS;
+	for (size_t i = 0; i < 2; i++)
+		if (files[i].context && !rp_compare_files(files[i].fd, fd))
+			return &files[i];
+	return NULL;
 }
 
 int migr_cmd_resolve(int fd, int other_fd, struct rxe_migr_resolve_resp *resp)
@@ -82,8 +86,13 @@ static void *keep(void *arg)
 int main(void)
 {
 	struct dump_task task = { .scan.pid = getpid() };
-	struct rp_task tree = { .pid = 17 };
+	struct rp_map maps[MAPS + 1] = { { .shared = true },
+					 { .shared = true } };
+	struct rp_task tree = { .pid = 17, .maps = maps, .nr_maps = MAPS + 1 };
 	struct dump_context context = { .task = &tree, .number = 3 };
+	struct dump_context second = { .task = &tree,
+				       .number = 4,
+				       .guard = -1 };
 	struct stat st;
 	pthread_t thread;
 	pid_t criu;
@@ -94,6 +103,11 @@ int main(void)
 	MUST(!pipe(go) && !pipe(ready) && !pipe(end));
 	context.fd = file;
 	context.dev.rdev = st.st_rdev;
+	for (size_t i = 0; i < MAPS + 1; i++)
+		maps[i].rdev = st.st_rdev;
+	files[0] = (struct dump_file){ .fd = file,
+				       .context = &context,
+				       .type = RXE_MIGR_CONTEXT };
 	dump_foreign = &context;
 	CHECK(result(start_criu()) == 1);
 	dump_foreign = NULL;
@@ -105,6 +119,25 @@ int main(void)
 	context.guard = 5;
 	users = 1 + MAPS + 1 + 1;
 	CHECK(result(start_criu()) == 0); /* and nobody is looked for */
+	context.table_shared = true;	  /* where they are counted only once */
+	CHECK(result(start_criu()) == 1);
+	context.table_shared = false;
+	/* another one of the task and device, of which all rings are */
+	second.dev = context.dev;
+	second.fd = open("/dev/zero", O_RDONLY);
+	files[1] = (struct dump_file){ .fd = second.fd,
+				       .context = &second,
+				       .type = RXE_MIGR_CONTEXT };
+	context.next = &second;
+	maps[MAPS].shared = true;
+	second.nr_own = 3; /* 2 * 5: 3 maps, 1 + 1 and a guard, 3 + 1 */
+	CHECK(result(start_criu()) == 0);
+	second.nr_own++; /* fewer than we know of: who knows */
+	CHECK(result(start_criu()) == 1);
+	context.next = NULL;
+	maps[MAPS].shared = false;
+	files[1].context = NULL;
+	close(second.fd);
 	dump_foreign = &context;
 	CHECK(result(start_criu()) == 1);
 	dump_foreign = NULL;

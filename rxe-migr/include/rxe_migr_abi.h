@@ -118,7 +118,11 @@ struct rxe_migr_status {
 	__u32 peer_qpn; /* destination QPN */
 	__u8 peer_gid[16];
 	__u32 objects; /* how many objects the method acted on */
-	__u32 reserved;
+	/*
+	 * STOP: 1: the table of descriptors of `pid` is another process's, too
+	 * (CLONE_FILES); else 0
+	 */
+	__u32 table_shared;
 };
 
 /*
@@ -167,10 +171,11 @@ struct rxe_migr_resolve_resp {
 		 */
 		__u32 handle;
 		/*
-		 * CONTEXT: how often it is used: by descriptors of any process,
-		 * also in messages on their way, mappings of its rings, guards
-		 * of STOP, and calls of processes with several threads. 0: the
-		 * module does not count
+		 * CONTEXT: how often it is used: by descriptors, which are
+		 * counted once in a table that several processes share, also in
+		 * messages on their way; mappings of its rings; guards of STOP;
+		 * and calls under way of those who share a table, threads too,
+		 * also this one. 0: the module does not count
 		 */
 		__u32 users;
 	};
