@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,21 @@ bool checks_processes(struct move *m, const json_t *about)
 				 m,
 				 "the processes of %s are not to be found: it has no cgroup of version 2",
 				 m->name);
+}
+
+static bool kill_tracer(pid_t pid, void *arg)
+{
+	long tracer = of_process(pid, "TracerPid:");
+
+	(void)arg;
+	if (tracer > 1)
+		kill((pid_t)tracer, SIGKILL);
+	return true;
+}
+
+void checks_kill_tracers(const json_t *about)
+{
+	each_process(init_of(about), kill_tracer, NULL);
 }
 
 /* ---- what it needs --------------------------------------------------------- */

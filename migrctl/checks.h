@@ -16,6 +16,12 @@ bool checks_here(struct move *m, const json_t *about);
  */
 bool checks_processes(struct move *m, const json_t *about);
 
+/*
+ * Who traces them is CRIU, in the middle of something that does not come to its end. It is killed,
+ * and they go on.
+ */
+void checks_kill_tracers(const json_t *about);
+
 /* what the container needs at the target: "kernel", "machine", "cpu", "module", "devices", "bytes" */
 json_t *checks_needs(const json_t *about);
 

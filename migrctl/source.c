@@ -64,7 +64,7 @@ static bool ask_there(struct source *s)
 				 s->m.name, "runtime", s->m.runtime, "spec",
 				 json_object_get(s->about, "spec"), "needs",
 				 checks_needs(s->about))) &&
-	       answered(s, DIAL_MS);
+	       answered(s, READY_MS);
 }
 
 static bool reserve(struct source *s)

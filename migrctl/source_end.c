@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "history.h"
 #include "hurry.h"
 #include "layer.h"
@@ -58,6 +59,23 @@ static bool hear_dropped(struct move *m)
 	return false;
 }
 
+/*
+ * In the middle of a dump it has no ear for a word, but comes to its end; unless it waits for a
+ * trap that was lost. Whose parasite is not heard any more goes on by itself.
+ */
+static void stop_criu(struct source *s)
+{
+	struct move *m = &s->m;
+
+	if (m->doors.says < 0)
+		return;
+	doors_tell(&m->doors, "stop");
+	if (doors_end(&m->doors, CLEAN_MS))
+		return;
+	note("%s: CRIU does not come to its end, and is killed", m->name);
+	checks_kill_tracers(s->about);
+}
+
 /* It is back, and not as it was. */
 static void is_not_whole(struct move *m, const char *why)
 {
@@ -87,6 +105,7 @@ void source_back(struct source *s)
 	if (m->journal.state >= MOVE_HELD && !freeze(s, false))
 		move_warns(m);
 	memcpy(m->reason, why, sizeof(why));
+	stop_criu(s);
 	move_leave_doors(m, "stop");
 	memcpy(why, m->reason, sizeof(why));
 	if (!move_drive(m, "back", journal_text(&m->journal, "rdma"), NULL,

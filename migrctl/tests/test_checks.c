@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,6 +158,44 @@ static bool has_cgroup(const char *below, const char *pids)
 	return true;
 }
 
+/* Who traces one of its processes is killed, and nobody else; that one goes on. */
+static void test_tracers(void)
+{
+	json_t *its = about(getpid());
+	pid_t child, tracer;
+	char pids[64];
+	int status;
+
+	child = fork();
+	MUST(child >= 0);
+	if (!child)
+		_exit(!pause());
+	tracer = fork();
+	MUST(tracer >= 0);
+	if (!tracer) {
+		MUST(!ptrace(PTRACE_SEIZE, child, NULL, NULL));
+		MUST(!ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
+		MUST(waitpid(child, &status, __WALL) == child);
+		raise(SIGSTOP); /* it is there */
+		_exit(!pause());
+	}
+	MUST(waitpid(tracer, &status, WUNTRACED) == tracer);
+	snprintf(pids, sizeof(pids), "%d\n%d", getpid(), child);
+	if (has_cgroup("", pids)) {
+		checks_kill_tracers(its);
+		MUST(waitpid(tracer, &status, 0) == tracer);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		      "%#x", status);
+		CHECK(!kill(child, 0), "it is dead");
+		checks_kill_tracers(its); /* nobody does */
+	}
+	checks_kill_tracers(NULL);
+	kill(tracer, SIGKILL);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	json_decref(its);
+}
+
 static void test_processes(void)
 {
 	char pids[64];
@@ -213,6 +252,7 @@ int main(void)
 	MUST(!system("rm -rf '" SYS "'"));
 	memory_is(100000000, 200000000);
 	test_processes();
+	test_tracers();
 	test_room();
 	test_there();
 	test_module();

@@ -99,39 +99,88 @@ must_move()
 		die "$name has the shared memory of others (--ipc)"
 	is '.HostConfig | .PidMode == "private" and .UTSMode == "private"' ||
 		die "$name has a namespace of others (--pid, --uts)"
-	is '.Config.Secrets | . == null or . == []' ||
+	# one in the environment is shown as stars
+	is '(.Config.Secrets | . == null or . == []) and
+		all(.Config.Env[]?; endswith("=*******") | not)' ||
 		die "$name has a secret of this host (--secret)"
 	is '.HostConfig.Cgroups | . == "default" or . == "no-conmon"' ||
 		die "$name has no cgroup of its own (--cgroups)"
 	is '.HostConfig.PortBindings == {}' || die "$name has published ports"
 	is 'all(.Mounts[]; .Type != "volume")' || die "$name has a volume"
-	# an overlay podman calls a folder
-	if ! is 'all(.Mounts[]; .Type == "bind" and (.Source | startswith("/")))' || awk '
-		$5 != "/" && / - [^ ]*overlay/ { found = 1 }
-		END { exit !found }' "/proc/$(its .State.Pid)/mountinfo"; then
-		die "$name has something mounted that is no folder of the host"
-	fi
+	must_have_mounted_folders
 	is '.HostConfig.NetworkMode == "bridge" and (.NetworkSettings.Networks | length == 1)' ||
 		die "$name has not one network of a bridge"
 }
 
+# An overlay that it has made podman calls a folder, as one that the host has.
+must_have_mounted_folders()
+{
+	local storage
+
+	storage=$(its '.StaticDir | sub("-containers/[0-9a-f]{64}/userdata$"; "")')
+	if ! is 'all(.Mounts[]; .Type == "bind" and (.Source | startswith("/")))' ||
+		awk -v of="$storage" '
+			$5 != "/" && / - [^ ]*overlay/ && index($NF, "dir=" of) { found = 1 }
+			END { exit !found }' "/proc/$(its .State.Pid)/mountinfo"; then
+		die "$name has something mounted that is no folder of the host"
+	fi
+}
+
 # By whoever sees that it has ended: a unit whose program is podman, or who waits for it there
+units=({/etc,/run,/usr/local/lib,/usr/lib}/systemd/system)
 must_not_be_started()
 {
-	local id at pid words
+	local at pid words
 
-	id=$(its .Id)
-	at=$(cd /etc/systemd/system 2>/dev/null &&
-		grep -rlsE "podman.*[ =/](\"|')?($name|$id)(\"|'|[[:space:]]|\$)" . |
-		head -n 1) || true
-	[ -z "$at" ] || die "$name is started by a unit of systemd (/etc/systemd/system/${at#./})"
-	for pid in $(pgrep -x podman); do
-		words=$(tr '\0' '\n' <"/proc/$pid/cmdline") 2>/dev/null || continue
-		if grep -qxE 'run|start|attach|wait' <<<"$words" &&
-			grep -qxE "(--name=)?$name|$id" <<<"$words"; then
+	while IFS= read -r -d '' at; do
+		! is_started_by "$at" || die "$name is started by a unit of systemd ($at)"
+	done < <(grep -rlsZ podman "${units[@]}" || true)
+	for pid in $(pgrep -x podman || true); do
+		mapfile -d '' words 2>/dev/null <"/proc/$pid/cmdline" || continue
+		! is_waited_for "${words[@]}" ||
 			die "$name has somebody who waits for its end (pid $pid): run it with -d"
-		fi
 	done
+}
+
+# Podman takes the beginning of an ID, too.
+is_called() # WORD
+{
+	[ "$1" = "$name" ] || { [[ $1 =~ ^[0-9a-f]{3,}$ ]] && [[ $(its .Id) = "$1"* ]]; }
+}
+
+is_started_by() # UNIT
+{
+	local line words
+
+	while IFS= read -r line; do
+		[[ $line = *podman* ]] && [[ $line != [\#\;]* ]] || continue
+		read -ra words <<<"${line//[\"\'=]/ }"
+		! is_waited_for "${words[@]}" || return 0
+	done < <(sed ':a; /\\$/ { N; s/\\\n/ /; ba }' "$1" 2>/dev/null)
+	return 1
+}
+
+# The words after a program's name, as they were given
+zero() { shift; [ $# = 0 ] || printf '%s\0' "$@"; }
+
+# By "podman run --name NAME", "podman start ID", or the very words by which it was made
+is_waited_for() # WORD...
+{
+	local verb='' word after=''
+
+	! cmp -s <(its '.Config.CreateCommand[1:][] | . + "\u0000"' | tr -d '\n') <(zero "$@") ||
+		return 0
+	for word in "${@:2}"; do
+		if [ -z "$verb" ]; then
+			[[ $word != @(run|start|restart|attach|wait) ]] || verb=$word
+		elif [ "$verb" != run ]; then
+			! is_called "$word" || return 0
+		elif [ "$word" = "--name=$name" ] || [ "$after $word" = "--name $name" ]; then
+			return 0
+		fi
+		after=$word
+	done
+	return 1
 }
 
 # Its link and its addresses, as they are; here its peer is plugged into a bridge.
@@ -163,7 +212,6 @@ drive_describe()
 	local network
 
 	must_move
-	forget_another
 	need_hook
 	must_have_changed_nothing "$(its .State.Pid)"
 	look_at_network "$(its .State.Pid)"
@@ -204,14 +252,16 @@ know()
 	[ -n "$runc_id" ]
 }
 
-# That runc cannot tell is no answer.
+# That runc cannot tell is no answer: that ends the shell, by a code of its own.
+cannot_tell=3
 first_pid()
 {
 	local said
 
 	said=$(runc state "$runc_id" 2>&1) || {
-		[[ $said == *'does not exist'* ]] || die "runc: $said"
-		return 1
+		[[ $said != *'does not exist'* ]] || return 1
+		echo "migr-podman: runc: $said" >&2
+		exit $cannot_tell
 	}
 	jq -er 'select(.status != "stopped") | .pid' < <(sed -n '/^{/,$p' <<<"$said")
 }
@@ -221,22 +271,15 @@ drive_runs() { if runs; then echo '{"runs":true}'; else echo '{"runs":false}'; f
 
 # ---- the source -------------------------------------------------------------------
 
-# Of a container of that name that there was before somebody may have gone and left this.
-forget_another()
-{
-	local bundle
-
-	recall runc_id bundle
-	[ -z "$bundle" ] || [ "$runc_id" = "$(its .Id)" ] || forget
-	runc_id=''
-}
-
+# Of a container of that name that there was before somebody may have gone and left this. Who
+# asks has the lock.
 mine()
 {
-	[ ! -e "$dir/bundle" ] || {
+	if [ -e "$dir/bundle" ]; then
 		recall runc_id veth
-		return
-	}
+		! first_pid >/dev/null || return 0
+		forget
+	fi
 	look || die "$name does not run here"
 	look_at_network "$(its .State.Pid)"
 	runc_id=$(its .Id)
@@ -276,20 +319,22 @@ drive_leave()
 unpacked=(artifacts checkpoint rounds {dump,restore}.log stats-{dump,restore} devshm-checkpoint.tar
 	network.status rootfs-diff.tar deleted.files volumes)
 
-# What cannot be done does not keep the rest from it.
+# What cannot be done does not keep the rest from it. Who may run has his network again.
 drive_back()
 {
-	local bundle rc=0
+	local bundle rc=0 runs=0
 
 	recall runc_id netns link mac veth bridge bundle
 	[ -n "$bundle" ] || return 0 # it was not begun
 	rm -f "$dir/amiss"
 	rm -rf --one-file-system "${unpacked[@]/#/$bundle/}" || rc=1
-	if (runs); then
+	(runs) || runs=$?
+	if [ $runs != 1 ]; then
 		ip link set dev "$veth" master "$bridge" || rc=1
 		[ ! -e "$dir/left" ] || (arrives back) || rc=1
 		(rounds_end) || rc=1
 	fi
+	[ $runs != $cannot_tell ] || return $cannot_tell
 	forget
 	return $rc
 }
@@ -429,24 +474,34 @@ unbind()
 
 restores() # IMAGES
 {
-	local waits
+	local timer
 
 	export MIGR_CTR_HOLD=1
 	mkdir -p "$1/logs" "$1/rounds" && binds "$1/image" checkpoint && binds "$1/rounds" rounds &&
 		hold || return
-	# before podman loses its patience, for it would take away what has just been granted
-	(for ((waits = 0; waits < 200; waits++)); do sleep 1; done
-		echo stop 1<>"$MIGR_CTR_DOOR/go") {lock}>&- &
-	waits=$!
+	rm -f "$bundle/restore.log"
+	gives_up {lock}>&- &
+	timer=$!
 	patience=0
 	pod container restore --keep --tcp-established --import "$1/image/podman.tar" || {
-		kill $waits
+		kill $timer
 		echo stop 1<>"$MIGR_CTR_DOOR/go"
 		grep -h Error "$bundle/restore.log" 2>/dev/null | tail -n 20 >&2
 		return 1
 	}
-	kill $waits
-	cp "$bundle/restore.log" "$1/logs/"
+	kill $timer
+	# which may have come to its end, and have gone
+	cp "$bundle/restore.log" "$1/logs/" || true
+}
+
+# Before podman loses its patience, for it would take away what has just been granted: that is
+# for its runtime alone, of which CRIU's log tells that it has begun.
+gives_up()
+{
+	until [ -e "$bundle/restore.log" ]; do sleep 1; done
+	SECONDS=0
+	until [ $SECONDS -ge 200 ]; do sleep 1; done
+	echo stop 1<>"$MIGR_CTR_DOOR/go"
 }
 
 # The images are somewhere else, and go with that.
