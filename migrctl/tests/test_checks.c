@@ -184,8 +184,8 @@ static void test_tracers(void)
 	if (has_cgroup("", pids)) {
 		checks_kill_tracers(its);
 		MUST(waitpid(tracer, &status, 0) == tracer);
-		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-		      "%#x", status);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%#x",
+		      status);
 		CHECK(!kill(child, 0), "it is dead");
 		checks_kill_tracers(its); /* nobody does */
 	}

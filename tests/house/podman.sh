@@ -3,6 +3,8 @@
 #
 # Parts of migr-podman by themselves: who would start a container again, what it has of its host,
 # a runtime that cannot tell, and how long podman is waited for.
+#
+# shellcheck disable=SC2034,SC2317,SC2329 # what the part uses, and calls
 
 . "$(dirname "$0")/lib.sh"
 
@@ -14,12 +16,10 @@ PATH=$tmp/bin:$PATH
 die() { echo "migr-podman: $*" >&2; exit 1; }
 # shellcheck source=/dev/null
 . <(sed "s,/proc/,$tmp/proc/,g" "$tree/vm-images/ctr/podman.sh")
-# shellcheck disable=SC2034 # the part's
 units=("$tmp/units" "$tmp/none")
 about=$(jq -cn --arg id "$id" '{ Id: $id, StaticDir: "/c/storage/overlay-containers/\($id)/userdata",
 	State: { Pid: 100 }, Mounts: [],
 	Config: { CreateCommand: ["podman", "run", "--rm", "im age", "sleep", "9"], Env: ["A=B"] } }')
-# shellcheck disable=SC2317,SC2329 # the part calls it
 pgrep() { echo 7; }
 
 says() # WORDS COMMAND...: it is refused by these
@@ -90,18 +90,16 @@ mounted "$root" "5 1 0:4 / /x rw - overlay overlay rw,lowerdir=/srv,upperdir=/c/
 says "no folder of the host" must_have_mounted_folders
 
 say "a runtime that cannot tell is no answer, and what is remembered stays"
-# shellcheck disable=SC2317,SC2329 # the part calls them
 runc() { cat "$tmp/runc"; return 1; }
-# shellcheck disable=SC2317,SC2329 # the part calls it
 ip() { echo "ip $*" >>"$tmp/did"; }
 rounds_end() { :; }
-# shellcheck disable=SC2034 # the part's
 remembered() { remember runc_id "$id" veth v1 bridge lan bundle "$tmp/bundle"; : >"$tmp/did"; }
 backs() { (set -e; drive_back) 2>/dev/null; }
 remembered
 echo "container $id does not exist" >"$tmp/runc"
 backs || fail "it has ended, and cannot go back"
-[ ! -e "$dir" ] && [ ! -s "$tmp/did" ] || fail "it has ended: $(cat "$tmp/did")"
+[ ! -e "$dir" ] || fail "it has ended, and is remembered"
+[ ! -s "$tmp/did" ] || fail "it has ended: $(cat "$tmp/did")"
 remembered
 echo "input/output error" >"$tmp/runc"
 ! backs || fail "it says that it is back"
@@ -110,19 +108,18 @@ grep -qx 'ip link set dev v1 master lan' "$tmp/did" || fail "it has no network: 
 rm -r "$dir"
 
 say "what another one of that name has left is forgotten by who has the lock, and by nobody else"
-# shellcheck disable=SC2317,SC2329 # the part calls them
 look() { :; }
 look_at_network() { netns=n link=l mac=m veth=v2 bridge=b ips=i; }
 remembered
 remember mine no
 echo "container $id does not exist" >"$tmp/runc"
 mine
-[ ! -e "$dir/mine" ] && [ "$(cat "$dir/veth")" = v2 ] || fail "it is believed"
+[ ! -e "$dir/mine" ] || fail "it is believed"
+[ "$(cat "$dir/veth")" = v2 ] || fail "the new one is not remembered"
 grep -q forget <(sed -n '/^drive_describe/,/^}/p' "$tree/vm-images/ctr/podman.sh") && fail "describe forgets"
 rm -r "$dir"
 
 say "CRIU is told to give up 200 s after it has begun, however slow the machine is"
-# shellcheck disable=SC2034 # the part's
 bundle=$tmp/bundle MIGR_CTR_DOOR=$tmp/door
 mkdir "$bundle" "$MIGR_CTR_DOOR"
 : >"$MIGR_CTR_DOOR/go"

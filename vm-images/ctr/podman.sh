@@ -153,7 +153,7 @@ is_started_by() # UNIT
 	local line words
 
 	while IFS= read -r line; do
-		[[ $line = *podman* ]] && [[ $line != [\#\;]* ]] || continue
+		[[ $line = *podman* && $line != [\#\;]* ]] || continue
 		read -ra words <<<"${line//[\"\'=]/ }"
 		! is_waited_for "${words[@]}" || return 0
 	done < <(sed ':a; /\\$/ { N; s/\\\n/ /; ba }' "$1" 2>/dev/null)
