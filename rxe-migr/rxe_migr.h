@@ -50,14 +50,13 @@ struct rxe_migr_wanted {
  * @lock: serializes @work, STOP, UNSTOP, RESUME and modify; who disables tasks
  *        or enables them holds it
  * @wanted: identities of the record; .type is 0 in a QP that was not restored
- * @old_gid: where it was itself, and its peer, at the dump: of a QP that was
- *           restored, or that runs on
+ * @life: of the connection to this peer, wherever both are by now; 0: never connected
+ * @peer_life: the same of the peer; 0: it has not told
+ * @led_to: of a QP that was restored: where its peer was at the dump
  * @epoch: how many times the QP has been restored, or has run on after a dump
  * @nonce: of the last such time, for RESUME
  * @question: nonce of the last STOP that has asked
- * @peer_gid: another address for which the peer may sign: where it was before the
- *            last RESUME accepted from it, or at the dump if it moved as well
- * @peer_epoch: of that RESUME
+ * @peer_epoch: of the last RESUME accepted from the peer
  * @peer_nonce: of that RESUME
  * @since: jiffies when PAUSED or RESUMING began
  * @next: jiffies of the next probe, RESUME or NAK_STOPPED
@@ -65,13 +64,12 @@ struct rxe_migr_wanted {
  * @interval_ms: between them, doubles
  * @first_psn: oldest unacknowledged PSN when TRYING began
  * @new_psn: first PSN that had not been sent then, or a later one
- * @peer: enum rxe_migr_peer, as of the last STOP, NAK_STOPPED or RESUME
+ * @peer: enum rxe_migr_peer, as of the last STOP, question or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @dumped_alive: since it was STOPPED an image was made of it, connected
  * @peer_stopped: while STOPPED or RESUMING: the peer has said that it is Stopped
  * @ran_on: RESUMING is that of the QP which was dumped
  * @untold: it has run without an answer to RESUME, and still asks for one
- * @probed: a probe has gone out since the QP was RUNNING
  * @refilled: REFILL has filled the QP
  * @ending: it is being destroyed, and @qp.migr does not change any more
  */
@@ -81,11 +79,12 @@ struct rxe_migr_qp {
 	struct sk_buff_head	pkts;
 	struct mutex		lock;	/* @work against the methods */
 	struct rxe_migr_wanted	wanted;
-	union ib_gid		old_gid[2];
+	u64			life;
+	u64			peer_life;
+	union ib_gid		led_to;
 	u32			epoch;
 	u32			nonce;
 	u32			question;
-	union ib_gid		peer_gid;
 	u32			peer_epoch;
 	u32			peer_nonce;
 	unsigned long		since;
@@ -100,7 +99,6 @@ struct rxe_migr_qp {
 	bool			peer_stopped;
 	bool			ran_on;
 	bool			untold;
-	bool			probed;
 	bool			refilled;
 	bool			ending;
 };
@@ -243,6 +241,15 @@ struct rxe_migr_to {
 	u32		qpn;
 };
 
+static inline struct rxe_migr_to rxe_migr_to_peer(struct rxe_qp *qp)
+{
+	return (struct rxe_migr_to){
+		.qp = qp,
+		.av = &qp->pri_av,
+		.qpn = qp->attr.dest_qp_num,
+	};
+}
+
 /**
  * struct rxe_migr_say - what a signed packet says; see rxe_migr_wire.h
  * @opcode: of the BTH
@@ -253,7 +260,8 @@ struct rxe_migr_to {
  * @nonce: of the METH
  * @old_qpn: of the METH
  * @new_qpn: of the METH
- * @old_gid: where the receiver takes the sender to be; NULL: where it is
+ * @life: of the QP that says it; 0: none
+ * @to_life: of whom it is said to; 0: it is not known
  */
 struct rxe_migr_say {
 	u8		opcode;
@@ -264,7 +272,8 @@ struct rxe_migr_say {
 	u32		nonce;
 	u32		old_qpn;
 	u32		new_qpn;
-	const u8	*old_gid;
+	u64		life;
+	u64		to_life;
 };
 
 /* rxe_migr_pkt.c */
@@ -274,14 +283,21 @@ int rxe_migr_send_signed(const struct rxe_migr_to *to,
 			 const struct rxe_migr_say *say);
 const u8 *rxe_migr_meth(struct rxe_pkt_info *pkt);
 int rxe_migr_chk_form(struct rxe_pkt_info *pkt);
-int rxe_migr_chk_mac(struct rxe_pkt_info *pkt, const u8 *from, const u8 *own);
+int rxe_migr_chk_mac(struct rxe_pkt_info *pkt, u64 life);
 void rxe_migr_count_bad(struct rxe_dev *rxe, int err);
+
+/* rxe_migr_handle.c */
+void rxe_migr_send_resume(struct rxe_migr_qp *m);
+void rxe_migr_send_question(struct rxe_migr_qp *m);
+void rxe_migr_handle(struct rxe_migr_qp *m, struct sk_buff *skb);
 
 /* rxe_migr_absent.c */
 void rxe_migr_leave(struct rxe_qp *qp);
 void rxe_migr_come_back(struct rxe_qp *qp);
 bool rxe_migr_peer_absent(struct rxe_qp *qp);
 bool rxe_migr_stray(struct rxe_pkt_info *pkt, struct sk_buff *skb);
+void rxe_migr_send_back(struct rxe_dev *rxe, struct sk_buff *skb,
+			struct rxe_migr_say *say);
 void rxe_migr_absent_init(void);
 void rxe_migr_absent_exit(void);
 
@@ -290,7 +306,6 @@ bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);
 bool rxe_migr_rcv(struct rxe_pkt_info *pkt, struct sk_buff *skb);
 void rxe_migr_send_probe(struct rxe_qp *qp);
 void rxe_migr_send_nak(struct rxe_qp *qp);
-void rxe_migr_send_question(struct rxe_migr_qp *m);
 void rxe_migr_count(struct rxe_qp *qp, enum rxe_counters index);
 void rxe_migr_schedule(struct rxe_migr_qp *m, unsigned int delay_ms);
 void rxe_migr_queue_work(struct work_struct *work);
@@ -331,7 +346,8 @@ bool rxe_migr_timed_out(struct rxe_migr_qp *m);
 /* rxe_migr_ask.c */
 int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		 struct rxe_migr_status *st);
-void rxe_migr_answered(struct rxe_migr_qp *m, bool capable);
+void rxe_migr_answered(struct rxe_migr_qp *m);
+void rxe_migr_seems_stock(struct rxe_migr_qp *m);
 void rxe_migr_not_there(struct rxe_migr_qp *m);
 void rxe_migr_heard(struct rxe_migr_qp *m);
 

@@ -146,7 +146,7 @@ bool rxe_migr_peer_absent(struct rxe_qp *qp)
 		rdma_put_gid_attr(attr);
 		if (rxe_migr_is_here(rxe, &qp->pri_av) &&
 		    is_nobody(rxe, qp->attr.dest_qp_num))
-			WRITE_ONCE(m->peer, RXE_MIGR_PEER_ABSENT);
+			rxe_migr_not_there(m);
 	}
 
 	return m->peer == RXE_MIGR_PEER_ABSENT;
@@ -209,36 +209,25 @@ static bool lead_back(struct rxe_dev *rxe, const union ib_gid *own,
 	return rxe_migr_gid_fits(av, dgid.raw);
 }
 
-static void answer(struct rxe_dev *rxe, struct sk_buff *skb)
+/**
+ * rxe_migr_send_back - answer a signed packet as the driver, not as the QP it came for
+ * @rxe: the device
+ * @skb: the packet, which says where its sender is
+ * @say: what to say
+ *
+ * Context: process; sleeps.
+ */
+void rxe_migr_send_back(struct rxe_dev *rxe, struct sk_buff *skb,
+			struct rxe_migr_say *say)
 {
-	struct rxe_pkt_info *pkt = SKB_TO_PKT(skb);
-	struct rxe_migr_say say = {
-		.opcode = MIGR_OPCODE_RESUME_ACK,
-		.kind = MIGR_METH_KIND_NOBODY,
-		.old_qpn = bth_qpn(pkt),
-		.new_qpn = bth_qpn(pkt),
-	};
+	const u8 *meth = rxe_migr_meth(SKB_TO_PKT(skb));
 	struct rxe_pool_elem *elem;
 	struct rxe_migr_to to;
 	union ib_gid own;
 	struct rxe_av av;
-	const u8 *meth;
-	int err;
 
-	rxe_counter_inc(rxe, RXE_CNT_MIGR_QUESTION_RCVD);
 	get_dgid(skb, &own);
-	err = rxe_migr_chk_form(pkt);
-	if (!err) {
-		meth = rxe_migr_meth(pkt);
-		err = rxe_migr_chk_mac(pkt, meth + MIGR_METH_GID, own.raw);
-	}
-	if (err) {
-		rxe_migr_count_bad(rxe, err);
-		return;
-	}
-
-	if (!is_nobody(rxe, bth_qpn(pkt)) ||
-	    !lead_back(rxe, &own, skb, meth, &av)) {
+	if (!lead_back(rxe, &own, skb, meth, &av)) {
 		rxe_counter_inc(rxe, RXE_CNT_MIGR_UNEXPECTED);
 		return;
 	}
@@ -251,11 +240,42 @@ static void answer(struct rxe_dev *rxe, struct sk_buff *skb)
 	to.qp = elem->obj;
 	to.av = &av;
 	to.qpn = get_unaligned_be32(meth + MIGR_METH_NEW_QPN);
-	say.epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
-	say.nonce = get_unaligned_be32(meth + MIGR_METH_NONCE);
-	if (qp_type(to.qp) == IB_QPT_GSI && !rxe_migr_send_signed(&to, &say))
+	if (qp_type(to.qp) == IB_QPT_GSI && !rxe_migr_send_signed(&to, say))
 		rxe_counter_inc(rxe, RXE_CNT_MIGR_RESUME_ACK_SENT);
 	__rxe_put(elem);
+}
+
+static void answer(struct rxe_dev *rxe, struct sk_buff *skb)
+{
+	struct rxe_pkt_info *pkt = SKB_TO_PKT(skb);
+	struct rxe_migr_say say = {
+		.opcode = MIGR_OPCODE_RESUME_ACK,
+		.kind = MIGR_METH_KIND_NOBODY,
+		.old_qpn = bth_qpn(pkt),
+		.new_qpn = bth_qpn(pkt),
+	};
+	const u8 *meth;
+	int err;
+
+	rxe_counter_inc(rxe, RXE_CNT_MIGR_QUESTION_RCVD);
+	err = rxe_migr_chk_form(pkt);
+	if (!err)
+		err = rxe_migr_chk_mac(pkt, 0);
+	if (err) {
+		rxe_migr_count_bad(rxe, err);
+		return;
+	}
+
+	if (!is_nobody(rxe, bth_qpn(pkt))) {
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_UNEXPECTED);
+		return;
+	}
+
+	meth = rxe_migr_meth(pkt);
+	say.epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
+	say.nonce = get_unaligned_be32(meth + MIGR_METH_NONCE);
+	say.to_life = get_unaligned_be64(meth + MIGR_METH_LIFE);
+	rxe_migr_send_back(rxe, skb, &say);
 }
 
 static void answer_strays(struct work_struct *work)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * STOP asks every peer whether it can migrate: does its next packet show the
- * capability bit? And does it take a QP that has come here for the one it had?
+ * STOP asks every peer, by a signed question: can it migrate, what is its life, and does
+ * it take a QP that has come here for the one it had?
  */
 #include <linux/random.h>
 #include <linux/wait.h>
 
 #include "rxe.h"
-#include "rxe_queue.h"
 
 #define ASK_INTERVAL_MS	100
 
@@ -22,29 +21,41 @@ static void note_peer(struct rxe_migr_qp *m, enum rxe_migr_peer peer)
 }
 
 /**
- * rxe_migr_answered - note what the peer is
+ * rxe_migr_answered - note that the peer can migrate: it has signed something
  * @m: QP whose peer is known now
- * @capable: it shows the capability bit
  *
- * Context: any
+ * Context: m->lock held
  */
-void rxe_migr_answered(struct rxe_migr_qp *m, bool capable)
+void rxe_migr_answered(struct rxe_migr_qp *m)
 {
-	note_peer(m, capable ? RXE_MIGR_PEER_CAPABLE : RXE_MIGR_PEER_STOCK);
+	note_peer(m, RXE_MIGR_PEER_CAPABLE);
+}
+
+/**
+ * rxe_migr_seems_stock - note that the peer has not shown the capability bit
+ * @m: QP that is Asking
+ *
+ * That packet may be late, or forged: what is signed counts more.
+ *
+ * Context: softirq
+ */
+void rxe_migr_seems_stock(struct rxe_migr_qp *m)
+{
+	cmpxchg(&m->peer, RXE_MIGR_PEER_UNKNOWN, RXE_MIGR_PEER_STOCK);
 }
 
 /**
  * rxe_migr_not_there - note that a capable driver has no such peer
- * @m: QP that is Asking
+ * @m: QP that is Asking, or Stopped
  *
- * That is signed: what has come without the capability bit was late, or forged.
+ * When one is connected it will have another life.
  *
  * Context: m->lock held
  */
 void rxe_migr_not_there(struct rxe_migr_qp *m)
 {
-	if (READ_ONCE(m->peer) != RXE_MIGR_PEER_CAPABLE)
-		note_peer(m, RXE_MIGR_PEER_ABSENT);
+	m->peer_life = 0;
+	note_peer(m, RXE_MIGR_PEER_ABSENT);
 }
 
 /**
@@ -62,8 +73,8 @@ void rxe_migr_heard(struct rxe_migr_qp *m)
 }
 
 /*
- * Does the answer of this QP's peer matter, and is it missing? That there is no
- * bit is none before the time is over: a packet without it may be late, or forged.
+ * Does the answer of this QP's peer matter, and is it missing? Of one that is Paused,
+ * so its peer may be on its way, an older one will do; but NAK_STOPPED is none.
  */
 static bool is_asked(struct rxe_qp *qp)
 {
@@ -74,6 +85,8 @@ static bool is_asked(struct rxe_qp *qp)
 
 	switch (READ_ONCE(qp->migr)) {
 	case RXE_MIGR_ASKING:
+	case RXE_MIGR_TRYING:
+	case RXE_MIGR_PAUSED:
 		return !rxe_migr_peer_ok(READ_ONCE(m->peer));
 	case RXE_MIGR_RESUMING: /* RESUME is the question */
 	case RXE_MIGR_HELD:
@@ -90,10 +103,7 @@ static bool all_answered(struct rxe_qp **qps, unsigned int n, unsigned int *i)
 	return *i == n;
 }
 
-/*
- * RUNNING QPs become ASKING, if they are not since the last time; m->lock, so
- * that none is HELD meanwhile
- */
+/* RUNNING QPs become ASKING; m->lock, so that none is HELD meanwhile */
 static void begin_asking(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
@@ -101,56 +111,31 @@ static void begin_asking(struct rxe_qp *qp)
 
 	mutex_lock(&m->lock);
 	spin_lock_irqsave(&qp->state_lock, flags);
-	if (rxe_migr_connected(qp)) {
-		if (__rxe_migr_change(qp, RXE_MIGR_IN(RUNNING),
-				      RXE_MIGR_ASKING))
-			m->probed = false;
-		if (qp->migr == RXE_MIGR_ASKING) {
-			m->peer = RXE_MIGR_PEER_UNKNOWN;
-			m->question = get_random_u32();
-		}
-	}
+	m->question = get_random_u32();
+	if (rxe_migr_connected(qp) &&
+	    __rxe_migr_change(qp, RXE_MIGR_IN(RUNNING), RXE_MIGR_ASKING))
+		m->peer = RXE_MIGR_PEER_UNKNOWN;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	mutex_unlock(&m->lock);
 }
 
-/*
- * The answer to a probe may still be on its way, and of one that is not capable
- * it must not be believed: see rxe_migr_ignores().
- */
 static void end_asking(struct rxe_qp *qp)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	mutex_lock(&m->lock);
-	if (!m->probed || rxe_migr_peer_ok(m->peer))
-		rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
+	rxe_migr_change(qp, RXE_MIGR_IN(ASKING), RXE_MIGR_RUNNING);
 	mutex_unlock(&m->lock);
 }
 
-/*
- * Make the peer say something that shows what it is. What a QP has to send is answered
- * anyhow: who asked for that again would disturb a peer that is not to move, and stock
- * drivers do not always survive it. One that has nothing probes; that is when nothing is
- * outstanding, because of what stock drivers answer. A question disturbs nobody, so it
- * follows if there was no word at once: maybe nobody is there. Before RTS there are no
- * requests, and those of UC are not answered, so there it is the question.
- */
-static void ask_peer(struct rxe_qp *qp, bool first)
+/* a question disturbs nobody; of who is Resuming, RESUME is one */
+static void ask_peer(struct rxe_qp *qp)
 {
-	bool requests = qp_type(qp) == IB_QPT_RC && qp_state(qp) >= IB_QPS_RTS;
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 
 	mutex_lock(&m->lock);
-	if (qp->migr == RXE_MIGR_ASKING) {
-		if (requests &&
-		    queue_empty(qp->sq.queue, QUEUE_TYPE_FROM_CLIENT)) {
-			m->probed = true;
-			rxe_migr_send_probe(qp);
-		}
-		if (!requests || !first)
-			rxe_migr_send_question(m);
-	}
+	if (rxe_migr_connected(qp) && qp->migr != RXE_MIGR_RESUMING)
+		rxe_migr_send_question(m);
 	mutex_unlock(&m->lock);
 }
 
@@ -196,7 +181,6 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 	unsigned long pause = msecs_to_jiffies(ASK_INTERVAL_MS);
 	unsigned int first = 0;
 	unsigned int i;
-	bool again = false;
 	int err = 0;
 	long left;
 
@@ -206,8 +190,7 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 	while (!all_answered(qps, n, &first) && time_before(jiffies, end)) {
 		for (i = first; i < n; i++)
 			if (is_asked(qps[i]))
-				ask_peer(qps[i], !again);
-		again = true;
+				ask_peer(qps[i]);
 
 		left = wait_event_interruptible_timeout(ask_wait,
 							all_answered(qps, n, &first),

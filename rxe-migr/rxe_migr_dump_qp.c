@@ -101,7 +101,8 @@ static void put_qp_tasks(struct rxe_qp *qp, struct rxe_migr_rec_qp *rec)
 	rec->epoch = to_migr_qp(qp)->epoch;
 	rec->peer_epoch = to_migr_qp(qp)->peer_epoch;
 	rec->peer_nonce = to_migr_qp(qp)->peer_nonce;
-	memcpy(rec->peer_gid, &to_migr_qp(qp)->peer_gid, sizeof(rec->peer_gid));
+	rec->life = to_migr_qp(qp)->life;
+	rec->peer_life = to_migr_qp(qp)->peer_life;
 
 	rec->req_psn = qp->req.psn & BTH_PSN_MASK;
 	rec->req_opcode = qp->req.opcode;
@@ -191,10 +192,11 @@ static void put_qp(struct rxe_migr_out *out, struct rxe_qp *qp,
 	rec->max_dest_rd_atomic = n_res;
 	rec->sq = sq_ring;
 	rec->rq = rq_ring;
+	/* first, as who is not there has no life */
+	rec->peer_absent = rxe_migr_peer_absent(qp);
 	put_qp_tasks(qp, rec);
 	rec->events_reported = events;
 	rec->last_wqe = qp->last_wqe;
-	rec->peer_absent = rxe_migr_peer_absent(qp);
 
 	res = (struct rxe_migr_res *)(rec + 1);
 	for (i = 0; i < n_res; i++)

@@ -51,17 +51,19 @@ int rxe_migr_send(const struct rxe_migr_to *to, u8 opcode, u32 psn,
 	return rxe_xmit_packet(qp, &pkt, skb);
 }
 
-/* what the MAC covers, see rxe_migr_wire.h; @body's own MAC counts as zero */
+/*
+ * What the MAC covers, see rxe_migr_wire.h; @body's own MAC counts as zero, and @life
+ * is the receiver's
+ */
 static void mac_input(u8 *in, u8 opcode, u32 qpn, u32 psn, const u8 *body,
-		      const u8 *from, const u8 *to)
+		      u64 life)
 {
 	in[0] = opcode;
 	put_unaligned_be24(qpn, in + 1);
 	put_unaligned_be24(psn, in + 4);
 	memcpy(in + 7, body, BODY_BYTES);
 	memset(in + MIGR_MAC_METH + MIGR_METH_MAC, 0, MIGR_MAC_BYTES);
-	memcpy(in + MIGR_MAC_FROM, from, 16);
-	memcpy(in + MIGR_MAC_TO, to, 16);
+	put_unaligned_be64(life, in + MIGR_MAC_LIFE);
 }
 
 /**
@@ -83,15 +85,17 @@ int rxe_migr_send_signed(const struct rxe_migr_to *to,
 	put_unaligned_be32((u32)AETH_ACK_UNLIMITED << 24 |
 			   (say->msn & 0xffffff), body);
 	meth[MIGR_METH_VER_KIND] = MIGR_METH_VERSION << 4 | say->kind;
+	if (!say->to_life)
+		meth[MIGR_METH_FLAGS] = MIGR_METH_FLAG_UNHEARD;
 	put_unaligned_be32(say->epoch, meth + MIGR_METH_EPOCH);
 	put_unaligned_be32(say->old_qpn, meth + MIGR_METH_OLD_QPN);
 	put_unaligned_be32(say->new_qpn, meth + MIGR_METH_NEW_QPN);
 	rxe_migr_sgid(to->av, meth + MIGR_METH_GID);
 	put_unaligned_be16(to->qp->src_port, meth + MIGR_METH_UDP_PORT);
 	put_unaligned_be32(say->nonce, meth + MIGR_METH_NONCE);
+	put_unaligned_be64(say->life, meth + MIGR_METH_LIFE);
 
-	mac_input(in, say->opcode, to->qpn, say->psn, body,
-		  say->old_gid ?: meth + MIGR_METH_GID, to->av->grh.dgid.raw);
+	mac_input(in, say->opcode, to->qpn, say->psn, body, say->to_life);
 	err = rxe_migr_key_sign(&in[MIGR_MAC_METH + MIGR_METH_KEY_ID], in,
 				sizeof(in), meth + MIGR_METH_MAC,
 				MIGR_MAC_BYTES);
@@ -119,7 +123,10 @@ const u8 *rxe_migr_meth(struct rxe_pkt_info *pkt)
  * rxe_migr_chk_form - has a signed packet the form that goes with its opcode?
  * @pkt: RESUME, RESUME_ACK or a question
  *
- * Return: 0, -EMSGSIZE for its length, -EPROTO for version or kind
+ * A question is signed for no life: it may be to nobody. An answer has that of who
+ * has asked.
+ *
+ * Return: 0, -EMSGSIZE for its length, -EPROTO for version, kind or flags
  */
 int rxe_migr_chk_form(struct rxe_pkt_info *pkt)
 {
@@ -127,17 +134,26 @@ int rxe_migr_chk_form(struct rxe_pkt_info *pkt)
 		[MIGR_METH_KIND_RESUME] = MIGR_OPCODE_RESUME,
 		[MIGR_METH_KIND_ASK] = MIGR_OPCODE_ASK,
 		[MIGR_METH_KIND_NOBODY] = MIGR_OPCODE_RESUME_ACK,
+		[MIGR_METH_KIND_CHALLENGE] = MIGR_OPCODE_RESUME_ACK,
+		[MIGR_METH_KIND_STOPPED] = MIGR_OPCODE_RESUME_ACK,
 	};
 	bool ack = pkt->opcode == MIGR_OPCODE_RESUME_ACK;
 	u8 ver_kind, kind;
+	const u8 *meth;
+	bool unheard;
 
 	if (bth_pad(pkt) || payload_size(pkt) != BODY_BYTES)
 		return -EMSGSIZE;
 
-	ver_kind = rxe_migr_meth(pkt)[MIGR_METH_VER_KIND];
+	meth = rxe_migr_meth(pkt);
+	ver_kind = meth[MIGR_METH_VER_KIND];
 	kind = ver_kind & 0xf;
 	if (ver_kind >> 4 != MIGR_METH_VERSION || kind >= ARRAY_SIZE(kinds) ||
 	    !kinds[kind] || (!ack && kinds[kind] != pkt->opcode))
+		return -EPROTO;
+
+	unheard = meth[MIGR_METH_FLAGS] & MIGR_METH_FLAG_UNHEARD;
+	if (unheard ? ack : pkt->opcode == MIGR_OPCODE_ASK)
 		return -EPROTO;
 
 	return 0;
@@ -146,19 +162,20 @@ int rxe_migr_chk_form(struct rxe_pkt_info *pkt)
 /**
  * rxe_migr_chk_mac - is the MAC right?
  * @pkt: a packet, of which rxe_migr_chk_form() has approved
- * @from: where the receiver takes the sender to be, 16 bytes
- * @own: where the receiver is itself, 16 bytes
+ * @life: of the receiving QP; does not count if the packet is signed for none
  *
  * Context: process; sleeps.
  * Return: 0, -ENOKEY or -EBADMSG
  */
-int rxe_migr_chk_mac(struct rxe_pkt_info *pkt, const u8 *from, const u8 *own)
+int rxe_migr_chk_mac(struct rxe_pkt_info *pkt, u64 life)
 {
 	const u8 *meth = rxe_migr_meth(pkt);
 	u8 in[MIGR_MAC_INPUT_BYTES];
 
+	if (meth[MIGR_METH_FLAGS] & MIGR_METH_FLAG_UNHEARD)
+		life = 0;
 	mac_input(in, pkt->opcode, bth_qpn(pkt), pkt->psn, payload_addr(pkt),
-		  from, own);
+		  life);
 
 	return rxe_migr_key_check(meth[MIGR_METH_KEY_ID], in, sizeof(in),
 				  meth + MIGR_METH_MAC, MIGR_MAC_BYTES);

@@ -455,6 +455,7 @@ static int chk_qp(struct rxe_qp *qp, const struct rxe_migr_rec_qp *rec)
 		{ rec->last_wqe <= (rec->state == IB_QPS_ERR && qp->srq),
 		  "last_wqe" },
 		{ rec->peer_absent <= rxe_migr_connected(qp), "peer_absent" },
+		{ rec->life || !rxe_migr_connected(qp), "life" },
 		{ rec->qp_type == qp_type(qp), "qp_type" },
 		{ ring_fits(qp->sq.queue, &rec->sq), "sq" },
 		{ rq_fits(qp, rec), "rq" },
@@ -606,7 +607,6 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	u32 n_res = rec->max_dest_rd_atomic;
 	const u8 *slots = (const u8 *)&res[n_res];
 	unsigned long flags;
-	bool together;
 	u32 i;
 
 	slots = fill_ring(qp->sq.queue, &rec->sq, 0, slots);
@@ -628,12 +628,9 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	m->nonce = get_random_u32();
 	m->peer_epoch = rec->peer_epoch;
 	m->peer_nonce = rec->peer_nonce;
-	memcpy(&m->old_gid[0], rec->sgid, sizeof(rec->sgid));
-	memcpy(&m->old_gid[1], rec->dgid, sizeof(rec->dgid));
-	/* a peer that is restored with the QP signs for where it was itself */
-	together = memcmp(qp->pri_av.grh.dgid.raw, rec->dgid, sizeof(rec->dgid));
-	memcpy(&m->peer_gid, together ? rec->dgid : rec->peer_gid,
-	       sizeof(m->peer_gid));
+	m->life = rec->life;
+	m->peer_life = rec->peer_life;
+	memcpy(&m->led_to, rec->dgid, sizeof(rec->dgid));
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	qp->attr.qp_state = rec->state;

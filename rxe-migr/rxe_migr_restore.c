@@ -517,21 +517,21 @@ static bool peer_is_here(struct rxe_migr_qp *m, const union ib_gid *dgid)
 	is = peer->refilled && rxe_migr_connected(qp) &&
 	     qp->attr.dest_qp_num == qp_num(&m->qp) &&
 	     !memcmp(&sgid, dgid, sizeof(sgid)) &&
-	     !memcmp(&peer->old_gid[0], &m->old_gid[1], sizeof(sgid)) &&
-	     !memcmp(&peer->old_gid[1], &m->old_gid[0], sizeof(sgid));
+	     (m->peer_life ? peer->life == m->peer_life :
+			     peer->peer_life == m->life);
 	mutex_unlock(&peer->lock);
 	rxe_put(qp);
 
 	return is;
 }
 
-/* may the QP sign for its connection to whom it has been given as a peer? */
+/* may it be that it has been given the right peer? */
 static bool peer_is_right(struct rxe_migr_qp *m)
 {
 	const union ib_gid *dgid = (void *)m->qp.pri_av.grh.dgid.raw;
 
 	return !rxe_migr_connected(&m->qp) ||
-	       !memcmp(dgid, &m->old_gid[1], sizeof(*dgid)) ||
+	       !memcmp(dgid, &m->led_to, sizeof(*dgid)) ||
 	       peer_is_here(m, dgid);
 }
 

@@ -285,7 +285,9 @@ void rxe_migr_pause(struct rxe_qp *qp)
 	if (rxe_migr_connected(qp) &&
 	    __rxe_migr_change(qp, RXE_MIGR_IN(RUNNING) | RXE_MIGR_IN(ASKING) |
 				  RXE_MIGR_IN(TRYING), RXE_MIGR_PAUSED)) {
-		m->peer = RXE_MIGR_PEER_CAPABLE;
+		/* nobody has signed that, and who was not there may be now */
+		if (m->peer != RXE_MIGR_PEER_CAPABLE)
+			m->peer = RXE_MIGR_PEER_UNKNOWN;
 		m->since = jiffies;
 		timer_delete(&qp->retrans_timer);
 		set_pace(m, PROBE_MIN_MS, PROBE_MIN_MS);
@@ -375,14 +377,7 @@ static bool proven(struct rxe_migr_qp *m)
  * @qp: QP whose rxe_qp.migr is not 0
  * @pkt: a response
  *
- * While Asking: a driver without migration may acknowledge a probe with any
- * PSN: rxe takes the one before resp.ack_psn, which it sets only when it
- * executes a SEND, a WRITE or an ATOMIC. When the probe went out nothing was
- * outstanding, so only what was sent since can be acknowledged. What is behind
- * that completes nothing, but it may say how a READ ended. A capable peer says
- * what it means, even to a requester that has just begun anew.
- *
- * While Trying: nothing is believed that cannot answer what was sent since.
+ * While Trying nothing is believed that cannot answer what was sent since.
  *
  * Context: the QP's send task
  */
@@ -391,24 +386,17 @@ bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 	struct rxe_migr_qp *m = to_migr_qp(qp);
 	u32 end = qp->req.psn;
 
-	switch (READ_ONCE(qp->migr)) {
-	case RXE_MIGR_ASKING:
-		return m->probed && m->peer != RXE_MIGR_PEER_CAPABLE &&
-		       pkt->opcode == IB_OPCODE_RC_ACKNOWLEDGE &&
-		       psn_compare(pkt->psn, end) >= 0;
-	case RXE_MIGR_TRYING:
-		smp_rmb(); /* pairs with rxe_migr_try() */
-		if (proven(m)) {
-			rxe_migr_change(qp, RXE_MIGR_IN(TRYING),
-					RXE_MIGR_RUNNING);
-			return false;
-		}
-		if (psn_compare(m->new_psn, end) > 0)
-			end = m->new_psn;
-		return !psn_within(pkt->psn, m->first_psn, end);
-	default:
+	if (READ_ONCE(qp->migr) != RXE_MIGR_TRYING)
+		return false;
+
+	smp_rmb(); /* pairs with rxe_migr_try() */
+	if (proven(m)) {
+		rxe_migr_change(qp, RXE_MIGR_IN(TRYING), RXE_MIGR_RUNNING);
 		return false;
 	}
+	if (psn_compare(m->new_psn, end) > 0)
+		end = m->new_psn;
+	return !psn_within(pkt->psn, m->first_psn, end);
 }
 
 /**

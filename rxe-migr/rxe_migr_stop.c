@@ -143,9 +143,6 @@ static void outdate_image(struct rxe_migr_qp *m)
 	    m->before == RXE_MIGR_RESUMING)
 		return;
 
-	/* who has never been told knows no other address than the old one */
-	if (!m->untold)
-		rxe_migr_sgid(&qp->pri_av, m->old_gid[0].raw);
 	/* who is not there is told when it comes */
 	m->untold = m->peer == RXE_MIGR_PEER_ABSENT;
 	if (!m->untold) {
@@ -191,7 +188,7 @@ static void forget_all(struct rxe_migr_qp *m)
 	m->peer = RXE_MIGR_PEER_UNKNOWN;
 	m->peer_epoch = 0;
 	m->peer_nonce = 0;
-	memset(&m->peer_gid, 0, sizeof(m->peer_gid));
+	m->peer_life = 0;
 	qp->req.wqe_index = queue_get_consumer(qp->sq.queue,
 					       QUEUE_TYPE_FROM_CLIENT);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -219,8 +216,9 @@ static bool is_to_resume(struct rxe_migr_qp *m)
  * core does not keep them apart from a modify. Some of these stop the QP's
  * tasks for a while and start them again; in a Stopped QP they don't run.
  *
- * This driver lets a QP of any state have another peer. One that resumes would
- * sign for it, so it cannot; and nobody has asked a new peer yet.
+ * This driver lets a QP of any state have another peer, and that is another life. One
+ * that resumes would lose the one it resumes for, so it cannot; and nobody has asked
+ * a new peer yet.
  *
  * Context: process; sleeps.
  * Return: 0, -EINVAL or what rxe_qp_from_attr() returns
@@ -250,6 +248,8 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		m->untold = false;
 		m->peer_stopped = false;
 		m->peer = RXE_MIGR_PEER_UNKNOWN;
+		m->life = get_random_u64() ?: 1;
+		m->peer_life = 0;
 	}
 	if (!qp->resp.resources) /* there was no memory for others */
 		qp->attr.max_dest_rd_atomic = 0;

@@ -305,6 +305,7 @@ static void fill_path(struct rxe_migr_rec_qp *qp, int ipv6)
 	qp->hop_limit = 64;
 	qp->dest_qpn = 0x77;
 	qp->udp_sport = 0xc123;
+	qp->life = 0x0123456789abcdef;
 }
 
 void builder_srq(struct builder *b, uint32_t handle, uint32_t pd, uint32_t num)

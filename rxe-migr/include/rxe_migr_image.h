@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define RXE_MIGR_MAGIC "RXEMIGR" /* with its NUL: 8 bytes */
-#define RXE_MIGR_IMAGE_VERSION 4
+#define RXE_MIGR_IMAGE_VERSION 5
 #define RXE_MIGR_IMAGE_MAC_BYTES 32
 
 enum rxe_migr_type {
@@ -312,8 +312,9 @@ struct rxe_migr_rec_qp {
 	__u32 srq;
 	__u16 last_wqe; /* 0 or 1: LAST_WQE_REACHED has been raised */
 	__u16 peer_absent; /* 0 or 1: the QP runs without RESUME_ACK */
-	__u8 peer_gid[16]; /* of the peer, before that RESUME; or 0 */
-	__u32 peer_nonce;  /* of that RESUME */
+	__aligned_u64 life; /* of the connection at this end; or 0 */
+	__aligned_u64 peer_life; /* at the other; 0: it is not known */
+	__u32 peer_nonce; /* of the RESUME of peer_epoch */
 	__u32 reserved;
 	/* max_dest_rd_atomic times struct rxe_migr_res, SQ slots, RQ slots */
 };

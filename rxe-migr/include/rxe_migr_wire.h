@@ -24,11 +24,12 @@
 #define MIGR_AETH_NAK_STOPPED 0x65
 
 /*
- * Capability: the lowest of the six reserved bits (resv6a) of BTH byte 4,
- * set in every RC packet that a migratable driver sends.
+ * Capability: the second lowest of the six reserved bits (resv6a) of BTH byte 4,
+ * set in every RC packet that a migratable driver sends. Version 1 had the lowest
+ * one, so that each takes the other for a driver that cannot migrate.
  */
 #define MIGR_BTH_CAP_BYTE 4
-#define MIGR_BTH_CAP_BIT 0x01
+#define MIGR_BTH_CAP_BIT 0x02
 
 /*
  * METH, the migration extended transport header. Follows the AETH of RESUME,
@@ -36,36 +37,40 @@
  */
 #define MIGR_METH_VER_KIND 0  /* u8: version << 4 | kind */
 #define MIGR_METH_KEY_ID 1    /* u8: which cluster key signed it */
-#define MIGR_METH_RESV1 2     /* be16: sent 0, ignored */
+#define MIGR_METH_FLAGS 2     /* u8: MIGR_METH_FLAG_* */
+#define MIGR_METH_RESV1 3     /* u8: sent 0, ignored */
 #define MIGR_METH_EPOCH 4     /* be32: of the sender; it grows */
-#define MIGR_METH_OLD_QPN 8   /* be32: QPN that the partner knows */
+#define MIGR_METH_OLD_QPN 8   /* be32: QPN that the receiver knows */
 #define MIGR_METH_NEW_QPN 12  /* be32: QPN from now on */
 #define MIGR_METH_GID 16      /* 16 bytes: GID from now on */
 #define MIGR_METH_UDP_PORT 32 /* be16: UDP source port from now on */
 #define MIGR_METH_RESV2 34    /* be16: sent 0, ignored */
 #define MIGR_METH_NONCE 36    /* be32: of a restore or a STOP, and its answer */
-#define MIGR_METH_MAC 40      /* 16 bytes: truncated HMAC-SHA-256 */
-#define MIGR_METH_BYTES 56
+#define MIGR_METH_LIFE 40     /* be64: of the sender's QP; 0: it has none */
+#define MIGR_METH_MAC 48      /* 16 bytes: truncated HMAC-SHA-256 */
+#define MIGR_METH_BYTES 64
 
-#define MIGR_METH_VERSION 1
+#define MIGR_METH_VERSION 2
 #define MIGR_METH_KIND_RESUME 1
 #define MIGR_METH_KIND_MOVED 2 /* reserved: nobody sends it */
 #define MIGR_METH_KIND_ASK 3 /* changes nothing, and is acknowledged */
 #define MIGR_METH_KIND_NOBODY 4 /* ... as this, if there is no such peer */
+#define MIGR_METH_KIND_CHALLENGE 5 /* to RESUME: sign it for this life */
+#define MIGR_METH_KIND_STOPPED 6   /* to a question: the QP is Stopped */
+
+#define MIGR_METH_FLAG_UNHEARD 0x01 /* signed for no life: it is not known */
 
 #define MIGR_MAC_BYTES 16
 #define MIGR_KEY_BYTES 32
 
 /*
  * What the MAC covers, concatenated: BTH opcode (1 byte), destination QPN
- * (3 bytes), PSN (3 bytes), AETH (4 bytes), METH with its MAC field zero. And
- * two GIDs that both ends know: where the receiver takes the sender to be, which
- * for RESUME is where it was before, and the receiver's own.
+ * (3 bytes), PSN (3 bytes), AETH (4 bytes), METH with its MAC field zero. And what
+ * is not sent: the life of the receiver's QP, big-endian, or 0.
  */
 #define MIGR_MAC_METH (1 + 3 + 3 + 4)
-#define MIGR_MAC_FROM (MIGR_MAC_METH + MIGR_METH_BYTES)
-#define MIGR_MAC_TO (MIGR_MAC_FROM + 16)
-#define MIGR_MAC_INPUT_BYTES (MIGR_MAC_TO + 16)
+#define MIGR_MAC_LIFE (MIGR_MAC_METH + MIGR_METH_BYTES)
+#define MIGR_MAC_INPUT_BYTES (MIGR_MAC_LIFE + 8)
 
 /* NAK_STOPPED carries the low 24 bits of the sender's epoch as AETH.MSN */
 #define MIGR_NAK_EPOCH_MASK 0x00ffffff

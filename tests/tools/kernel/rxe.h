@@ -15,7 +15,6 @@ typedef uint8_t u8;
 typedef uint32_t u32;
 
 #define HZ 1000
-#define IB_OPCODE_RC_ACKNOWLEDGE 0x11
 #define BTH_PSN_MASK 0xffffff
 #define QUEUE_TYPE_FROM_CLIENT 0
 #define queue_get_producer(q, type) ((q)->producer)
@@ -64,12 +63,12 @@ enum rxe_counters {
 };
 enum {
 	RXE_MIGR_PEER_UNKNOWN,
-	RXE_MIGR_PEER_CAPABLE
+	RXE_MIGR_PEER_CAPABLE,
+	RXE_MIGR_PEER_ABSENT
 };
 
 struct rxe_pkt_info {
 	u32 psn;
-	u8 opcode;
 };
 
 struct ib_qp;
@@ -130,7 +129,7 @@ struct rxe_migr_qp {
 	u32 first_psn, new_psn;
 	u8 peer, before;
 	bool peer_stopped, ending;
-	bool probed, dumped_alive, untold;
+	bool dumped_alive, untold;
 };
 
 extern unsigned long jiffies;
