@@ -291,6 +291,9 @@ void rxe_migr_send_resume(struct rxe_migr_qp *m);
 void rxe_migr_send_question(struct rxe_migr_qp *m);
 void rxe_migr_handle(struct rxe_migr_qp *m, struct sk_buff *skb);
 
+/* rxe_migr_show.c */
+int rxe_migr_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp);
+
 /* rxe_migr_absent.c */
 void rxe_migr_leave(struct rxe_qp *qp);
 void rxe_migr_come_back(struct rxe_qp *qp);

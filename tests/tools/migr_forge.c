@@ -5,18 +5,20 @@
  *   migr_forge -d DST -q QPN [-k KEYFILE] [OPTION=VALUE]... [KIND] [next ...]
  *
  * KIND is resume (default), moved, resume_ack, ask (a question), nak_stopped or ack,
- * an ordinary acknowledgement; "answer" and "nobody" make a RESUME_ACK of what a QP
- * or, in the place of none, the driver answers to a question. The ICRC is always right. The MAC is right under the key in
- * KEYFILE ("ID:64 hex digits"), and wrong without one. After "next" comes what is
+ * an ordinary acknowledgement; "answer", "stopped" and "nobody" make a RESUME_ACK of
+ * what a QP, a Stopped one or, in the place of none, the driver answers to a question,
+ * "challenge" one to a RESUME. The ICRC is always right. The MAC is right under the key
+ * in KEYFILE ("ID:64 hex digits"), and wrong without one. After "next" comes what is
  * different in one more packet. OPTIONs:
  *
  *   src=IP      source address (the kernel's choice); may be somebody else's
  *   psn= epoch= old= new= nonce= version= kind= keyid= port=  fields of the packet
  *   gid=IP      GID from now on, IPv4 or IPv6 (the destination's own)
- *   from=IP to=IP  what else the MAC covers: where the receiver takes the sender
- *               to be (gid), and itself (the destination)
+ *   life=N      of the sender
+ *   to=N        life of the receiver, which the MAC covers, too (0: not known)
+ *   flags=N     of the packet (UNHEARD if to=0)
  *   syndrome=N  of the AETH (0x1f: ACK)
- *   length=N    bytes from the BTH on, without the ICRC (72)
+ *   length=N    bytes from the BTH on, without the ICRC (80)
  *   count=N     how many times (1)
  */
 #include <arpa/inet.h>
@@ -46,9 +48,10 @@
 static struct {
 	uint32_t psn, epoch, old, new, nonce, version, keyid, port, length,
 		count;
-	uint32_t qpn, opcode, kind, syndrome;
-	uint8_t gid[16], from[16], to[16];
-	bool sign, from_given;
+	uint32_t qpn, opcode, kind, syndrome, flags;
+	uint64_t life, to;
+	uint8_t gid[16];
+	bool sign, flags_given;
 	struct in_addr src, dst;
 } o = {
 	.version = MIGR_METH_VERSION,
@@ -85,6 +88,12 @@ static void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v);
 }
 
+static void put64(uint8_t *p, uint64_t v)
+{
+	put32(p, v >> 32);
+	put32(p + 4, v);
+}
+
 static void parse_gid(const char *text, uint8_t *gid)
 {
 	if (inet_pton(AF_INET6, text, gid) == 1)
@@ -93,6 +102,17 @@ static void parse_gid(const char *text, uint8_t *gid)
 	memset(gid + 10, 0xff, 2);
 	if (inet_pton(AF_INET, text, gid + 12) != 1)
 		errx(2, "not an address: %s", text);
+}
+
+static uint32_t kind_of_answer(const char *word)
+{
+	if (!strcmp(word, "answer"))
+		return MIGR_METH_KIND_ASK;
+	if (!strcmp(word, "stopped"))
+		return MIGR_METH_KIND_STOPPED;
+	if (!strcmp(word, "nobody"))
+		return MIGR_METH_KIND_NOBODY;
+	return strcmp(word, "challenge") ? 0 : MIGR_METH_KIND_CHALLENGE;
 }
 
 static void parse_word(char *word)
@@ -108,11 +128,13 @@ static void parse_word(char *word)
 			}
 		if (!strcmp(word, "gid")) {
 			parse_gid(value, o.gid);
-		} else if (!strcmp(word, "from")) {
-			parse_gid(value, o.from);
-			o.from_given = true;
+		} else if (!strcmp(word, "life")) {
+			o.life = strtoull(value, NULL, 0);
 		} else if (!strcmp(word, "to")) {
-			parse_gid(value, o.to);
+			o.to = strtoull(value, NULL, 0);
+		} else if (!strcmp(word, "flags")) {
+			o.flags = strtoul(value, NULL, 0);
+			o.flags_given = true;
 		} else if (strcmp(word, "src") ||
 			   inet_pton(AF_INET, value, &o.src) != 1) {
 			errx(2, "unknown: %s=%s", word, value);
@@ -122,10 +144,9 @@ static void parse_word(char *word)
 	} else if (!strcmp(word, "ask")) {
 		o.opcode = MIGR_OPCODE_ASK;
 		o.kind = MIGR_METH_KIND_ASK;
-	} else if (!strcmp(word, "answer") || !strcmp(word, "nobody")) {
+	} else if (kind_of_answer(word)) {
 		o.opcode = MIGR_OPCODE_RESUME_ACK;
-		o.kind = *word == 'a' ? MIGR_METH_KIND_ASK
-				      : MIGR_METH_KIND_NOBODY;
+		o.kind = kind_of_answer(word);
 	} else if (!strcmp(word, "resume_ack")) {
 		o.opcode = MIGR_OPCODE_RESUME_ACK;
 	} else if (!strcmp(word, "nak_stopped") || !strcmp(word, "ack")) {
@@ -146,8 +167,7 @@ static void put_mac(uint8_t *aeth)
 	put32(in + 3, o.psn); /* 24 bits: the first byte is overwritten */
 	put32(in, o.opcode << 24 | o.qpn);
 	memcpy(in + 7, aeth, AETH_BYTES + MIGR_METH_BYTES);
-	memcpy(in + MIGR_MAC_FROM, o.from_given ? o.from : o.gid, 16);
-	memcpy(in + MIGR_MAC_TO, o.to, 16);
+	put64(in + MIGR_MAC_LIFE, o.to);
 	cluster_key_mac(in, sizeof(in), digest);
 	memcpy(meth + MIGR_METH_MAC, digest, MIGR_MAC_BYTES);
 	if (!o.sign)
@@ -171,12 +191,16 @@ static void put_transport(uint8_t *b)
 		return;
 	m[MIGR_METH_VER_KIND] = o.version << 4 | o.kind;
 	m[MIGR_METH_KEY_ID] = o.keyid;
+	m[MIGR_METH_FLAGS] = o.flags_given ? o.flags
+			     : o.to	   ? 0
+					   : MIGR_METH_FLAG_UNHEARD;
 	put32(m + MIGR_METH_EPOCH, o.epoch);
 	put32(m + MIGR_METH_OLD_QPN, o.old);
 	put32(m + MIGR_METH_NEW_QPN, o.new);
 	memcpy(m + MIGR_METH_GID, o.gid, sizeof(o.gid));
 	put16(m + MIGR_METH_UDP_PORT, o.port);
 	put32(m + MIGR_METH_NONCE, o.nonce);
+	put64(m + MIGR_METH_LIFE, o.life);
 	put_mac(b + BTH_BYTES);
 }
 
@@ -272,7 +296,6 @@ int main(int argc, char **argv)
 	for (int c; (c = getopt(argc, argv, "d:q:k:")) != -1;) {
 		if (c == 'd' && inet_pton(AF_INET, optarg, &o.dst) == 1) {
 			parse_gid(optarg, o.gid);
-			parse_gid(optarg, o.to);
 		} else if (c == 'q') {
 			o.qpn = strtoul(optarg, NULL, 0);
 		} else if (c == 'k') {
