@@ -135,12 +135,12 @@ static int check_state(const struct rxe_migr_rec_qp *qp, struct migr_error *err)
 		return migr_bad(err, rec, "port_num is 0 in state INIT");
 	if (!migr_qp_connected(qp))
 		return 0;
-	if (!qp->life)
-		return migr_bad(err, rec, "life is 0, in state %u", qp->state);
 
 	ret = migr_check_fields(rec, connected, N_ELEM(connected), err);
 	if (ret)
 		return ret;
+	if (!qp->life)
+		return migr_bad(err, rec, "life is 0, in state %u", qp->state);
 	if (migr_gid_is_ipv4(qp->dgid) !=
 	    (qp->network_type == RXE_NETWORK_TYPE_IPV4))
 		return migr_bad(

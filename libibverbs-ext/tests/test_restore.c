@@ -200,6 +200,7 @@ static void test_states(void)
 	      fake.object[S_QP_INIT].state);
 
 	qp->state = IBV_QPS_RTR;
+	qp->life = 1;
 	qp->network_type = 1;
 	qp->dest_qpn = 1;
 	memcpy(qp->dgid, "\0\0\0\0\0\0\0\0\0\0\xff\xff\n\0\0\1", 16);
