@@ -17,6 +17,9 @@
 #include "dump.h"
 #include "migr_qp.h"
 
+/* how long a partner has to say that it waits; it is told each second, at least */
+#define HEARD_MS 5000
+
 static pid_t owner;	 /* CRIU's children must not settle anything */
 static bool begun;	 /* those of an older dump are gone */
 static bool written;	 /* the images are */
@@ -223,6 +226,27 @@ static int write_context(struct dump_context *c, unsigned int number)
 	return err;
 }
 
+/*
+ * Is there a partner that has not heard that it is to wait? When the tasks are gone nobody
+ * tells him any more.
+ */
+static int wait_heard(const struct dump_context *c)
+{
+	struct rxe_migr_status st;
+	struct migr_error why;
+	int err;
+
+	if (c->guard < 0)
+		return 0;
+	err = migr_cmd_commit(c->fd, RXE_MIGR_COMMIT_CHECK_ONLY, HEARD_MS, &st);
+	if (err) {
+		migr_status_text(&st, err, &why);
+		rp_err("pid %d, fd %d (%s): %s", c->task->pid, c->number,
+		       c->dev.ibdev, why.text);
+	}
+	return err;
+}
+
 static int write_all(void)
 {
 	unsigned int number;
@@ -239,6 +263,8 @@ static int write_all(void)
 		err = write_context(c, number++);
 	if (!err)
 		err = check_maps();
+	for (c = dump_contexts; c && !err; c = c->next)
+		err = wait_heard(c);
 	for (c = dump_contexts, number = 0; c && !err; c = c->next) {
 		err = write_task(c, number);
 		if (err)
@@ -330,6 +356,7 @@ static bool tasks_killed(void)
  */
 static void settle(void)
 {
+	struct rxe_migr_status st;
 	struct dump_context *c;
 	int err;
 
@@ -337,7 +364,11 @@ static void settle(void)
 		return;
 	if (outcome_due && tasks_killed())
 		for (c = dump_contexts; c; c = c->next) {
-			err = c->guard >= 0 ? migr_cmd_commit(c->fd) : 0;
+			err = c->guard < 0 ?
+				      0 :
+				      migr_cmd_commit(c->fd,
+						      RXE_MIGR_COMMIT_FORCE, 0,
+						      &st);
 			if (err)
 				rp_err("cannot commit: %s", strerror(-err));
 		}

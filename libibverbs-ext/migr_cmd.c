@@ -88,9 +88,17 @@ int migr_cmd_track_round(int fd, pid_t pid, uint64_t round,
 	return track(fd, &in, resp);
 }
 
-int migr_cmd_commit(int fd)
+int migr_cmd_commit(int fd, uint32_t flags, uint32_t timeout_ms,
+		    struct rxe_migr_status *st)
 {
-	return migr_device_run(fd, RXE_MIGR_METHOD_COMMIT, NULL, 0, NULL, 0);
+	struct rxe_migr_commit in = {
+		.flags = flags,
+		.timeout_ms = timeout_ms,
+	};
+
+	status_init(st);
+	return migr_device_run(fd, RXE_MIGR_METHOD_COMMIT, &in, sizeof(in), st,
+			       sizeof(*st));
 }
 
 int migr_cmd_dump_once(int fd, void *image, size_t length,

@@ -40,8 +40,13 @@ int migr_cmd_stop(int fd, uint32_t flags, uint32_t timeout_ms,
 /* The same, where task `pid` will attach, whoever has registered memory */
 int migr_cmd_stop_task(int fd, pid_t pid, struct rxe_migr_status *st);
 
-/* The image is safe elsewhere: closing the guard no longer restarts the QPs */
-int migr_cmd_commit(int fd);
+/*
+ * The image is safe elsewhere: closing the guard no longer restarts the QPs.
+ * RXE_MIGR_COMMIT_*; `st` is filled always, also with -ETIMEDOUT: a peer has not said
+ * within timeout_ms that it waits.
+ */
+int migr_cmd_commit(int fd, uint32_t flags, uint32_t timeout_ms,
+		    struct rxe_migr_status *st);
 
 /*
  * One DUMP into a buffer of the caller; `resp` says what it takes, also with

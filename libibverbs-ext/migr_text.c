@@ -29,6 +29,7 @@ static const char *const why_texts[] = {
 		"its peer is not where it was, and was not restored here",
 	[RXE_MIGR_WHY_MEMORY] =
 		"its memory was unmapped, replaced or made read-only since it was registered, or is another process's",
+	[RXE_MIGR_WHY_UNHEARD] = "the peer has not said that it waits",
 };
 
 static const char *const type_texts[] = {

@@ -258,9 +258,12 @@ int ibv_migr_check_peers(struct ibv_context *ctx, uint32_t timeout_ms,
 			      status);
 }
 
-int ibv_migr_commit(struct ibv_context *ctx)
+int ibv_migr_commit(struct ibv_context *ctx, uint32_t flags,
+		    uint32_t timeout_ms, struct rxe_migr_status *status)
 {
-	return ctx ? -migr_cmd_commit(ctx->cmd_fd) : EINVAL;
+	if (!ctx || !status)
+		return EINVAL;
+	return -migr_cmd_commit(ctx->cmd_fd, flags, timeout_ms, status);
 }
 
 int ibv_migr_attach(struct ibv_context *ctx, struct rxe_migr_status *status)

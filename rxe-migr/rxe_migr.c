@@ -232,40 +232,66 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_STOP)(struct uverbs_attr_bundle *attrs
 	return err;
 }
 
-/*
- * Tell peers once more before the QPs go: what STOP told them may be lost, as may this.
- * There is no way back, so nothing here can fail.
- */
-static void tell_peers(struct ib_ucontext *uc)
+/* without the lock: who gives up, or dies, does not wait */
+static int wait_heard(struct ib_ucontext *uc, const struct rxe_migr_commit *in,
+		      struct rxe_migr_status *st)
 {
 	struct rxe_qp **qps;
 	unsigned int n;
+	int err;
 
-	if (rxe_migr_collect(uc, &qps, &n))
-		return;
-	rxe_migr_tell_peers(qps, n);
+	if (!READ_ONCE(to_migr_uc(uc)->stopped))
+		return -EINVAL;
+
+	err = rxe_migr_collect(uc, &qps, &n);
+	if (err)
+		return err;
+	err = rxe_migr_wait_heard(qps, n, in->timeout_ms, st);
 	rxe_migr_release(uc, qps, n);
+
+	return err;
+}
+
+static int commit(struct ib_ucontext *uc, const struct rxe_migr_commit *in,
+		  struct rxe_migr_status *st)
+{
+	struct rxe_migr_uc *muc = to_migr_uc(uc);
+	int err;
+
+	err = wait_heard(uc, in, st);
+	if (err == -ETIMEDOUT && in->flags & RXE_MIGR_COMMIT_FORCE)
+		err = 0;
+	if (err || in->flags & RXE_MIGR_COMMIT_CHECK_ONLY)
+		return err;
+
+	if (mutex_lock_killable(&muc->lock))
+		return -EINTR;
+	err = rxe_migr_guard_commit(muc);
+	mutex_unlock(&muc->lock);
+
+	return err;
 }
 
 static int UVERBS_HANDLER(RXE_MIGR_METHOD_COMMIT)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *uc = ib_uverbs_get_ucontext(attrs);
-	struct rxe_migr_uc *muc;
+	struct rxe_migr_status st = { .guard_fd = -1 };
+	struct rxe_migr_commit in;
 	int err;
 
 	if (IS_ERR(uc))
 		return PTR_ERR(uc);
 	err = may_migrate();
+	if (!err)
+		err = uverbs_copy_from(&in, attrs, RXE_MIGR_ATTR_IN);
 	if (err)
 		return err;
+	if (in.flags & ~(RXE_MIGR_COMMIT_CHECK_ONLY | RXE_MIGR_COMMIT_FORCE))
+		return -EINVAL;
 
-	muc = to_migr_uc(uc);
-	if (mutex_lock_killable(&muc->lock))
-		return -EINTR;
-	err = rxe_migr_guard_commit(muc);
-	if (!err)
-		tell_peers(uc);
-	mutex_unlock(&muc->lock);
+	err = commit(uc, &in, &st);
+	if (uverbs_copy_to(attrs, RXE_MIGR_ATTR_OUT, &st, sizeof(st)))
+		err = -EFAULT;
 
 	return err;
 }
@@ -644,7 +670,8 @@ static int UVERBS_HANDLER(RXE_MIGR_METHOD_RESUME)(struct uverbs_attr_bundle *att
 
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_STOP,
 			    IN_OUT(rxe_migr_stop, rxe_migr_status));
-DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_COMMIT);
+DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_COMMIT,
+			    IN_OUT(rxe_migr_commit, rxe_migr_status));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_DUMP,
 			    IN_OUT(rxe_migr_buf, rxe_migr_dump_resp));
 DECLARE_UVERBS_NAMED_METHOD(RXE_MIGR_METHOD_RESOLVE,

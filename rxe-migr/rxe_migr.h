@@ -67,6 +67,7 @@ struct rxe_migr_wanted {
  * @peer: enum rxe_migr_peer, as of the last STOP, question or RESUME
  * @before: state before STOPPED, for UNSTOP; of a restored QP, that to come
  * @dumped_alive: since it was STOPPED an image was made of it, connected
+ * @unheard: while STOPPED: the peer has not said that it has heard of that
  * @peer_stopped: while STOPPED or RESUMING: the peer has said that it is Stopped
  * @ran_on: RESUMING is that of the QP which was dumped
  * @untold: it has run without an answer to RESUME, and still asks for one
@@ -96,6 +97,7 @@ struct rxe_migr_qp {
 	u8			peer;
 	u8			before;
 	bool			dumped_alive;
+	bool			unheard;
 	bool			peer_stopped;
 	bool			ran_on;
 	bool			untold;
@@ -289,6 +291,7 @@ void rxe_migr_count_bad(struct rxe_dev *rxe, int err);
 /* rxe_migr_handle.c */
 void rxe_migr_send_resume(struct rxe_migr_qp *m);
 void rxe_migr_send_question(struct rxe_migr_qp *m);
+void rxe_migr_send_stopped(struct rxe_migr_qp *m);
 void rxe_migr_handle(struct rxe_migr_qp *m, struct sk_buff *skb);
 
 /* rxe_migr_show.c */
@@ -335,7 +338,7 @@ bool __rxe_migr_change(struct rxe_qp *qp, unsigned int from,
 bool rxe_migr_change(struct rxe_qp *qp, unsigned int from,
 		     enum rxe_migr_state to);
 void rxe_migr_stop(struct rxe_qp *qp);
-void rxe_migr_repeat_nak(struct rxe_qp *qp);
+void rxe_migr_announce(struct rxe_qp *qp);
 void rxe_migr_unstop(struct rxe_qp *qp);
 void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state to);
 void rxe_migr_pause(struct rxe_qp *qp);
@@ -353,11 +356,13 @@ void rxe_migr_answered(struct rxe_migr_qp *m);
 void rxe_migr_seems_stock(struct rxe_migr_qp *m);
 void rxe_migr_not_there(struct rxe_migr_qp *m);
 void rxe_migr_heard(struct rxe_migr_qp *m);
+void rxe_migr_is_heard(struct rxe_migr_qp *m);
+int rxe_migr_wait_heard(struct rxe_qp **qps, unsigned int n,
+			unsigned int timeout_ms, struct rxe_migr_status *st);
 
 /* rxe_migr_stop.c */
 void rxe_migr_purge(struct rxe_qp *qp, struct sk_buff_head *list);
 void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n);
-void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n);
 void rxe_migr_unstop_qp(struct rxe_qp *qp);
 int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata);

@@ -259,6 +259,12 @@ static void answer(struct rxe_dev *rxe, struct sk_buff *skb)
 
 	rxe_counter_inc(rxe, RXE_CNT_MIGR_QUESTION_RCVD);
 	err = rxe_migr_chk_form(pkt);
+	/* STOPPED, to the life of somebody who is no more */
+	if (!err && !(rxe_migr_meth(pkt)[MIGR_METH_FLAGS] &
+		      MIGR_METH_FLAG_UNHEARD)) {
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_UNEXPECTED);
+		return;
+	}
 	if (!err)
 		err = rxe_migr_chk_mac(pkt, 0);
 	if (err) {
@@ -266,12 +272,13 @@ static void answer(struct rxe_dev *rxe, struct sk_buff *skb)
 		return;
 	}
 
-	if (!is_nobody(rxe, bth_qpn(pkt))) {
+	meth = rxe_migr_meth(pkt);
+	if ((meth[MIGR_METH_VER_KIND] & 0xf) != MIGR_METH_KIND_ASK ||
+	    !is_nobody(rxe, bth_qpn(pkt))) {
 		rxe_counter_inc(rxe, RXE_CNT_MIGR_UNEXPECTED);
 		return;
 	}
 
-	meth = rxe_migr_meth(pkt);
 	say.epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
 	say.nonce = get_unaligned_be32(meth + MIGR_METH_NONCE);
 	say.to_life = get_unaligned_be64(meth + MIGR_METH_LIFE);

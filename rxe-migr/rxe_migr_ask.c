@@ -56,20 +56,35 @@ void rxe_migr_not_there(struct rxe_migr_qp *m)
 {
 	m->peer_life = 0;
 	note_peer(m, RXE_MIGR_PEER_ABSENT);
+	rxe_migr_is_heard(m);
+}
+
+/**
+ * rxe_migr_is_heard - note that the peer knows that this QP is Stopped, or is not there
+ * @m: the QP
+ *
+ * Context: m->lock held
+ */
+void rxe_migr_is_heard(struct rxe_migr_qp *m)
+{
+	if (!m->unheard)
+		return;
+	WRITE_ONCE(m->unheard, false);
+	wake_up(&ask_wait);
 }
 
 /**
  * rxe_migr_heard - a capable peer has shown that it lives
- * @m: QP, maybe one whose peer was not there
+ * @m: Stopped QP, maybe one whose peer was not there
  *
- * Context: any
+ * Context: m->lock held
  */
 void rxe_migr_heard(struct rxe_migr_qp *m)
 {
-	/* to tell it again that this QP is Stopped */
-	if (cmpxchg(&m->peer, RXE_MIGR_PEER_ABSENT, RXE_MIGR_PEER_CAPABLE) ==
-	    RXE_MIGR_PEER_ABSENT)
-		rxe_migr_schedule(m, 0);
+	if (m->peer != RXE_MIGR_PEER_ABSENT)
+		return;
+	m->peer = RXE_MIGR_PEER_CAPABLE;
+	rxe_migr_announce(&m->qp);
 }
 
 /*
@@ -139,6 +154,17 @@ static void ask_peer(struct rxe_qp *qp)
 	mutex_unlock(&m->lock);
 }
 
+static void name_peer(struct rxe_qp *qp, enum rxe_migr_why why,
+		      struct rxe_migr_status *st)
+{
+	st->why = why;
+	st->type = RXE_MIGR_QP;
+	st->handle = ((struct ib_uobject *)qp->ibqp.uobject)->id;
+	st->qpn = qp_num(qp);
+	st->peer_qpn = qp->attr.dest_qp_num;
+	memcpy(st->peer_gid, qp->pri_av.grh.dgid.raw, 16);
+}
+
 static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 {
 	struct rxe_migr_qp *m = to_migr_qp(qp);
@@ -153,13 +179,8 @@ static int judge(struct rxe_qp *qp, struct rxe_migr_status *st)
 	if (!rxe_migr_connected(qp) || rxe_migr_peer_ok(peer))
 		return 0;
 
-	st->why = peer == RXE_MIGR_PEER_STOCK ? RXE_MIGR_WHY_PEER :
-						RXE_MIGR_WHY_SILENT;
-	st->type = RXE_MIGR_QP;
-	st->handle = ((struct ib_uobject *)qp->ibqp.uobject)->id;
-	st->qpn = qp_num(qp);
-	st->peer_qpn = qp->attr.dest_qp_num;
-	memcpy(st->peer_gid, qp->pri_av.grh.dgid.raw, 16);
+	name_peer(qp, peer == RXE_MIGR_PEER_STOCK ? RXE_MIGR_WHY_PEER :
+						    RXE_MIGR_WHY_SILENT, st);
 
 	return peer == RXE_MIGR_PEER_STOCK ? -EPROTO : -ETIMEDOUT;
 }
@@ -208,4 +229,40 @@ int rxe_migr_ask(struct rxe_qp **qps, unsigned int n, unsigned int timeout_ms,
 		end_asking(qps[i]);
 
 	return err;
+}
+
+static bool all_heard(struct rxe_qp **qps, unsigned int n, unsigned int *i)
+{
+	while (*i < n && !(READ_ONCE(qps[*i]->migr) == RXE_MIGR_STOPPED &&
+			   READ_ONCE(to_migr_qp(qps[*i])->unheard)))
+		(*i)++;
+	return *i == n;
+}
+
+/**
+ * rxe_migr_wait_heard - wait until every peer knows that its QP here is Stopped
+ * @qps: Stopped QPs, with references
+ * @n: how many
+ * @timeout_ms: patience
+ * @st: receives the first peer that has not said so
+ *
+ * Context: process; sleeps.
+ * Return: 0, -ETIMEDOUT or -EINTR
+ */
+int rxe_migr_wait_heard(struct rxe_qp **qps, unsigned int n,
+			unsigned int timeout_ms, struct rxe_migr_status *st)
+{
+	unsigned int first = 0;
+	long left;
+
+	left = wait_event_interruptible_timeout(ask_wait,
+						all_heard(qps, n, &first),
+						msecs_to_jiffies(timeout_ms));
+	if (left < 0)
+		return -EINTR;
+	if (left)
+		return 0;
+
+	name_peer(qps[first], RXE_MIGR_WHY_UNHEARD, st);
+	return -ETIMEDOUT;
 }

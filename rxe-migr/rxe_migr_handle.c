@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a QP says that is signed, RESUME, RESUME_ACK and questions, and what it does
- * with such packets of others. docs/protocol.md has the rules.
+ * What a QP says that is signed, RESUME, RESUME_ACK, STOPPED and questions, and what it
+ * does with such packets of others. docs/protocol.md has the rules.
  *
  * All of it happens in a work item of the QP, with m->lock held.
  */
@@ -9,7 +9,7 @@
 
 /* --- sending --- */
 
-/* RESUME, RESUME_ACK or a question, to the peer */
+/* a packet to the peer */
 static void send_signed(struct rxe_migr_qp *m, struct rxe_migr_say *say,
 			enum rxe_counters counter)
 {
@@ -66,6 +66,27 @@ void rxe_migr_send_question(struct rxe_migr_qp *m)
 	};
 
 	send_signed(m, &say, RXE_CNT_MIGR_QUESTION_SENT);
+}
+
+/**
+ * rxe_migr_send_stopped - tell the peer that this QP is Stopped, and want to hear that
+ * it has heard
+ * @m: Stopped QP of RC
+ *
+ * Context: m->lock held
+ */
+void rxe_migr_send_stopped(struct rxe_migr_qp *m)
+{
+	struct rxe_migr_say say = {
+		.opcode = MIGR_OPCODE_ASK,
+		.kind = MIGR_METH_KIND_STOPPED,
+		.psn = m->qp.comp.psn,
+		.epoch = m->epoch,
+		.nonce = m->question,
+		.to_life = m->peer_life,
+	};
+
+	send_signed(m, &say, RXE_CNT_MIGR_STOPPED_SENT);
 }
 
 /* the answer of such a kind to this packet */
@@ -130,13 +151,36 @@ static bool is_from_peer(struct rxe_qp *qp, const u8 *meth)
 
 /*
  * The peer wants to know whether it would be followed, and this QP's life. If this QP
- * is Stopped, it had better wait. That goes as well for UC, but there it need not.
+ * is Stopped, it had better wait. Of UC it need not.
  */
 static void handle_question(struct rxe_migr_qp *m, const u8 *meth)
 {
+	bool stopped = m->qp.migr == RXE_MIGR_STOPPED &&
+		       qp_type(&m->qp) == IB_QPT_RC;
+
+	send_answer(m, meth, stopped ? MIGR_METH_KIND_STOPPED :
+				       MIGR_METH_KIND_ASK);
+}
+
+/* The peer is Stopped: wait, as soon as there is anything to wait with */
+static void handle_stopped(struct rxe_migr_qp *m, const u8 *meth)
+{
+	if (!(meth[MIGR_METH_FLAGS] & MIGR_METH_FLAG_UNHEARD)) {
+		m->peer_life = get_unaligned_be64(meth + MIGR_METH_LIFE);
+		rxe_migr_answered(m);
+	}
+	if (qp_type(&m->qp) == IB_QPT_RC) {
+		WRITE_ONCE(m->peer_stopped, true);
+		rxe_migr_pause(&m->qp);
+	}
+	send_answer(m, meth, MIGR_METH_KIND_PAUSED);
+}
+
+/* a question, or STOPPED */
+static void handle_ask(struct rxe_migr_qp *m, const u8 *meth)
+{
 	u32 epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
 	struct rxe_qp *qp = &m->qp;
-	u8 kind = MIGR_METH_KIND_ASK;
 
 	if ((s32)(epoch - m->peer_epoch) < 0) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
@@ -147,14 +191,16 @@ static void handle_question(struct rxe_migr_qp *m, const u8 *meth)
 		return;
 	}
 
-	if (qp->migr == RXE_MIGR_STOPPED && qp_type(qp) == IB_QPT_RC) {
-		kind = MIGR_METH_KIND_STOPPED;
+	if (qp->migr == RXE_MIGR_STOPPED)
 		rxe_migr_heard(m);
-	} else if (qp->migr != RXE_MIGR_ASKING &&
-		   m->peer != RXE_MIGR_PEER_ABSENT) {
+	else if (qp->migr != RXE_MIGR_ASKING &&
+		 m->peer != RXE_MIGR_PEER_ABSENT)
 		rxe_migr_answered(m); /* not so fresh as what STOP wants */
-	}
-	send_answer(m, meth, kind);
+
+	if (kind_of(meth) == MIGR_METH_KIND_ASK)
+		handle_question(m, meth);
+	else
+		handle_stopped(m, meth);
 }
 
 /*
@@ -267,7 +313,7 @@ static void take_answer(struct rxe_migr_qp *m, const u8 *meth)
 	struct rxe_qp *qp = &m->qp;
 
 	if (kind_of(meth) == MIGR_METH_KIND_NOBODY) {
-		if (qp->migr == RXE_MIGR_ASKING)
+		if (qp->migr == RXE_MIGR_ASKING || m->unheard)
 			rxe_migr_not_there(m);
 		return;
 	}
@@ -283,6 +329,9 @@ static void take_answer(struct rxe_migr_qp *m, const u8 *meth)
 	case MIGR_METH_KIND_CHALLENGE:
 		if (is_new && (qp->migr == RXE_MIGR_RESUMING || m->untold))
 			rxe_migr_send_resume(m);
+		break;
+	case MIGR_METH_KIND_PAUSED:
+		rxe_migr_is_heard(m);
 		break;
 	default:
 		if (qp->migr == RXE_MIGR_STOPPED)
@@ -344,5 +393,5 @@ void rxe_migr_handle(struct rxe_migr_qp *m, struct sk_buff *skb)
 	else if (pkt->opcode == MIGR_OPCODE_RESUME_ACK)
 		handle_resume_ack(m, meth);
 	else
-		handle_question(m, meth);
+		handle_ask(m, meth);
 }

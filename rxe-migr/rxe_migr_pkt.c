@@ -121,7 +121,7 @@ const u8 *rxe_migr_meth(struct rxe_pkt_info *pkt)
 
 /**
  * rxe_migr_chk_form - has a signed packet the form that goes with its opcode?
- * @pkt: RESUME, RESUME_ACK or a question
+ * @pkt: RESUME, RESUME_ACK, STOPPED or a question
  *
  * A question is signed for no life: it may be to nobody. An answer has that of who
  * has asked.
@@ -130,30 +130,35 @@ const u8 *rxe_migr_meth(struct rxe_pkt_info *pkt)
  */
 int rxe_migr_chk_form(struct rxe_pkt_info *pkt)
 {
-	static const u8 kinds[] = {
+	static const u8 requests[] = {
 		[MIGR_METH_KIND_RESUME] = MIGR_OPCODE_RESUME,
 		[MIGR_METH_KIND_ASK] = MIGR_OPCODE_ASK,
-		[MIGR_METH_KIND_NOBODY] = MIGR_OPCODE_RESUME_ACK,
-		[MIGR_METH_KIND_CHALLENGE] = MIGR_OPCODE_RESUME_ACK,
-		[MIGR_METH_KIND_STOPPED] = MIGR_OPCODE_RESUME_ACK,
+		[MIGR_METH_KIND_STOPPED] = MIGR_OPCODE_ASK,
 	};
-	bool ack = pkt->opcode == MIGR_OPCODE_RESUME_ACK;
-	u8 ver_kind, kind;
+	static const u32 answers = BIT(MIGR_METH_KIND_RESUME) |
+				   BIT(MIGR_METH_KIND_ASK) |
+				   BIT(MIGR_METH_KIND_NOBODY) |
+				   BIT(MIGR_METH_KIND_CHALLENGE) |
+				   BIT(MIGR_METH_KIND_STOPPED) |
+				   BIT(MIGR_METH_KIND_PAUSED);
 	const u8 *meth;
 	bool unheard;
+	bool good;
+	u8 kind;
 
 	if (bth_pad(pkt) || payload_size(pkt) != BODY_BYTES)
 		return -EMSGSIZE;
 
 	meth = rxe_migr_meth(pkt);
-	ver_kind = meth[MIGR_METH_VER_KIND];
-	kind = ver_kind & 0xf;
-	if (ver_kind >> 4 != MIGR_METH_VERSION || kind >= ARRAY_SIZE(kinds) ||
-	    !kinds[kind] || (!ack && kinds[kind] != pkt->opcode))
-		return -EPROTO;
-
+	kind = meth[MIGR_METH_VER_KIND] & 0xf;
 	unheard = meth[MIGR_METH_FLAGS] & MIGR_METH_FLAG_UNHEARD;
-	if (unheard ? ack : pkt->opcode == MIGR_OPCODE_ASK)
+	if (pkt->opcode == MIGR_OPCODE_RESUME_ACK)
+		good = answers >> kind & 1 && !unheard;
+	else
+		good = kind < ARRAY_SIZE(requests) &&
+		       requests[kind] == pkt->opcode &&
+		       (unheard || kind != MIGR_METH_KIND_ASK);
+	if (meth[MIGR_METH_VER_KIND] >> 4 != MIGR_METH_VERSION || !good)
 		return -EPROTO;
 
 	return 0;

@@ -11,6 +11,7 @@
 #include "rxe.h"
 #include "rxe_queue.h"
 
+#define GONE_MS		160	/* without an answer to STOPPED */
 #define MAX_QUEUED	8	/* unhandled protocol packets of one QP */
 
 static struct workqueue_struct *migr_wq;
@@ -266,15 +267,17 @@ static void tick(struct rxe_migr_qp *m)
 	if (state == RXE_MIGR_PAUSED && qp_state(qp) < IB_QPS_RTS)
 		return;
 
-	/* created as Stopped, and not let go yet */
-	if (state == RXE_MIGR_STOPPED && m->peer != RXE_MIGR_PEER_CAPABLE)
+	if (state == RXE_MIGR_STOPPED && !m->unheard)
 		return;
 
 	if (!rxe_migr_due(m))
 		return;
 
 	if (state == RXE_MIGR_STOPPED) {
-		rxe_migr_send_nak(qp);
+		rxe_migr_send_stopped(m);
+		/* it may have gone; then its driver does not know that life */
+		if (m->interval_ms >= GONE_MS)
+			rxe_migr_send_question(m);
 		return;
 	}
 

@@ -12,6 +12,7 @@
 #define PROBE_MAX_MS	2000
 #define RESUME_MIN_MS	10
 #define RESUME_MAX_MS	1000
+#define STOPPED_MIN_MS	20
 
 static unsigned int migr_paused_timeout = 600;
 module_param(migr_paused_timeout, uint, 0644);
@@ -110,7 +111,7 @@ static void set_pace(struct rxe_migr_qp *m, unsigned int first_ms,
  */
 bool rxe_migr_due(struct rxe_migr_qp *m)
 {
-	unsigned int most = m->qp.migr == RXE_MIGR_RESUMING ? RESUME_MAX_MS :
+	unsigned int most = m->qp.migr >= RXE_MIGR_RESUMING ? RESUME_MAX_MS :
 							      PROBE_MAX_MS;
 	unsigned long now = jiffies;
 
@@ -209,6 +210,7 @@ void rxe_migr_stop(struct rxe_qp *qp)
 				  (before == RXE_MIGR_RESUMING &&
 				   m->peer_stopped);
 		m->dumped_alive = false;
+		m->unheard = false;
 	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
@@ -256,14 +258,20 @@ void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state to)
 }
 
 /**
- * rxe_migr_repeat_nak - tell the peer again and again, as long as it is true
- * @qp: a Stopped QP whose peer has been told
+ * rxe_migr_announce - tell a capable peer of RC, until it has heard
+ * @qp: a Stopped QP
  *
  * Context: m->lock held
  */
-void rxe_migr_repeat_nak(struct rxe_qp *qp)
+void rxe_migr_announce(struct rxe_qp *qp)
 {
-	set_pace(to_migr_qp(qp), PROBE_MIN_MS, 2 * PROBE_MIN_MS);
+	struct rxe_migr_qp *m = to_migr_qp(qp);
+
+	if (qp_type(qp) != IB_QPT_RC || m->peer != RXE_MIGR_PEER_CAPABLE ||
+	    !rxe_migr_connected(qp))
+		return;
+	m->unheard = true;
+	set_pace(m, 0, STOPPED_MIN_MS);
 }
 
 /* --- Paused --- */

@@ -73,7 +73,9 @@ static void quiesce(struct rxe_qp *qp)
  * @n: how many
  *
  * All QPs stop receiving before the first one comes to rest. The state goes
- * first, because a task drains only when there is no more work for it.
+ * first, because a task drains only when there is no more work for it. Peers are told,
+ * for the QPs may be gone before those send their next request; not who was connected
+ * after STOP has asked.
  *
  * Context: process; sleeps.
  */
@@ -99,30 +101,9 @@ void rxe_migr_stop_qps(struct rxe_qp **qps, unsigned int n)
 
 		mutex_lock(&m->lock);
 		quiesce(qps[i]);
-		rxe_migr_repeat_nak(qps[i]);
+		rxe_migr_announce(qps[i]);
 		mutex_unlock(&m->lock);
 	}
-	rxe_migr_tell_peers(qps, n);
-}
-
-/**
- * rxe_migr_tell_peers - NAK_STOPPED from all Stopped QPs, unasked
- * @qps: QPs, with references
- * @n: how many
- *
- * The QPs may be gone before the peers send their next request, and then
- * nobody could tell them to wait. Who was connected after STOP has a peer that
- * nobody has asked, and to whom it might be a fatal error.
- */
-void rxe_migr_tell_peers(struct rxe_qp **qps, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (qps[i]->migr == RXE_MIGR_STOPPED &&
-		    to_migr_qp(qps[i])->peer == RXE_MIGR_PEER_CAPABLE &&
-		    rxe_migr_connected(qps[i]))
-			rxe_migr_send_nak(qps[i]);
 }
 
 /*

@@ -17,9 +17,13 @@ struct dump_task *dump_tasks;
 struct dump_context *dump_contexts, *dump_foreign;
 static int commits, releases, forgets;
 
-int fake_commit(int fd)
+int fake_commit(int fd, uint32_t flags, uint32_t timeout_ms,
+		struct rxe_migr_status *st)
 {
 	(void)fd;
+	(void)flags;
+	(void)timeout_ms;
+	(void)st;
 	commits++;
 	return 0;
 }

@@ -197,7 +197,7 @@ static void keep(const char *file)
 	    fwrite(dump, length, 1, out) != 1 || fclose(out))
 		die(file, "cannot write");
 	/* until here, an end of this process would restart the QP */
-	check(ibv_migr_commit(ctx), "commit");
+	check_status(ibv_migr_commit(ctx, 0, 5000, &status), &status, "commit");
 	printf("left, %d records\n", count);
 }
 

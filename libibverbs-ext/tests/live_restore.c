@@ -44,7 +44,7 @@ static struct ibv_device *find_device(const char *name)
 static void take(struct side *s, struct side *peer, void **image,
 		 size_t *length)
 {
-	struct rxe_migr_status st;
+	struct rxe_migr_status st, committed;
 	struct rxe_migr_resolve_resp what;
 	struct migr_error err;
 	double start;
@@ -85,7 +85,7 @@ static void take(struct side *s, struct side *peer, void **image,
 		exit(1);
 	took.dump = now() - start;
 	say("dumped %zu bytes in %.1f ms\n", *length, took.dump);
-	CHECK(!ibv_migr_commit(s->ctx), "commit");
+	CHECK(!ibv_migr_commit(s->ctx, 0, 5000, &committed), "commit");
 
 	/* peers that hear from a stopped QP are patient from then on */
 	memset(peer->mem, 0x77, LIVE_MSG);

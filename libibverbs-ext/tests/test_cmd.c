@@ -218,7 +218,7 @@ static void test_foreign(void)
 		CHECK(ibv_migr_dump_size(ctx, &size) == EOPNOTSUPP, "%d", i);
 		CHECK(ibv_migr_stop(ctx, 0, &st) == EOPNOTSUPP, "%d", i);
 		CHECK(ibv_migr_check_peers(ctx, 0, &st) == EOPNOTSUPP, "%d", i);
-		CHECK(ibv_migr_commit(ctx) == EOPNOTSUPP, "%d", i);
+		CHECK(ibv_migr_commit(ctx, 0, 0, &st) == EOPNOTSUPP, "%d", i);
 		CHECK(ibv_migr_attach(ctx, &st) == EOPNOTSUPP, "%d", i);
 		CHECK(ibv_migr_resume(ctx, &st) == EOPNOTSUPP, "%d", i);
 		CHECK(ibv_migr_resolve(ctx, 0, &resolved) == EOPNOTSUPP, "%d",

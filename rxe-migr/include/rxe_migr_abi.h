@@ -65,7 +65,7 @@ struct rxe_migr_buf {
  * EALREADY     the context is stopped already
  * ENOKEY       no cluster key is set
  * EOPNOTSUPP   an object cannot be migrated; reason and handle say which
- * EPROTO       a peer does not show the capability bit (RXE_MIGR_WHY_PEER)
+ * EPROTO       a peer has no answer, nor the capability bit (RXE_MIGR_WHY_PEER)
  * ETIMEDOUT    a peer does not answer, nor its driver that it is not there
  *              (RXE_MIGR_WHY_SILENT)
  * EBADF        fd is not the file of this context
@@ -106,9 +106,10 @@ enum rxe_migr_why {
 	RXE_MIGR_WHY_MEMORY,	/* MR whose memory is not mapped as it was when
 				 * its pages were pinned
 				 */
+	RXE_MIGR_WHY_UNHEARD,	/* COMMIT: the peer has not said that it waits */
 };
 
-/* OUT of STOP, ATTACH and RESUME; filled on success and on failure */
+/* OUT of STOP, COMMIT, ATTACH and RESUME; filled on success and on failure */
 struct rxe_migr_status {
 	__s32 guard_fd; /* STOP: close-on-exec; -1 if there is none */
 	__u32 why;	/* enum rxe_migr_why */
@@ -127,8 +128,23 @@ struct rxe_migr_status {
 
 /*
  * COMMIT: the image is safe elsewhere and the application will be destroyed;
- * closing the guard no longer means UNSTOP. No attributes. EINVAL: not stopped.
+ * closing the guard no longer means UNSTOP. IN: struct rxe_migr_commit, OUT: status,
+ * also on failure. Before that every peer of an RC QP has said that it knows that the QP
+ * is Stopped: whoever has missed that might speak when nobody answers any more, and
+ * die. With RXE_MIGR_COMMIT_FORCE it is done all the same, and status names the first one
+ * that has not; with RXE_MIGR_COMMIT_CHECK_ONLY that is all that is waited for.
+ *
+ * EINVAL	not stopped; another flag
+ * ETIMEDOUT	a peer has not said so (RXE_MIGR_WHY_UNHEARD), and nothing has changed
+ * EINTR	a signal came
  */
+#define RXE_MIGR_COMMIT_CHECK_ONLY (1U << 0)
+#define RXE_MIGR_COMMIT_FORCE (1U << 1)
+
+struct rxe_migr_commit { /* 8 bytes */
+	__u32 flags;	  /* RXE_MIGR_COMMIT_* */
+	__u32 timeout_ms; /* how long to wait for that; 0: not at all */
+};
 
 /*
  * DUMP: write the image of the context (rxe_migr_image.h), signed with the

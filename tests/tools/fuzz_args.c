@@ -161,7 +161,7 @@ static void order(struct rig *rig, struct side *s)
 	struct rxe_migr_dump_resp resp;
 	struct rxe_migr_status st, st2;
 
-	EXPECT(migr_cmd_commit(fd), -EINVAL);
+	EXPECT(commit_it(fd), -EINVAL);
 	EXPECT(dump(fd, 0, 0, &resp), -EINVAL);
 	EXPECT(migr_cmd_attach(fd, &st), -EINVAL);
 	EXPECT(migr_cmd_resume(fd, &st), -EINVAL);
@@ -181,8 +181,8 @@ static void order(struct rig *rig, struct side *s)
 
 	/* committed: what is closed does not go on, but can be stopped again */
 	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
-	EXPECT(migr_cmd_commit(fd), 0);
-	EXPECT(migr_cmd_commit(fd), 0);
+	EXPECT(commit_it(fd), 0);
+	EXPECT(commit_it(fd), 0);
 	close(st.guard_fd);
 	EXPECT(migr_cmd_stop(fd, 0, 100, &st), 0);
 	close(st.guard_fd);
@@ -486,7 +486,7 @@ static void late_peer(struct rig *rig)
 	EXPECT(migr_cmd_stop(s.ctx->cmd_fd, 0, 0, &st), 0);
 	before = rig_counter(rig, "migr_nak_stopped_sent");
 	qp_connect(rig, s.qp[0], 0x123456, 1, 1);
-	EXPECT(migr_cmd_commit(s.ctx->cmd_fd), 0);
+	EXPECT(commit_it(s.ctx->cmd_fd), 0);
 	usleep(50000); /* the kernel counts anew only after some time */
 	EXPECT((int)(rig_counter(rig, "migr_nak_stopped_sent") - before), 0);
 	close(st.guard_fd);

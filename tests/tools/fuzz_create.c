@@ -458,7 +458,7 @@ static int as_nobody(struct rig *rig, struct copy *c, int live)
 	MUST(!setgid(65534) && !setuid(65534));
 	EXPECT(migr_cmd_stop(live, 0, 0, &st), -EPERM);
 	EXPECT(migr_cmd_stop(live, RXE_MIGR_STOP_CHECK_ONLY, 0, &st), -EPERM);
-	EXPECT(migr_cmd_commit(live), -EPERM);
+	EXPECT(commit_it(live), -EPERM);
 	EXPECT(migr_cmd_dump_once(live, NULL, 0, &resp), -EPERM);
 	EXPECT(migr_cmd_resolve(live, live, &what), -EPERM);
 	EXPECT(migr_cmd_track(live, 0, 0, &tracked), -EPERM);

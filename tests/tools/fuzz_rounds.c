@@ -59,7 +59,7 @@ static void untracked_life(struct rig *rig, bool commit)
 	write_page(&p, 3);
 	if (commit) {
 		guard = side_stop(&p.b);
-		MUST(!migr_cmd_commit(p.b.ctx->cmd_fd));
+		MUST(!commit_it(p.b.ctx->cmd_fd));
 	}
 	MUST(!ibv_dereg_mr(p.mr));
 	EXPECT(is_soft_dirty(p.mem + 3 * PAGE), false);

@@ -165,6 +165,13 @@ int raw_rereg_mr(int fd, uint32_t handle, uint32_t flags, uint32_t pd,
 int raw_write(int fd, uint32_t command, void *in, size_t in_length, void *out,
 	      size_t out_length);
 
+static inline int commit_it(int fd)
+{
+	struct rxe_migr_status st;
+
+	return migr_cmd_commit(fd, 0, 5000, &st);
+}
+
 static inline int refill_qp(int fd, uint32_t handle)
 {
 	return raw_refill(fd, UVERBS_OBJECT_QP, handle);

@@ -301,8 +301,10 @@ static void stop_and_dump(int fd, void **image, size_t *length, int *guard)
 	need_done(ret, "STOP", err.text);
 	ret = migr_cmd_dump(fd, image, length, &err);
 	need_done(ret, "DUMP", err.text);
-	need_done(migr_cmd_commit(fd), "COMMIT", strerror(errno));
 	*guard = st.guard_fd;
+	ret = migr_cmd_commit(fd, 0, 5000, &st);
+	migr_status_text(&st, ret, &err);
+	need_done(ret, "COMMIT", err.text);
 }
 
 /* all its QPs are connected, and their peers stay where they are */

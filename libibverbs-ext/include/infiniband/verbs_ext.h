@@ -81,8 +81,14 @@ int ibv_migr_stop(struct ibv_context *ctx, uint32_t timeout_ms,
 int ibv_migr_check_peers(struct ibv_context *ctx, uint32_t timeout_ms,
 			 struct rxe_migr_status *status);
 
-/* From now on closing the guard does not restart the QPs */
-int ibv_migr_commit(struct ibv_context *ctx);
+/*
+ * From now on closing the guard does not restart the QPs. Before that every peer has said
+ * that it waits; ETIMEDOUT after timeout_ms: the one that status names has not, and nothing
+ * has changed. flags: RXE_MIGR_COMMIT_FORCE: all the same; RXE_MIGR_COMMIT_CHECK_ONLY: only
+ * wait for that.
+ */
+int ibv_migr_commit(struct ibv_context *ctx, uint32_t flags,
+		    uint32_t timeout_ms, struct rxe_migr_status *status);
 
 /* Pin the memory of all restored MRs in the calling process */
 int ibv_migr_attach(struct ibv_context *ctx, struct rxe_migr_status *status);
