@@ -727,6 +727,7 @@ const struct uapi_definition rxe_migr_uapi_defs[] = {
 int rxe_migr_init(void)
 {
 	rxe_migr_absent_init();
+	rxe_migr_tomb_init();
 	rxe_migr_track_init();
 	return rxe_migr_proto_init();
 }
@@ -734,6 +735,6 @@ int rxe_migr_init(void)
 void rxe_migr_exit(void)
 {
 	rxe_migr_proto_exit();
-	rxe_migr_absent_exit();
+	rxe_migr_tomb_exit();
 	rxe_migr_key_exit();
 }

@@ -30,6 +30,7 @@ enum rxe_migr_peer {
  * @length: MR: bytes
  * @access: MR: enum ib_access_flags
  * @qp_type: QP: enum ib_qp_type
+ * @life: QP: of its connection
  */
 struct rxe_migr_wanted {
 	u32	type;
@@ -40,6 +41,17 @@ struct rxe_migr_wanted {
 	u64	length;
 	u32	access;
 	u32	qp_type;
+	u64	life;
+};
+
+/**
+ * struct rxe_migr_place - where a QP is
+ * @gid: of its host
+ * @qpn: its number there; 0: nobody knows where it is
+ */
+struct rxe_migr_place {
+	u8	gid[16];
+	u32	qpn;
 };
 
 /**
@@ -53,6 +65,8 @@ struct rxe_migr_wanted {
  * @life: of the connection to this peer, wherever both are by now; 0: never connected
  * @peer_life: the same of the peer; 0: it has not told
  * @led_to: of a QP that was restored: where its peer was at the dump
+ * @from: of a QP that was restored: where its tombstone is, until nobody needs that
+ * @hint: where its peer is said to be by now; that is told RESUME as well
  * @epoch: how many times the QP has been restored, or has run on after a dump
  * @nonce: of the last such time, for RESUME
  * @question: nonce of the last STOP that has asked
@@ -71,6 +85,7 @@ struct rxe_migr_wanted {
  * @peer_stopped: while STOPPED or RESUMING: the peer has said that it is Stopped
  * @ran_on: RESUMING is that of the QP which was dumped
  * @untold: it has run without an answer to RESUME, and still asks for one
+ * @noticed: the tombstone knows where the QP is by now
  * @refilled: REFILL has filled the QP
  * @ending: it is being destroyed, and @qp.migr does not change any more
  */
@@ -83,6 +98,8 @@ struct rxe_migr_qp {
 	u64			life;
 	u64			peer_life;
 	union ib_gid		led_to;
+	struct rxe_migr_place	from;
+	struct rxe_migr_place	hint;
 	u32			epoch;
 	u32			nonce;
 	u32			question;
@@ -101,6 +118,7 @@ struct rxe_migr_qp {
 	bool			peer_stopped;
 	bool			ran_on;
 	bool			untold;
+	bool			noticed;
 	bool			refilled;
 	bool			ending;
 };
@@ -225,8 +243,9 @@ void rxe_migr_key_exit(void);
 void rxe_migr_sgid(const struct rxe_av *av, u8 *gid);
 bool rxe_migr_gid_fits(const struct rxe_av *av, const u8 *gid);
 bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid);
-void rxe_migr_set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
-		       struct sk_buff *skb);
+const struct ib_gid_attr *rxe_migr_own_gid(struct rxe_dev *rxe, const u8 *gid);
+bool rxe_migr_lead(struct rxe_dev *rxe, const u8 *own, const u8 *gid,
+		   struct sk_buff *skb, struct rxe_av *av);
 bool rxe_migr_is_here(struct rxe_dev *rxe, const struct rxe_av *av);
 void rxe_migr_set_peer(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 		       struct sk_buff *skb);
@@ -256,24 +275,28 @@ static inline struct rxe_migr_to rxe_migr_to_peer(struct rxe_qp *qp)
  * struct rxe_migr_say - what a signed packet says; see rxe_migr_wire.h
  * @opcode: of the BTH
  * @kind: MIGR_METH_KIND_*
+ * @flags: MIGR_METH_FLAG_*, but UNHEARD, which goes with @to_life
  * @psn: of the BTH
  * @msn: of the AETH
  * @epoch: of the METH
  * @nonce: of the METH
  * @old_qpn: of the METH
  * @new_qpn: of the METH
+ * @gid: of the METH; NULL: from where it is sent
  * @life: of the QP that says it; 0: none
  * @to_life: of whom it is said to; 0: it is not known
  */
 struct rxe_migr_say {
 	u8		opcode;
 	u8		kind;
+	u8		flags;
 	u32		psn;
 	u32		msn;
 	u32		epoch;
 	u32		nonce;
 	u32		old_qpn;
 	u32		new_qpn;
+	const u8	*gid;
 	u64		life;
 	u64		to_life;
 };
@@ -283,6 +306,13 @@ int rxe_migr_send(const struct rxe_migr_to *to, u8 opcode, u32 psn,
 		  bool ack_req, const u8 *body, size_t len);
 int rxe_migr_send_signed(const struct rxe_migr_to *to,
 			 const struct rxe_migr_say *say);
+int rxe_migr_send_by_driver(struct rxe_dev *rxe, const u8 *own,
+			    const struct rxe_migr_place *place,
+			    struct sk_buff *skb,
+			    const struct rxe_migr_say *say);
+void rxe_migr_send_back(struct rxe_dev *rxe, struct sk_buff *skb,
+			const struct rxe_migr_say *say);
+void rxe_migr_get_place(const u8 *meth, struct rxe_migr_place *place);
 const u8 *rxe_migr_meth(struct rxe_pkt_info *pkt);
 int rxe_migr_chk_form(struct rxe_pkt_info *pkt);
 int rxe_migr_chk_mac(struct rxe_pkt_info *pkt, u64 life);
@@ -292,20 +322,28 @@ void rxe_migr_count_bad(struct rxe_dev *rxe, int err);
 void rxe_migr_send_resume(struct rxe_migr_qp *m);
 void rxe_migr_send_question(struct rxe_migr_qp *m);
 void rxe_migr_send_stopped(struct rxe_migr_qp *m);
+void rxe_migr_send_notice(struct rxe_migr_qp *m, u8 flags);
 void rxe_migr_handle(struct rxe_migr_qp *m, struct sk_buff *skb);
 
 /* rxe_migr_show.c */
 int rxe_migr_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp);
 
-/* rxe_migr_absent.c */
+/* rxe_migr_tomb.c */
 void rxe_migr_leave(struct rxe_qp *qp);
 void rxe_migr_come_back(struct rxe_qp *qp);
+bool rxe_migr_keeps(struct rxe_pool_elem *elem);
+void rxe_migr_claim(struct rxe_dev *rxe, u32 qpn, u64 life);
+bool rxe_migr_has_tomb(struct rxe_dev *rxe, u32 qpn);
+bool rxe_migr_has_left(struct rxe_dev *rxe, u32 qpn);
+bool rxe_migr_tomb_rcv(struct rxe_dev *rxe, struct sk_buff *skb);
+void rxe_migr_tomb_dealloc(struct rxe_dev *rxe);
+void rxe_migr_tomb_init(void);
+void rxe_migr_tomb_exit(void);
+
+/* rxe_migr_absent.c */
 bool rxe_migr_peer_absent(struct rxe_qp *qp);
 bool rxe_migr_stray(struct rxe_pkt_info *pkt, struct sk_buff *skb);
-void rxe_migr_send_back(struct rxe_dev *rxe, struct sk_buff *skb,
-			struct rxe_migr_say *say);
 void rxe_migr_absent_init(void);
-void rxe_migr_absent_exit(void);
 
 /* rxe_migr_proto.c */
 bool rxe_migr_wants(struct rxe_pkt_info *pkt, struct rxe_qp *qp);

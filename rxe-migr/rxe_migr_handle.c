@@ -9,16 +9,35 @@
 
 /* --- sending --- */
 
+static void sign_as(struct rxe_migr_qp *m, struct rxe_migr_say *say)
+{
+	say->msn = m->qp.resp.msn;
+	say->old_qpn = qp_num(&m->qp);
+	say->new_qpn = m->qp.elem.index;
+	say->life = m->life;
+}
+
+/* a packet to somewhere else than to the peer */
+static void send_elsewhere(struct rxe_migr_qp *m,
+			   const struct rxe_migr_place *place,
+			   struct rxe_migr_say *say, enum rxe_counters counter)
+{
+	u8 own[16];
+
+	sign_as(m, say);
+	rxe_migr_sgid(&m->qp.pri_av, own);
+	if (!rxe_migr_send_by_driver(to_rdev(m->qp.ibqp.device), own, place,
+				     NULL, say))
+		rxe_migr_count(&m->qp, counter);
+}
+
 /* a packet to the peer */
 static void send_signed(struct rxe_migr_qp *m, struct rxe_migr_say *say,
 			enum rxe_counters counter)
 {
 	struct rxe_migr_to to = rxe_migr_to_peer(&m->qp);
 
-	say->msn = m->qp.resp.msn;
-	say->old_qpn = qp_num(&m->qp);
-	say->new_qpn = m->qp.elem.index;
-	say->life = m->life;
+	sign_as(m, say);
 	if (!rxe_migr_send_signed(&to, say))
 		rxe_migr_count(&m->qp, counter);
 }
@@ -43,6 +62,31 @@ void rxe_migr_send_resume(struct rxe_migr_qp *m)
 	};
 
 	send_signed(m, &say, RXE_CNT_MIGR_RESUME_SENT);
+	if (m->hint.qpn)
+		send_elsewhere(m, &m->hint, &say, RXE_CNT_MIGR_RESUME_SENT);
+}
+
+/**
+ * rxe_migr_send_notice - tell the tombstone of this QP where that is by now
+ * @m: restored QP
+ * @flags: MIGR_METH_FLAG_FOLLOWED, or 0
+ *
+ * Context: m->lock held
+ */
+void rxe_migr_send_notice(struct rxe_migr_qp *m, u8 flags)
+{
+	struct rxe_migr_say say = {
+		.opcode = MIGR_OPCODE_ASK,
+		.kind = MIGR_METH_KIND_NOTICE,
+		.flags = flags,
+		.psn = m->qp.comp.psn,
+		.epoch = m->epoch,
+		.nonce = m->nonce,
+		.to_life = m->life,
+	};
+
+	if (m->from.qpn)
+		send_elsewhere(m, &m->from, &say, RXE_CNT_MIGR_NOTICE_SENT);
 }
 
 /**
@@ -182,6 +226,11 @@ static void handle_ask(struct rxe_migr_qp *m, const u8 *meth)
 	u32 epoch = get_unaligned_be32(meth + MIGR_METH_EPOCH);
 	struct rxe_qp *qp = &m->qp;
 
+	/* to a tombstone, whose QP has come back, or has never gone */
+	if (kind_of(meth) == MIGR_METH_KIND_NOTICE) {
+		rxe_migr_count(qp, RXE_CNT_MIGR_UNEXPECTED);
+		return;
+	}
 	if ((s32)(epoch - m->peer_epoch) < 0) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
 		return;
@@ -232,6 +281,7 @@ static bool follow(struct rxe_migr_qp *m, struct sk_buff *skb, const u8 *meth)
 	/* both ends migrate: the peer will try again. Or it ends */
 	if (!held) {
 		if (state == RXE_MIGR_STOPPED) {
+			rxe_migr_get_place(meth, &m->hint);
 			rxe_migr_heard(m);
 			rxe_migr_send_nak(qp);
 		}
@@ -246,6 +296,7 @@ static bool follow(struct rxe_migr_qp *m, struct sk_buff *skb, const u8 *meth)
 	m->peer_nonce = get_unaligned_be32(meth + MIGR_METH_NONCE);
 	m->peer_life = get_unaligned_be64(meth + MIGR_METH_LIFE);
 	m->peer_stopped = false;
+	m->hint.qpn = 0;
 	rxe_migr_set_peer(qp, meth + MIGR_METH_GID,
 			  get_unaligned_be32(meth + MIGR_METH_NEW_QPN), skb);
 	rxe_migr_answered(m);
@@ -322,6 +373,10 @@ static void take_answer(struct rxe_migr_qp *m, const u8 *meth)
 	switch (kind_of(meth)) {
 	case MIGR_METH_KIND_RESUME:
 		m->untold = false;
+		m->hint.qpn = 0;
+		/* if that is lost its time will be over some day */
+		rxe_migr_send_notice(m, MIGR_METH_FLAG_FOLLOWED);
+		m->from.qpn = 0;
 		if (qp->migr == RXE_MIGR_RESUMING)
 			rxe_migr_run(qp, m->peer_stopped ? RXE_MIGR_PAUSED :
 							   RXE_MIGR_RUNNING);
@@ -342,20 +397,52 @@ static void take_answer(struct rxe_migr_qp *m, const u8 *meth)
 	}
 }
 
+/*
+ * A tombstone: of the peer, which has moved as well, says where that is, or the QP's own,
+ * to which NOTICE has told where it is itself. Nobody is followed for that: the peer
+ * may be restored elsewhere, once more. It is told RESUME there, too.
+ */
+static void take_hint(struct rxe_migr_qp *m, const u8 *meth)
+{
+	struct rxe_migr_place place;
+
+	if (kind_of(meth) == MIGR_METH_KIND_NOTICE) {
+		m->noticed = true;
+		if (!(meth[MIGR_METH_FLAGS] & MIGR_METH_FLAG_HINT))
+			return;
+	}
+	rxe_migr_get_place(meth, &place);
+	if (!place.qpn || place.qpn & ~BTH_QPN_MASK ||
+	    !rxe_migr_gid_fits(&m->qp.pri_av, place.gid)) {
+		rxe_migr_count(&m->qp, RXE_CNT_MIGR_BAD_ADDRESS);
+		return;
+	}
+	if (m->qp.migr != RXE_MIGR_RESUMING && !m->untold)
+		return;
+	if (memcmp(&m->hint, &place, sizeof(place))) {
+		m->hint = place;
+		rxe_migr_send_resume(m);
+	}
+}
+
 static void handle_resume_ack(struct rxe_migr_qp *m, const u8 *meth)
 {
 	u8 kind = kind_of(meth);
+	bool hint = kind == MIGR_METH_KIND_MOVED ||
+		    kind == MIGR_METH_KIND_NOTICE;
 	bool of_resume = kind == MIGR_METH_KIND_RESUME ||
-			 kind == MIGR_METH_KIND_CHALLENGE;
+			 kind == MIGR_METH_KIND_CHALLENGE || hint;
 	struct rxe_qp *qp = &m->qp;
 
 	/* from who is the peer now, and for this restore or STOP? */
-	if (!is_from_peer(qp, meth))
+	if (!hint && !is_from_peer(qp, meth))
 		rxe_migr_count(qp, RXE_CNT_MIGR_BAD_ADDRESS);
 	else if (get_unaligned_be32(meth + MIGR_METH_EPOCH) != m->epoch ||
 		 get_unaligned_be32(meth + MIGR_METH_NONCE) !=
 		 (of_resume ? m->nonce : m->question))
 		rxe_migr_count(qp, RXE_CNT_MIGR_OLD_EPOCH);
+	else if (hint)
+		take_hint(m, meth);
 	else
 		take_answer(m, meth);
 }

@@ -6,6 +6,7 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <net/addrconf.h>
+#include <net/ipv6.h>
 #include <net/route.h>
 
 #include "rxe.h"
@@ -92,29 +93,72 @@ bool rxe_migr_has_route(struct rxe_qp *qp, const u8 *gid)
 	return has;
 }
 
-/**
- * rxe_migr_set_dmac - the MAC address of who has sent a packet
- * @rxe: the device
- * @av: leads to its sender, but for the MAC address
- * @skb: the packet
- *
- * The MAC address only says whether that is on this host, maybe with another address
- * of the same device. That of the frame is not asked, as nobody has signed it.
+/*
+ * The MAC address of who has sent a packet, or of a place. It only says whether that
+ * is on this host, maybe with another address of the same device. That of the frame is
+ * not asked, as nobody has signed it.
  */
-void rxe_migr_set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
-		       struct sk_buff *skb)
+static void set_dmac(struct rxe_dev *rxe, struct rxe_av *av,
+		     struct sk_buff *skb)
 {
 	struct net_device *ndev = rxe_ib_device_get_netdev(&rxe->ib_dev);
 	bool here;
 	u8 own[16];
 
 	rxe_migr_sgid(av, own);
-	here = (SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) ||
+	here = (skb && SKB_TO_PKT(skb)->mask & RXE_LOOPBACK_MASK) ||
 	       !memcmp(own, av->grh.dgid.raw, 16);
 	eth_zero_addr(av->dmac);
 	if (here && ndev)
 		ether_addr_copy(av->dmac, ndev->dev_addr);
 	dev_put(ndev);
+}
+
+/**
+ * rxe_migr_own_gid - a GID of the device
+ * @rxe: the device
+ * @gid: 16 bytes
+ *
+ * Return: its attributes, to be given back, or an error
+ */
+const struct ib_gid_attr *rxe_migr_own_gid(struct rxe_dev *rxe, const u8 *gid)
+{
+	union ib_gid own;
+
+	memcpy(&own, gid, sizeof(own));
+	return rdma_find_gid_by_port(&rxe->ib_dev, &own,
+				     IB_GID_TYPE_ROCE_UDP_ENCAP, 1, NULL);
+}
+
+/**
+ * rxe_migr_lead - the way from a GID of the device to another place
+ * @rxe: the device
+ * @own: its GID, 16 bytes
+ * @gid: where to, 16 bytes
+ * @skb: a packet from there, or NULL
+ * @av: receives it
+ *
+ * Return: false if there is none
+ */
+bool rxe_migr_lead(struct rxe_dev *rxe, const u8 *own, const u8 *gid,
+		   struct sk_buff *skb, struct rxe_av *av)
+{
+	struct rdma_ah_attr ah = { .type = RDMA_AH_ATTR_TYPE_ROCE };
+	const struct ib_gid_attr *attr = rxe_migr_own_gid(rxe, own);
+	union ib_gid dgid;
+
+	if (IS_ERR(attr))
+		return false;
+
+	memcpy(&dgid, gid, sizeof(dgid));
+	rdma_ah_set_port_num(&ah, 1);
+	rdma_ah_set_grh(&ah, &dgid, 0, attr->index, IPV6_DEFAULT_HOPLIMIT, 0);
+	ah.grh.sgid_attr = attr;
+	rxe_init_av(&ah, av);
+	set_dmac(rxe, av, skb);
+	rdma_put_gid_attr(attr);
+
+	return rxe_migr_gid_fits(av, dgid.raw);
 }
 
 /**
@@ -155,7 +199,7 @@ void rxe_migr_set_peer(struct rxe_qp *qp, const u8 *gid, u32 qpn,
 		memcpy(&av->dgid_addr._sockaddr_in.sin_addr, gid + 12, 4);
 	else
 		memcpy(&av->dgid_addr._sockaddr_in6.sin6_addr, gid, 16);
-	rxe_migr_set_dmac(to_rdev(qp->ibqp.device), av, skb);
+	set_dmac(to_rdev(qp->ibqp.device), av, skb);
 	qp->attr.dest_qp_num = qpn;
 	sk_dst_reset(qp->sk->sk);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Packets of the migration protocol: how they are made, sent, signed and checked.
- * What they mean is in rxe_migr_proto.c and rxe_migr_absent.c.
+ * What they mean is in rxe_migr_handle.c, rxe_migr_tomb.c and rxe_migr_absent.c.
  */
+#include <net/ipv6.h>
+
 #include "rxe.h"
 
 /* what follows the BTH in a signed packet */
@@ -85,12 +87,16 @@ int rxe_migr_send_signed(const struct rxe_migr_to *to,
 	put_unaligned_be32((u32)AETH_ACK_UNLIMITED << 24 |
 			   (say->msn & 0xffffff), body);
 	meth[MIGR_METH_VER_KIND] = MIGR_METH_VERSION << 4 | say->kind;
+	meth[MIGR_METH_FLAGS] = say->flags;
 	if (!say->to_life)
-		meth[MIGR_METH_FLAGS] = MIGR_METH_FLAG_UNHEARD;
+		meth[MIGR_METH_FLAGS] |= MIGR_METH_FLAG_UNHEARD;
 	put_unaligned_be32(say->epoch, meth + MIGR_METH_EPOCH);
 	put_unaligned_be32(say->old_qpn, meth + MIGR_METH_OLD_QPN);
 	put_unaligned_be32(say->new_qpn, meth + MIGR_METH_NEW_QPN);
-	rxe_migr_sgid(to->av, meth + MIGR_METH_GID);
+	if (say->gid)
+		memcpy(meth + MIGR_METH_GID, say->gid, 16);
+	else
+		rxe_migr_sgid(to->av, meth + MIGR_METH_GID);
 	put_unaligned_be16(to->qp->src_port, meth + MIGR_METH_UDP_PORT);
 	put_unaligned_be32(say->nonce, meth + MIGR_METH_NONCE);
 	put_unaligned_be64(say->life, meth + MIGR_METH_LIFE);
@@ -108,6 +114,90 @@ int rxe_migr_send_signed(const struct rxe_migr_to *to,
 	return rxe_migr_send(to, say->opcode, say->psn,
 			     say->opcode != MIGR_OPCODE_RESUME_ACK, body,
 			     sizeof(body));
+}
+
+/**
+ * rxe_migr_send_by_driver - send a packet with a METH, from no QP that has a peer
+ * @rxe: the device
+ * @own: its GID, 16 bytes
+ * @place: to whom
+ * @skb: a packet from there, or NULL
+ * @say: what it says
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EHOSTUNREACH or another error
+ */
+int rxe_migr_send_by_driver(struct rxe_dev *rxe, const u8 *own,
+			    const struct rxe_migr_place *place,
+			    struct sk_buff *skb, const struct rxe_migr_say *say)
+{
+	struct rxe_pool_elem *elem;
+	struct rxe_migr_to to;
+	struct rxe_av av;
+	int err = -EINVAL;
+
+	if (!rxe_migr_lead(rxe, own, place->gid, skb, &av))
+		return -EHOSTUNREACH;
+
+	/* somebody must send it, and there is one on every device */
+	elem = rxe_migr_get(&rxe->qp_pool, rxe->port.qp_gsi_index);
+	if (!elem)
+		return -ENODEV;
+
+	to.qp = elem->obj;
+	to.av = &av;
+	to.qpn = place->qpn;
+	if (qp_type(to.qp) == IB_QPT_GSI)
+		err = rxe_migr_send_signed(&to, say);
+	__rxe_put(elem);
+
+	return err;
+}
+
+/* where a packet was sent to */
+static void get_dgid(struct sk_buff *skb, union ib_gid *gid)
+{
+	if (skb->protocol == htons(ETH_P_IP))
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr,
+				       (struct in6_addr *)gid);
+	else
+		memcpy(gid, &ipv6_hdr(skb)->daddr, sizeof(*gid));
+}
+
+/**
+ * rxe_migr_send_back - answer a signed packet as the driver, not as the QP it came for
+ * @rxe: the device
+ * @skb: the packet, which says where its sender is
+ * @say: what to say
+ *
+ * Context: process; sleeps.
+ */
+void rxe_migr_send_back(struct rxe_dev *rxe, struct sk_buff *skb,
+			const struct rxe_migr_say *say)
+{
+	const u8 *meth = rxe_migr_meth(SKB_TO_PKT(skb));
+	struct rxe_migr_place place;
+	union ib_gid own;
+	int err;
+
+	get_dgid(skb, &own);
+	rxe_migr_get_place(meth, &place);
+	err = rxe_migr_send_by_driver(rxe, own.raw, &place, skb, say);
+	if (!err)
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_RESUME_ACK_SENT);
+	else if (err == -EHOSTUNREACH)
+		rxe_counter_inc(rxe, RXE_CNT_MIGR_UNEXPECTED);
+}
+
+/**
+ * rxe_migr_get_place - the place of which a packet tells
+ * @meth: its METH
+ * @place: receives it
+ */
+void rxe_migr_get_place(const u8 *meth, struct rxe_migr_place *place)
+{
+	memcpy(place->gid, meth + MIGR_METH_GID, sizeof(place->gid));
+	place->qpn = get_unaligned_be32(meth + MIGR_METH_NEW_QPN);
 }
 
 /**
@@ -134,13 +224,16 @@ int rxe_migr_chk_form(struct rxe_pkt_info *pkt)
 		[MIGR_METH_KIND_RESUME] = MIGR_OPCODE_RESUME,
 		[MIGR_METH_KIND_ASK] = MIGR_OPCODE_ASK,
 		[MIGR_METH_KIND_STOPPED] = MIGR_OPCODE_ASK,
+		[MIGR_METH_KIND_NOTICE] = MIGR_OPCODE_ASK,
 	};
 	static const u32 answers = BIT(MIGR_METH_KIND_RESUME) |
 				   BIT(MIGR_METH_KIND_ASK) |
 				   BIT(MIGR_METH_KIND_NOBODY) |
 				   BIT(MIGR_METH_KIND_CHALLENGE) |
 				   BIT(MIGR_METH_KIND_STOPPED) |
-				   BIT(MIGR_METH_KIND_PAUSED);
+				   BIT(MIGR_METH_KIND_PAUSED) |
+				   BIT(MIGR_METH_KIND_MOVED) |
+				   BIT(MIGR_METH_KIND_NOTICE);
 	const u8 *meth;
 	bool unheard;
 	bool good;
@@ -157,7 +250,8 @@ int rxe_migr_chk_form(struct rxe_pkt_info *pkt)
 	else
 		good = kind < ARRAY_SIZE(requests) &&
 		       requests[kind] == pkt->opcode &&
-		       (unheard || kind != MIGR_METH_KIND_ASK);
+		       (unheard ? kind != MIGR_METH_KIND_NOTICE :
+				  kind != MIGR_METH_KIND_ASK);
 	if (meth[MIGR_METH_VER_KIND] >> 4 != MIGR_METH_VERSION || !good)
 		return -EPROTO;
 

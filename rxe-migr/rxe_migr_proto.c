@@ -290,8 +290,11 @@ static void tick(struct rxe_migr_qp *m)
 
 	if (state == RXE_MIGR_PAUSED)
 		rxe_migr_send_probe(qp);
-	if (state == RXE_MIGR_RESUMING || m->untold)
+	if (state == RXE_MIGR_RESUMING || m->untold) {
+		if (!m->noticed)
+			rxe_migr_send_notice(m, 0);
 		rxe_migr_send_resume(m);
+	}
 }
 
 static void migr_work(struct work_struct *work)

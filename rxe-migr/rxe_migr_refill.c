@@ -605,6 +605,7 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	struct rxe_qp *qp = &m->qp;
 	const struct rxe_migr_res *res = (const void *)(rec + 1);
 	u32 n_res = rec->max_dest_rd_atomic;
+	u8 own[16] = {};
 	const u8 *slots = (const u8 *)&res[n_res];
 	unsigned long flags;
 	u32 i;
@@ -631,6 +632,11 @@ static void fill_qp(struct rxe_migr_qp *m, const struct rxe_migr_rec_qp *rec)
 	m->life = rec->life;
 	m->peer_life = rec->peer_life;
 	memcpy(&m->led_to, rec->dgid, sizeof(rec->dgid));
+	memcpy(m->from.gid, rec->sgid, sizeof(rec->sgid));
+	if (rxe_migr_connected(qp))
+		rxe_migr_sgid(&qp->pri_av, own);
+	/* an address that has come along leads to no tombstone */
+	m->from.qpn = memcmp(own, rec->sgid, sizeof(own)) ? rec->qpn : 0;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	qp->attr.qp_state = rec->state;

@@ -85,6 +85,7 @@ static int read_record(struct rxe_migr_uc *muc, u32 type, u32 handle,
 		qp = rec;
 		w->index = qp->qpn;
 		w->qp_type = qp->qp_type;
+		w->life = qp->life;
 		w->mmap_offset[0] = qp->sq.mmap_offset;
 		w->mmap_offset[1] = qp->rq.mmap_offset;
 		if (qp->wire_qpn != qp->qpn)
@@ -235,6 +236,7 @@ int rxe_migr_add_qp(struct rxe_dev *rxe, struct rxe_qp *qp,
 	if (qp_type(qp) != m->wanted.qp_type)
 		return -EINVAL;
 
+	rxe_migr_claim(rxe, m->wanted.index, m->wanted.life);
 	return rxe_migr_add_at(&rxe->qp_pool, &qp->elem, m->wanted.index);
 }
 

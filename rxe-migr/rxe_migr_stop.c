@@ -170,6 +170,8 @@ static void forget_all(struct rxe_migr_qp *m)
 	m->peer_epoch = 0;
 	m->peer_nonce = 0;
 	m->peer_life = 0;
+	m->from.qpn = 0;
+	m->hint.qpn = 0;
 	qp->req.wqe_index = queue_get_consumer(qp->sq.queue,
 					       QUEUE_TYPE_FROM_CLIENT);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -229,6 +231,8 @@ int rxe_migr_modify_qp(struct rxe_qp *qp, struct ib_qp_attr *attr, int mask,
 		m->untold = false;
 		m->peer_stopped = false;
 		m->peer = RXE_MIGR_PEER_UNKNOWN;
+		m->from.qpn = 0;
+		m->hint.qpn = 0;
 		m->life = get_random_u64() ?: 1;
 		m->peer_life = 0;
 	}

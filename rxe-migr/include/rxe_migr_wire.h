@@ -18,7 +18,7 @@
  * RD class, so that who does not know it drops it, whatever the type of the QP
  * (IBA C9-10: an opcode of another service)
  */
-#define MIGR_OPCODE_ASK 0x59 /* question, or STOPPED: BTH, AETH, METH */
+#define MIGR_OPCODE_ASK 0x59 /* question, STOPPED or NOTICE: BTH, AETH, METH */
 
 /* AETH syndrome of an RC Acknowledge (0x11): NAK class, code 5 */
 #define MIGR_AETH_NAK_STOPPED 0x65
@@ -33,7 +33,7 @@
 
 /*
  * METH, the migration extended transport header. Follows the AETH of RESUME,
- * RESUME_ACK, STOPPED and questions. All fields are big-endian; MIGR_METH_* are byte offsets.
+ * RESUME_ACK, STOPPED, NOTICE and questions. All fields are big-endian; MIGR_METH_* are byte offsets.
  */
 #define MIGR_METH_VER_KIND 0  /* u8: version << 4 | kind */
 #define MIGR_METH_KEY_ID 1    /* u8: which cluster key signed it */
@@ -52,14 +52,17 @@
 
 #define MIGR_METH_VERSION 2
 #define MIGR_METH_KIND_RESUME 1
-#define MIGR_METH_KIND_MOVED 2 /* reserved: nobody sends it */
+#define MIGR_METH_KIND_MOVED 2 /* to RESUME: the QP has left, for this place */
 #define MIGR_METH_KIND_ASK 3 /* changes nothing, and is acknowledged */
 #define MIGR_METH_KIND_NOBODY 4 /* ... as this, if there is no such peer */
 #define MIGR_METH_KIND_CHALLENGE 5 /* to RESUME: sign it for this life */
 #define MIGR_METH_KIND_STOPPED 6 /* the QP is Stopped, unasked, or to a question */
 #define MIGR_METH_KIND_PAUSED 7	 /* to that, unasked: it has been heard */
+#define MIGR_METH_KIND_NOTICE 8	 /* to where the QP was, and its answer */
 
 #define MIGR_METH_FLAG_UNHEARD 0x01 /* signed for no life: it is not known */
+#define MIGR_METH_FLAG_HINT 0x02 /* of NOTICE's answer: where the peer is by now */
+#define MIGR_METH_FLAG_FOLLOWED 0x04 /* of NOTICE: nobody needs the tombstone */
 
 #define MIGR_MAC_BYTES 16
 #define MIGR_KEY_BYTES 32
