@@ -128,7 +128,7 @@ struct rxe_migr_qp {
 	unsigned int interval_ms;
 	u32 first_psn, new_psn;
 	u8 peer, before;
-	bool peer_stopped, ending;
+	bool unheard, peer_stopped, ending;
 	bool dumped_alive, untold;
 };
 
@@ -172,7 +172,7 @@ bool __rxe_migr_change(struct rxe_qp *qp, unsigned int from,
 bool rxe_migr_change(struct rxe_qp *qp, unsigned int from,
 		     enum rxe_migr_state to);
 void rxe_migr_stop(struct rxe_qp *qp);
-void rxe_migr_repeat_nak(struct rxe_qp *qp);
+void rxe_migr_announce(struct rxe_qp *qp);
 void rxe_migr_unstop(struct rxe_qp *qp);
 void rxe_migr_run(struct rxe_qp *qp, enum rxe_migr_state to);
 void rxe_migr_pause(struct rxe_qp *qp);
