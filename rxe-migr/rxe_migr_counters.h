@@ -17,6 +17,7 @@
 	_(PROBE_SENT,		"migr_probe_sent")			\
 	_(STOPPED_SENT,		"migr_stopped_sent")			\
 	_(NOTICE_SENT,		"migr_notice_sent")			\
+	_(MOVED_RCVD,		"migr_moved_rcvd")			\
 	_(QUESTION_SENT,	"migr_question_sent")			\
 	_(QUESTION_RCVD,	"migr_question_rcvd")			\
 	_(STOPPED,		"migr_qp_stopped")			\

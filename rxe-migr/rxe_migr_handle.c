@@ -406,7 +406,9 @@ static void take_hint(struct rxe_migr_qp *m, const u8 *meth)
 {
 	struct rxe_migr_place place;
 
-	if (kind_of(meth) == MIGR_METH_KIND_NOTICE) {
+	if (kind_of(meth) == MIGR_METH_KIND_MOVED) {
+		rxe_migr_count(&m->qp, RXE_CNT_MIGR_MOVED_RCVD);
+	} else {
 		m->noticed = true;
 		if (!(meth[MIGR_METH_FLAGS] & MIGR_METH_FLAG_HINT))
 			return;

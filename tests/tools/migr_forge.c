@@ -4,8 +4,8 @@
  *
  *   migr_forge -d DST -q QPN [-k KEYFILE] [OPTION=VALUE]... [KIND] [next ...]
  *
- * KIND is resume (default), moved, resume_ack, ask (a question), nak_stopped or ack,
- * an ordinary acknowledgement; "answer", "stopped" and "nobody" make a RESUME_ACK of
+ * KIND is resume (default), moved, resume_ack, ask (a question), announce (STOPPED),
+ * notice, nak_stopped or ack, an ordinary acknowledgement; "answer", "stopped" and "nobody" make a RESUME_ACK of
  * what a QP, a Stopped one or, in the place of none, the driver answers to a question,
  * "challenge" one to a RESUME. The ICRC is always right. The MAC is right under the key
  * in KEYFILE ("ID:64 hex digits"), and wrong without one. After "next" comes what is
@@ -144,6 +144,10 @@ static void parse_word(char *word)
 	} else if (!strcmp(word, "ask")) {
 		o.opcode = MIGR_OPCODE_ASK;
 		o.kind = MIGR_METH_KIND_ASK;
+	} else if (!strcmp(word, "announce") || !strcmp(word, "notice")) {
+		o.opcode = MIGR_OPCODE_ASK;
+		o.kind = *word == 'a' ? MIGR_METH_KIND_STOPPED
+				      : MIGR_METH_KIND_NOTICE;
 	} else if (kind_of_answer(word)) {
 		o.opcode = MIGR_OPCODE_RESUME_ACK;
 		o.kind = kind_of_answer(word);
