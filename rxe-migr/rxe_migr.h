@@ -75,6 +75,7 @@ struct rxe_migr_place {
  * @since: jiffies when PAUSED or RESUMING began
  * @next: jiffies of the next probe, RESUME or NAK_STOPPED
  * @last_nak: jiffies of the last NAK_STOPPED
+ * @deaf_until: jiffies until which NAK_STOPPED of the peer does not count
  * @interval_ms: between them, doubles
  * @first_psn: oldest unacknowledged PSN when TRYING began
  * @new_psn: first PSN that had not been sent then, or a later one
@@ -108,6 +109,7 @@ struct rxe_migr_qp {
 	unsigned long		since;
 	unsigned long		next;
 	unsigned long		last_nak;
+	unsigned long		deaf_until;
 	unsigned int		interval_ms;
 	u32			first_psn;
 	u32			new_psn;

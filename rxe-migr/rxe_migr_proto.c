@@ -127,8 +127,12 @@ static void nak_stopped(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 
 	rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_RCVD);
 
-	/* 24 bits of the epoch, compared as serial numbers */
-	if ((s32)((epoch - m->peer_epoch) << 8) < 0) {
+	/*
+	 * 24 bits of the epoch, compared as serial numbers. Nobody has signed it:
+	 * right after the peer has proven that it runs it does not count.
+	 */
+	if ((s32)((epoch - m->peer_epoch) << 8) < 0 ||
+	    time_before(jiffies, READ_ONCE(m->deaf_until))) {
 		rxe_migr_count(qp, RXE_CNT_MIGR_NAK_STOPPED_STALE);
 	} else {
 		WRITE_ONCE(m->peer_stopped, true);
@@ -336,6 +340,7 @@ void rxe_migr_proto_init_qp(struct rxe_migr_qp *m)
 	skb_queue_head_init(&m->pkts);
 	mutex_init(&m->lock);
 	m->last_nak = jiffies - 1;
+	m->deaf_until = jiffies;
 }
 
 int rxe_migr_proto_init(void)

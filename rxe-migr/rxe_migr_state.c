@@ -13,6 +13,7 @@
 #define RESUME_MIN_MS	10
 #define RESUME_MAX_MS	1000
 #define STOPPED_MIN_MS	20
+#define DEAF_MS		100
 
 static unsigned int migr_paused_timeout = 600;
 module_param(migr_paused_timeout, uint, 0644);
@@ -399,6 +400,8 @@ bool rxe_migr_ignores(struct rxe_qp *qp, struct rxe_pkt_info *pkt)
 
 	smp_rmb(); /* pairs with rxe_migr_try() */
 	if (proven(m)) {
+		/* so a forged NAK_STOPPED costs a round trip now and then */
+		WRITE_ONCE(m->deaf_until, jiffies + msecs_to_jiffies(DEAF_MS));
 		rxe_migr_change(qp, RXE_MIGR_IN(TRYING), RXE_MIGR_RUNNING);
 		return false;
 	}

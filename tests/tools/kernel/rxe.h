@@ -124,7 +124,7 @@ struct rxe_qp {
 
 struct rxe_migr_qp {
 	struct rxe_qp qp;
-	unsigned long since, next;
+	unsigned long since, next, deaf_until;
 	unsigned int interval_ms;
 	u32 first_psn, new_psn;
 	u8 peer, before;
