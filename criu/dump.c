@@ -241,8 +241,8 @@ static int wait_heard(const struct dump_context *c)
 	err = migr_cmd_commit(c->fd, RXE_MIGR_COMMIT_CHECK_ONLY, HEARD_MS, &st);
 	if (err) {
 		migr_status_text(&st, err, &why);
-		rp_err("pid %d, fd %d (%s): %s", c->task->pid, c->number,
-		       c->dev.ibdev, why.text);
+		rp_err("pid %d, fd %d (%s): not all wait: %s", c->task->pid,
+		       c->number, c->dev.ibdev, why.text);
 	}
 	return err;
 }
