@@ -364,11 +364,11 @@ static void settle(void)
 		return;
 	if (outcome_due && tasks_killed())
 		for (c = dump_contexts; c; c = c->next) {
-			err = c->guard < 0 ?
-				      0 :
-				      migr_cmd_commit(c->fd,
-						      RXE_MIGR_COMMIT_FORCE, 0,
-						      &st);
+			err = c->guard < 0
+				      ? 0
+				      : migr_cmd_commit(c->fd,
+							RXE_MIGR_COMMIT_FORCE,
+							0, &st);
 			if (err)
 				rp_err("cannot commit: %s", strerror(-err));
 		}
