@@ -162,6 +162,8 @@ static void order(struct rig *rig, struct side *s)
 	struct rxe_migr_status st, st2;
 
 	EXPECT(commit_it(fd), -EINVAL);
+	EXPECT(migr_cmd_commit(fd, RXE_MIGR_COMMIT_CHECK_ONLY, 0, &st),
+	       -EINVAL);
 	EXPECT(dump(fd, 0, 0, &resp), -EINVAL);
 	EXPECT(migr_cmd_attach(fd, &st), -EINVAL);
 	EXPECT(migr_cmd_resume(fd, &st), -EINVAL);
@@ -181,6 +183,9 @@ static void order(struct rig *rig, struct side *s)
 
 	/* committed: what is closed does not go on, but can be stopped again */
 	EXPECT(migr_cmd_stop(fd, 0, 0, &st), 0);
+	EXPECT(migr_cmd_commit(fd, 4, 0, &st2), -EINVAL);
+	EXPECT(migr_cmd_commit(fd, RXE_MIGR_COMMIT_CHECK_ONLY, 5000, &st2), 0);
+	EXPECT(st2.why, RXE_MIGR_WHY_NONE);
 	EXPECT(commit_it(fd), 0);
 	EXPECT(commit_it(fd), 0);
 	close(st.guard_fd);
