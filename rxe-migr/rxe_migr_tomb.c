@@ -474,7 +474,7 @@ void rxe_migr_tomb_dealloc(struct rxe_dev *rxe)
 void rxe_migr_tomb_init(void)
 {
 	debug_dir = debugfs_create_dir("rdma_rxe", NULL);
-	debugfs_create_file("tombstones", 0400, debug_dir, NULL, 
+	debugfs_create_file("tombstones", 0400, debug_dir, NULL,
 			    &tombstones_fops);
 }
 

@@ -33,7 +33,8 @@
 
 /*
  * METH, the migration extended transport header. Follows the AETH of RESUME,
- * RESUME_ACK, STOPPED, NOTICE and questions. All fields are big-endian; MIGR_METH_* are byte offsets.
+ * RESUME_ACK, STOPPED, NOTICE and questions. All fields are big-endian; MIGR_METH_* are
+ * byte offsets.
  */
 #define MIGR_METH_VER_KIND 0  /* u8: version << 4 | kind */
 #define MIGR_METH_KEY_ID 1    /* u8: which cluster key signed it */
